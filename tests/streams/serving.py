@@ -1,4 +1,4 @@
-"""What a kubelet does with the streams of its commands and ports, over SPDY and over WebSocket."""
+"""A fake kubelet's side of commands and forwarded ports, over SPDY and WebSocket."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Session:
             self.fail(SUCCESS, b"")
 
     def fail(self, status: bytes, text: bytes) -> None:
-        """End it with this Status, or this text for those who know no Status."""
+        """End the command with a Status, or with a text for stream protocols without Status."""
         if self._ended:
             return
         self._ended = True
@@ -79,21 +79,21 @@ class Session:
         self._end()
 
     def end_without_status(self) -> None:
-        """End it, and do not say how."""
+        """End the command without a status."""
         self._ended = True
         self._end()
 
     # What comes.
 
     def begin(self, start: Start) -> None:
-        """Run the command; what has come is not lost to it."""
+        """Run the command, and pass it the data that was received before."""
         start(self)
         early, self._early = self._early or [], None
         for kind, data in early:
             self.received(kind, data)
 
     def received(self, kind: str, data: bytes | None) -> None:
-        """Bytes for the command, or L{None} for the end of them."""
+        """Handle data for the command; L{None} at its end."""
         if self._early is not None:
             self._early.append((kind, data))
         elif kind == "stdin":
@@ -103,7 +103,7 @@ class Session:
                 self.on_resize(width, height)
 
     def lost(self) -> None:
-        """The connection is gone."""
+        """Handle the loss of the connection."""
         if not self.gone:
             self.gone = True
             self.on_connection_lost()
@@ -125,7 +125,7 @@ def serve_command(request: KubeRequest, start: Start, *, reactor: Any, websocket
 
 
 def negotiate(request: KubeRequest, offered: Sequence[str]) -> str | None:
-    """What is spoken on the streams of SPDY; L{None} when that was answered."""
+    """Return the selected stream protocol; L{None} after an error response."""
     upgrade = (request.header(b"upgrade") or b"").lower()
     if b"upgrade" not in (request.header(b"connection") or b"").lower() or upgrade != SPDY.lower():
         request.respond_text(400, "unable to upgrade: missing upgrade headers in request")
@@ -139,7 +139,7 @@ def negotiate(request: KubeRequest, offered: Sequence[str]) -> str | None:
 
 
 def spdy_head(version: str) -> list[tuple[bytes, bytes]]:
-    """The header of the 101."""
+    """Return the header fields of the response with status 101."""
     return [(b"Connection", b"Upgrade"), (b"Upgrade", SPDY), (PROTOCOL_VERSION, version.encode())]
 
 
@@ -153,7 +153,7 @@ def _serve_spdy(request: KubeRequest, command: Command, start: Start, reactor: A
 
 
 def spdy_session(command: Command, version: str, start: Start, reactor: Any) -> SPDYConnection:
-    """The kubelet's end of a connection for a command, which begins when its streams are there."""
+    """Return the kubelet's side of a connection for a command, which begins when all its streams are open."""
     streams: dict[str, SPDYStream] = {}
     missing = set(command.stream_types(version))
 
@@ -196,7 +196,7 @@ _NUMBERS = {"stdout": channels.STDOUT, "stderr": channels.STDERR, "error": chann
 
 
 class _Channels:
-    """Listens to a WebSocket that has channels."""
+    """Receives the messages of a WebSocket with channels."""
 
     def __init__(self, reader: ChannelReader) -> None:
         self._reader = reader
@@ -305,7 +305,7 @@ class _Port:
 
 
 def serve_port_forward(request: KubeRequest, dial: Any, *, reactor: Any) -> PortForward | None:
-    """Answer a kubelet's C{/portForward/...}, over SPDY or SPDY inside of a WebSocket."""
+    """Answer a kubelet's C{/portForward/...} request, over SPDY or SPDY inside a WebSocket."""
     if is_websocket(request.fields):
         return _serve_tunnel(request, dial, reactor)
     version = negotiate(request, ("portforward.k8s.io",))
@@ -334,7 +334,7 @@ def _serve_tunnel(request: KubeRequest, dial: Any, reactor: Any) -> PortForward 
 
 
 class _Tunnelled:
-    """Gives SPDY what comes inside of a WebSocket."""
+    """Passes the messages of a WebSocket to a SPDY connection."""
 
     def __init__(self, connection: SPDYConnection) -> None:
         self._connection = connection
@@ -347,7 +347,7 @@ class _Tunnelled:
 
 
 class Inside:
-    """The transport of SPDY inside of a WebSocket."""
+    """The transport of SPDY inside a WebSocket."""
 
     def __init__(self, socket: WebSocketConnection) -> None:
         self._socket = socket
@@ -361,25 +361,25 @@ class Inside:
         self._socket.send(b"".join(pieces))
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
-        """Have who writes be told when it is too much."""
+        """Report backpressure of the WebSocket to the producer."""
         self._socket.on_backpressure = lambda write_paused: (
             producer.pauseProducing() if write_paused else producer.resumeProducing()
         )
 
     def unregisterProducer(self) -> None:
-        """It does not write any more."""
+        """Report no more backpressure."""
         self._socket.on_backpressure = lambda write_paused: None
 
     def pauseProducing(self) -> None:
-        """Read no more."""
+        """Pause reading."""
         self._socket.pause_reading(self)
 
     def resumeProducing(self) -> None:
-        """Read on."""
+        """Resume reading."""
         self._socket.resume_reading(self)
 
     def loseConnection(self) -> None:
-        """Say goodbye."""
+        """Close the WebSocket."""
         self._socket.close()
 
 

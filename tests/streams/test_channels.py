@@ -1,4 +1,4 @@
-"""Channels of a WebSocket."""
+"""Tests for L{kubetwist.streams.channels}."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ pieces = st.lists(st.binary(max_size=10), min_size=1, max_size=4)
 
 
 class Channels(SynchronousTestCase):
-    """What messages mean."""
+    """Decoding of messages."""
 
     @given(st.sampled_from(sorted(PROTOCOLS)), st.integers(0, 4), st.binary(max_size=40), st.lists(st.integers(0, 40)))
     def test_roundtrip(self, name: str, channel: int, data: bytes, cuts: list[int]) -> None:
-        """Bytes for a channel come to this channel, whatever is spoken, and however the message is cut."""
+        """Data is decoded for its channel in every protocol, however the message is split."""
         protocol = PROTOCOLS[name]
         message = protocol.message(channel, data)
         bounds = sorted({0, len(message), *(cut % len(message) for cut in cuts)})
@@ -48,7 +48,7 @@ class Channels(SynchronousTestCase):
 
     @given(st.sampled_from(sorted(PROTOCOLS)), st.lists(pieces, max_size=4))
     def test_anything(self, name: str, messages: list[list[bytes]]) -> None:
-        """Any message brings something, nothing, or the end."""
+        """Any message is decoded, ignored or rejected."""
         reader = ChannelReader(PROTOCOLS[name])
         with contextlib.suppress(BadMessage):
             for message in messages:
@@ -56,7 +56,7 @@ class Channels(SynchronousTestCase):
                     reader.feed(piece, at == len(message))
 
     def test_close(self) -> None:
-        """From the fifth version on a channel can be closed; before, 255 was a channel that does not exist."""
+        """Since v5 a channel can be closed; before, 255 is a channel that does not exist."""
         self.assertEqual(ChannelClosed(0), ChannelReader(PROTOCOLS[V5]).feed(b"\xff\0", True))
         reader = ChannelReader(PROTOCOLS[V5])
         self.assertIsNone(reader.feed(b"\xff", False))
@@ -65,12 +65,12 @@ class Channels(SynchronousTestCase):
         self.assertIsNone(ChannelReader(PROTOCOLS[V4]).feed(b"\xff\0", True))
 
     def test_bad_close(self) -> None:
-        """Closing no channel, several, or one that does not exist is the end."""
+        """Closing no channel, several channels or an invalid channel is a protocol error."""
         for message in (b"\xff", b"\xff\0\0", b"\xff\5"):
             self.assertRaises(BadMessage, ChannelReader(PROTOCOLS[V5]).feed, message, True)
 
     def test_nothing(self) -> None:
-        """Empty messages, and those for channels that do not exist, bring nothing."""
+        """Empty messages and messages for invalid channels are ignored."""
         reader = ChannelReader(PROTOCOLS[V5])
         self.assertIsNone(reader.feed(b"", True))
         self.assertIsNone(reader.feed(b"\5abc", True))
@@ -78,7 +78,7 @@ class Channels(SynchronousTestCase):
         self.assertEqual(ChannelData(1, b"x"), reader.feed(b"\1x", True))
 
     def test_base64(self) -> None:
-        """In base64 the channel is a digit; what is no base64 brings nothing, and too much of it is the end."""
+        """In base64 protocols the channel is a digit; invalid base64 is ignored, and too long messages are rejected."""
         protocol = PROTOCOLS[channels.BASE64_V4]
         self.assertEqual(b"1Zm9v", protocol.message(1, b"foo"))
         reader = ChannelReader(protocol)
@@ -91,12 +91,12 @@ class Channels(SynchronousTestCase):
         self.assertRaises(BadMessage, reader.feed, b"0", False)
 
     def test_choose(self) -> None:
-        """The client's favourite among what is offered is spoken; nothing asked for may be an offer as well."""
+        """The client's first supported subprotocol is selected; no requested subprotocol stands for the unnamed one."""
         self.assertEqual(V4, select_protocol(["x", V4, V5], [V5, V4]))
         self.assertIsNone(select_protocol(["x"], [V5, V4]))
         self.assertIsNone(select_protocol([], [V5]))
         self.assertEqual("", select_protocol([], [V5, ""]))
 
     def test_first_written(self) -> None:
-        """That a command is about to run is told on the lowest channel that is written to."""
+        """The start of a command is announced on its first output channel."""
         self.assertEqual([1, 1, 2, 3], [ready_channel(*one) for one in [(1, 1), (1, 0), (0, 1), (0, 0)]])

@@ -1,4 +1,4 @@
-"""What goes with a command."""
+"""Tests for L{kubetwist.streams.commands}."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from kubetwist.streams.commands import (
 
 
 def exited(causes: Any) -> bytes:
-    """What a kubelet says of a command that has ended."""
+    """The final status of a command."""
     return json.dumps({"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}).encode()
 
 
 class Endings(SynchronousTestCase):
-    """How a command has ended."""
+    """Return the final status of a command."""
 
     def message(self, told: bytes, version: str = V4) -> str:
-        """The message of an ending that is an error of the server."""
+        """Return the message of a status that is an internal error."""
         status = json.loads(final_status(told, version))
         self.assertEqual((500, "InternalError", "Failure"), (status["code"], status["reason"], status["status"]))
         self.assertEqual(
@@ -40,12 +40,12 @@ class Endings(SynchronousTestCase):
         return str(status["details"]["causes"][0]["message"])
 
     def test_success(self) -> None:
-        """Success is a Status that says no more than that, in the reference's bytes."""
+        """Success is encoded in the reference's bytes."""
         self.assertEqual(b'{"metadata":{},"status":"Success"}', final_status(b'{"status":"Success","code":200}', V4))
         self.assertEqual(SUCCESS, final_status(b"", V5))
 
     def test_exit_code(self) -> None:
-        """An exit code is told in the reference's bytes."""
+        """An exit code is encoded in the reference's bytes."""
         self.assertEqual(
             b'{"metadata":{},"status":"Failure",'
             b'"message":"command terminated with non-zero exit code: command terminated with exit code 3",'
@@ -55,7 +55,7 @@ class Endings(SynchronousTestCase):
         self.assertEqual(exit_status(255), final_status(exited([{"reason": "ExitCode", "message": "255"}]), V4))
 
     def test_odd_exit_codes(self) -> None:
-        """What is no exit code is an error, as in the reference."""
+        """Invalid exit codes are internal errors, as in the reference."""
         prefix = "error stream protocol error: "
         self.assertEqual(prefix + "no ExitCode cause given", self.message(exited([])))
         self.assertEqual(prefix + "no ExitCode cause given", self.message(exited(None)))
@@ -69,7 +69,7 @@ class Endings(SynchronousTestCase):
         )
 
     def test_failure(self) -> None:
-        """What went wrong at the kubelet is told as an error of the server."""
+        """Failures of the kubelet are internal errors."""
         self.assertEqual("no <shell>", self.message(b'{"status":"Failure","message":"no <shell>"}'))
         self.assertIn(b"no \\u003cshell\\u003e", final_status(b'{"status":"Failure","message":"no <shell>"}', V4))
         self.assertEqual("error stream protocol error: unknown error", self.message(b'{"status":"Odd"}'))
@@ -80,18 +80,18 @@ class Endings(SynchronousTestCase):
         )
 
     def test_old_versions(self) -> None:
-        """Old kubelets say in a text what went wrong."""
+        """Old stream protocols report errors as text."""
         self.assertEqual("error executing remote command: boom", self.message(b"boom", V3))
         self.assertEqual("error executing remote command: boom", self.message(b"boom", V2))
         self.assertEqual("Error executing remote command: boom", self.message(b"boom", V1))
 
     @given(st.binary(max_size=80), st.sampled_from([V1, V2, V3, V4, V5]))
     def test_anything(self, told: bytes, version: str) -> None:
-        """Whatever a kubelet says, the client is told a Status."""
+        """Any message of a kubelet becomes a Status."""
         self.assertIn(json.loads(final_status(told, version))["status"], ("Success", "Failure"))
 
     def test_encode_status(self) -> None:
-        """A Status stands in the channel without its kind."""
+        """A Status in the error channel has no kind."""
         status = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -104,10 +104,10 @@ class Endings(SynchronousTestCase):
 
 
 class Streams(SynchronousTestCase):
-    """Which streams a command has at the kubelet."""
+    """The streams to open at the kubelet."""
 
     def test_stream_types(self) -> None:
-        """Streams come in the reference's order; with a terminal there is no C{stderr}, but sizes."""
+        """Streams are in the reference's order; with a terminal there is a resize stream and no C{stderr}."""
         everything = Command(True, True, True, False)
         self.assertEqual(["error", "stdin", "stdout", "stderr"], everything.stream_types(V4))
         terminal = Command(True, True, True, True)
@@ -117,24 +117,24 @@ class Streams(SynchronousTestCase):
 
 
 class TerminalSizes(SynchronousTestCase):
-    """Sizes of a terminal."""
+    """Terminal sizes."""
 
     @given(st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 65535)), max_size=6), st.integers(1, 30))
     def test_roundtrip(self, sizes: list[tuple[int, int]], cut: int) -> None:
-        """Sizes are read as they were written, however they are cut."""
+        """Sizes are decoded correctly however their bytes are split."""
         data = b"".join(encode_size(*size) for size in sizes)
         reader = TerminalSizeDecoder()
         found = [size for at in range(0, len(data), cut) for size in reader.feed(data[at : at + cut])]
         self.assertEqual(sizes, found)
 
     def test_lenient(self) -> None:
-        """Names are read in any case, others are not looked at, and what is missing is 0."""
+        """Field names are case-insensitive, unknown fields are ignored, missing fields are 0."""
         self.assertEqual(
             [(80, 0), (0, 24)], TerminalSizeDecoder().feed(b' {"width":80,"X":[1]}{"HEIGHT":24,"Width":null}')
         )
 
     def test_broken(self) -> None:
-        """After what is no size there are none any more."""
+        """After an invalid size, all further data is ignored."""
         for data in (
             b"x",
             b"[]",
@@ -151,7 +151,7 @@ class TerminalSizes(SynchronousTestCase):
 
     @given(st.lists(st.binary(max_size=30), max_size=4))
     def test_anything(self, pieces: list[bytes]) -> None:
-        """Whatever a client sends, nothing else goes wrong."""
+        """Any bytes of a client are handled without other errors."""
         reader = TerminalSizeDecoder()
         for piece in pieces:
             reader.feed(piece)

@@ -1,4 +1,4 @@
-"""Requests for streams over HTTP: a client, the API server's handlers, and a kubelet."""
+"""Tests for L{kubetwist.streams.handlers}: streaming requests from a client through the server to a kubelet."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ TUNNEL = "SPDY/3.1+portforward.k8s.io"
 
 
 class Ways(SynchronousTestCase):
-    """Which way a request goes."""
+    """Selection of the mode of a request."""
 
     def select_mode(
         self, subresource: str, protocols: str, features: Any = (), upgrade: bytes = b"websocket", **gates: bool
     ) -> StreamMode:
-        """The way of a request."""
+        """Return the selected mode."""
         fields = {
             b"connection": [b"Upgrade"],
             b"upgrade": [upgrade],
@@ -53,7 +53,7 @@ class Ways(SynchronousTestCase):
         return StreamHandlers(StreamMetrics(Registry()), gates).select_mode(request, subresource, features)
 
     def test_commands(self) -> None:
-        """Commands over the fifth version of the channels are translated; what is older is passed on."""
+        """Commands over v5.channel.k8s.io are translated; older protocols are proxied."""
         for subresource in ("exec", "attach"):
             self.assertEqual(StreamMode.TRANSLATE, self.select_mode(subresource, f"x, {V5}"))
             self.assertEqual(StreamMode.PROXY, self.select_mode(subresource, f"x, {V4}"))
@@ -61,18 +61,18 @@ class Ways(SynchronousTestCase):
             self.assertEqual(StreamMode.PROXY, self.select_mode(subresource, V5, upgrade=b"SPDY/3.1"))
 
     def test_ports(self) -> None:
-        """Ports over SPDY inside of a WebSocket go through a tunnel."""
+        """Port forwarding over SPDY inside a WebSocket is tunneled."""
         self.assertEqual(StreamMode.TUNNEL, self.select_mode("portforward", TUNNEL))
         self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", V5))
         self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", "portforward.k8s.io", upgrade=b"SPDY/3.1"))
 
     def test_new_nodes(self) -> None:
-        """A node that declares to speak WebSocket is spoken to as the client speaks."""
+        """Requests for a node that declares WebSocket support are proxied."""
         self.assertEqual(StreamMode.PROXY, self.select_mode("exec", V5, ["Other", NODE_WEBSOCKETS_FEATURE]))
         self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", TUNNEL, [NODE_WEBSOCKETS_FEATURE]))
 
     def test_gates(self) -> None:
-        """What the reference's feature gates say is kept to: without theirs there is no way but to pass on."""
+        """With disabled feature gates requests are proxied."""
         self.assertEqual(StreamMode.PROXY, self.select_mode("exec", V5, TranslateStreamCloseWebsocketRequests=False))
         self.assertEqual(StreamMode.PROXY, self.select_mode("portforward", TUNNEL, PortForwardWebsockets=False))
         self.assertEqual(
@@ -82,7 +82,7 @@ class Ways(SynchronousTestCase):
 
 
 class _Upgraded(Protocol):
-    """A client that asks for another protocol, and then speaks it."""
+    """A client that upgrades its connection to another protocol."""
 
     def __init__(self, head: bytes, speaks: Any) -> None:
         self._head = head
@@ -123,7 +123,7 @@ class _Upgraded(Protocol):
 
 
 class _Messages:
-    """Listens to a WebSocket, and lets tests wait for what comes."""
+    """Records the messages of a WebSocket, and lets tests wait for them."""
 
     def __init__(self) -> None:
         self.messages: list[bytes] = []
@@ -144,7 +144,7 @@ class _Messages:
 
 
 class _Collected:
-    """Listens to a stream, and keeps what comes."""
+    """Records the data of a stream."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -165,13 +165,13 @@ class _Collected:
 
 
 class OverHTTP(TestCase):
-    """All of it, over connections of this machine."""
+    """Streaming requests over TCP connections."""
 
     timeout = 20
     tls = False
 
     async def setUp(self) -> None:
-        """An API server that has one kubelet."""
+        """Start an API server with one kubelet."""
         self.sessions: list[Session] = []
         self.features: list[str] = []
         self.registry = Registry()
@@ -196,7 +196,7 @@ class OverHTTP(TestCase):
         return reactor.listenTCP(0, site, interface="127.0.0.1")
 
     async def tearDown(self) -> None:
-        """End it all: nobody holds on to a connection."""
+        """Close all connections."""
         for port in self.ports:
             await port.stopListening()
         for connection in self.connections:
@@ -210,7 +210,7 @@ class OverHTTP(TestCase):
         await self.outgoing.close()
 
     async def settled(self, condition: Any) -> None:
-        """Let the reactor go round until it is so; the test's own timeout ends it otherwise."""
+        """Run the reactor until the condition is true; the test's timeout limits the time."""
         while not condition():
             turn: Deferred[None] = Deferred()
             reactor.callLater(0.001, turn.callback, None)
@@ -270,7 +270,7 @@ class OverHTTP(TestCase):
             tunnel.answered()
 
     def counted(self) -> dict[tuple[str, ...], float]:
-        """What was counted, by the end of its name and its labels."""
+        """Return the metrics, by the end of their names and their labels."""
         return {
             (family.name.split("_")[2], *labels): child.value
             for family in self.registry.families()
@@ -283,7 +283,7 @@ class OverHTTP(TestCase):
     async def ask(
         self, target: str, speaks: Any, fields: Any, method: str = "GET"
     ) -> tuple[int, dict[str, str], bytes]:
-        """Ask for another protocol."""
+        """Request an upgrade."""
         address = self.ports[1].getHost()
         head = [f"{method} {target} HTTP/1.1", "Host: 127.0.0.1", *(f"{name}: {value}" for name, value in fields)]
         client = _Upgraded("\r\n".join([*head, "", ""]).encode(), speaks)
@@ -296,7 +296,7 @@ class OverHTTP(TestCase):
         return await client.answered
 
     async def websocket(self, target: str, *protocols: str) -> tuple[WebSocketConnection, _Messages, dict[str, str]]:
-        """A client with a WebSocket."""
+        """Return a WebSocket client."""
         heard = _Messages()
         connection = WebSocketConnection(reactor, heard, client=True)
         code, fields, body = await self.ask(target, connection, websocket_fields(*protocols))
@@ -304,7 +304,7 @@ class OverHTTP(TestCase):
         return connection, heard, fields
 
     async def spdy(self, target: str, *protocols: str) -> tuple[SPDYConnection, dict[str, str]]:
-        """A client with SPDY."""
+        """Return a SPDY client."""
         connection = SPDYConnection(reactor)
         fields = [(name.decode(), value.decode()) for name, value in spdy_upgrade_fields(protocols)]
         code, answered, body = await self.ask(target, connection, fields, "POST")
@@ -314,7 +314,7 @@ class OverHTTP(TestCase):
     # Tests.
 
     async def test_translated(self) -> None:
-        """A command over WebSocket runs at a kubelet that speaks SPDY."""
+        """A command over WebSocket runs at a kubelet that supports only SPDY."""
         connection, heard, fields = await self.websocket("/exec?input&output&error", V5)
         self.assertEqual(V5, fields["sec-websocket-protocol"])
         for _ in range(3):
@@ -332,7 +332,7 @@ class OverHTTP(TestCase):
         )
 
     async def test_passed_on_websocket(self) -> None:
-        """A WebSocket with older channels goes to the kubelet as it is, and so does any to a node that declares it."""
+        """WebSockets with older protocols, and for nodes that declare WebSocket support, are proxied unchanged."""
         for protocol, features in ((V4, []), (BASE64_V4, []), (V5, [NODE_WEBSOCKETS_FEATURE])):
             self.features = features
             connection, heard, fields = await self.websocket("/exec?input&output", protocol)
@@ -346,7 +346,7 @@ class OverHTTP(TestCase):
             await self.settled(lambda heard=heard: heard.ends)
 
     async def test_passed_on_spdy(self) -> None:
-        """SPDY goes to the kubelet as it is."""
+        """SPDY requests are proxied unchanged."""
         connection, fields = await self.spdy("/exec?input&output", V4)
         self.assertEqual(V4, fields["x-stream-protocol-version"])
         errors, output = _Collected(), _Collected()
@@ -359,7 +359,7 @@ class OverHTTP(TestCase):
         self.assertIn(b"NonZeroExitCode", await errors.ended)
 
     async def forward(self, connection: SPDYConnection) -> None:
-        """Have ports forwarded."""
+        """Forward ports over SPDY."""
         for number, (port, expected) in enumerate([(80, b"80:abc"), (1, b""), (81, b"81:abc")]):
             headers = {"port": str(port), "requestid": str(number)}
             errors, data = _Collected(), _Collected()
@@ -372,12 +372,12 @@ class OverHTTP(TestCase):
         connection.close()
 
     async def test_ports(self) -> None:
-        """Ports are forwarded over SPDY as it is."""
+        """Port forwarding over SPDY is proxied unchanged."""
         connection, _ = await self.spdy("/portforward", "portforward.k8s.io")
         await self.forward(connection)
 
     async def tunnel(self) -> None:
-        """Have ports forwarded through a WebSocket."""
+        """Forward ports through a WebSocket."""
         inner = SPDYConnection(reactor)
         heard = _Messages()
         connection = WebSocketConnection(reactor, heard, client=True)
@@ -389,18 +389,18 @@ class OverHTTP(TestCase):
         await self.settled(lambda: not self.kubelet.connections.channels)
 
     async def test_tunnel(self) -> None:
-        """Ports are forwarded over SPDY inside of a WebSocket, with a kubelet that speaks SPDY alone."""
+        """Ports are forwarded over SPDY inside a WebSocket, with a kubelet that supports only SPDY."""
         await self.tunnel()
         self.assertEqual(1, self.counted()["tunnel", "101"])
 
     async def test_passed_on_tunnel(self) -> None:
-        """A node that declares to speak WebSocket gets the tunnel as it is."""
+        """A node that declares WebSocket support receives the tunnel's WebSocket unchanged."""
         self.features = [NODE_WEBSOCKETS_FEATURE]
         await self.tunnel()
         self.assertEqual({("streaming", "portforward", "proxied_to_kubelet"): 1}, self.counted())
 
     async def test_refused(self) -> None:
-        """What a kubelet says against an upgrade comes to the client as it is, or as the end of a command."""
+        """A kubelet's response to a failed upgrade is forwarded to the client, or becomes the status of the command."""
         self.kubelet.handler = lambda request: request.respond_text(404, "no such container")
         code, _, body = await self.ask("/exec", None, [("Connection", "Upgrade"), ("Upgrade", "SPDY/3.1")], "POST")
         self.assertEqual((404, b"no such container"), (code, body))
@@ -414,7 +414,7 @@ class OverHTTP(TestCase):
         self.assertEqual((1, 1), (self.counted()["tunnel", "404"], self.counted()["translator", "500"]))
 
     async def test_bad_requests(self) -> None:
-        """What is wrong with a request is told, and no kubelet asked."""
+        """Invalid requests are rejected without a request to the kubelet."""
         self.kubelet.handler = lambda request: self.fail("asked")
         for target, protocol in (("/exec", V5), ("/portforward", TUNNEL)):
             fields = [field for field in websocket_fields(protocol) if field[0] != "Sec-WebSocket-Key"]
@@ -430,7 +430,7 @@ class OverHTTP(TestCase):
         self.assertEqual((400, "Upgrade request required"), (code, json.loads(body)["message"]))
 
     async def test_client_goes(self) -> None:
-        """A client that goes takes the kubelet's connection along, whichever way it came."""
+        """Disconnecting the client closes the kubelet's connection in every mode."""
         gone: list[bool] = []
         self.on_start = lambda session: setattr(session, "on_connection_lost", lambda: gone.append(True))
         for protocol in (V5, V4):
@@ -441,7 +441,7 @@ class OverHTTP(TestCase):
         await self.settled(lambda: len(gone) == 2)
 
     async def test_kubelet_goes(self) -> None:
-        """When the kubelet is lost the client is told, or loses its connection, whichever way it came."""
+        """The loss of the kubelet is reported to the client, or closes its connection, in every mode."""
         self.on_start = lambda session: session.write(b"ready")
         for protocol in (V5, V4):
             _, heard, _ = await self.websocket("/exec?input&output", protocol)
@@ -453,7 +453,7 @@ class OverHTTP(TestCase):
                 self.assertIn(b"unexpected EOF", heard.messages[-1])
 
     async def test_slow_client(self) -> None:
-        """A client that does not read stops a command far away, and gets everything when it reads again."""
+        """A client that does not read pauses the command, and gets all data when it reads again."""
         full: list[bool] = []
 
         def start(session: Session) -> None:
@@ -490,7 +490,7 @@ class OverHTTP(TestCase):
         self.assertIn(b"Success", heard.messages[-1])
 
     async def test_stop(self) -> None:
-        """When the server stops its clients are told goodbye."""
+        """Stopping the server sends close frames to its clients."""
         _, heard, _ = await self.websocket("/exec?input&output", V5)
         await self.settled(lambda: self.sessions)
         self.site.end_long_running()
@@ -499,13 +499,13 @@ class OverHTTP(TestCase):
 
 
 class OverTLS(OverHTTP):
-    """The same with TLS on both sides."""
+    """The same tests with TLS on both connections."""
 
     tls = True
 
 
 def websocket_fields(*protocols: str) -> list[tuple[str, str]]:
-    """The header of a request for a WebSocket."""
+    """Return the header of a WebSocket request."""
     return [
         ("Connection", "Upgrade"),
         ("Upgrade", "websocket"),

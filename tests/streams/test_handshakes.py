@@ -15,10 +15,10 @@ ASKED = {
 
 
 class HandshakeTests(SynchronousTestCase):
-    """What clients ask for."""
+    """WebSocket handshakes."""
 
     def test_accepted(self) -> None:
-        """The answer proves that the key was seen, as RFC 6455 has it, and says what will be spoken."""
+        """The response has the accept key of RFC 6455 and the selected subprotocol."""
         handshake = check_handshake(b"GET", {**ASKED, b"sec-websocket-protocol": [b"a, v5.channel.k8s.io ,b"]})
         self.assertEqual(["a", "v5.channel.k8s.io", "b"], handshake.protocols)
         self.assertEqual(
@@ -33,7 +33,7 @@ class HandshakeTests(SynchronousTestCase):
         self.assertEqual(3, len(handshake.fields()))
 
     def test_refused(self) -> None:
-        """What is wrong with a handshake is told in the words of the reference."""
+        """Invalid handshakes are rejected with the messages of the reference."""
         for method, without, code, why in [
             (b"POST", b"", 405, "bad method"),
             (b"GET", b"upgrade", 400, "not websocket protocol"),
@@ -46,7 +46,7 @@ class HandshakeTests(SynchronousTestCase):
             self.assertEqual((code, why), (error.code, str(error)))
 
     def test_is_websocket(self) -> None:
-        """A request is one for a WebSocket if both of its fields say so."""
+        """A request is a WebSocket request if its Connection and Upgrade fields say so."""
         self.assertTrue(is_websocket(ASKED))
         self.assertFalse(is_websocket({b"upgrade": [b"websocket"]}))
         self.assertFalse(is_websocket({**ASKED, b"upgrade": [b"SPDY/3.1"]}))

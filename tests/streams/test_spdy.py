@@ -1,4 +1,4 @@
-"""Connections of SPDY/3.1."""
+"""Tests for L{kubetwist.streams.spdy}."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .wires import FULL, Wire, pump
 
 
 class _Heard:
-    """Listens to a stream."""
+    """Records the events of a stream."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -63,7 +63,7 @@ class _Heard:
 
 
 class _Pair:
-    """A client and a server that accepts all streams."""
+    """A connected client and a server that accepts all streams."""
 
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
@@ -86,7 +86,7 @@ class _Pair:
 
 
 class _Raw:
-    """Another side that is not ours: it sends and gets bytes."""
+    """A raw peer that sends and receives bytes."""
 
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
@@ -110,7 +110,7 @@ class _Raw:
         pump(self.clock, self.wire)
 
     def frames(self) -> list[Any]:
-        """All that came."""
+        """Return all received frames."""
         pump(self.clock, self.wire)
         reader = FrameReader()
         reader.feed(self.got)
@@ -121,10 +121,10 @@ class _Raw:
 
 
 class Streams(SynchronousTestCase):
-    """Streams between two of our own."""
+    """Streams between two SPDYConnections."""
 
     def open(self, pair: _Pair, kind: str = "stdout") -> tuple[SPDYStream, _Heard]:
-        """A stream that the client begins."""
+        """Open a stream of the client."""
         heard = _Heard()
         opening = pair.client.create_stream({"streamtype": kind}, heard)
         self.assertNoResult(opening)
@@ -133,7 +133,7 @@ class Streams(SynchronousTestCase):
 
     @given(st.lists(st.binary(max_size=50), max_size=6), st.integers(1, 40))
     def test_both_ways(self, pieces: list[bytes], size: int) -> None:
-        """What is written on one side comes to the other, in order, however it is cut; and so does its end."""
+        """Data and its end arrive in order, however the bytes are split."""
         pair = _Pair()
         stream, heard = self.open(pair)
         self.assertEqual("stdout", pair.streams[0].header("streamtype"))
@@ -152,7 +152,7 @@ class Streams(SynchronousTestCase):
         self.assertEqual(({}, {}), (pair.client._streams, pair.server._streams))
 
     def test_long_writes(self) -> None:
-        """What is longer than a frame is sent in several."""
+        """Data above the maximum frame size is sent in several frames."""
         pair = _Pair()
         stream, _ = self.open(pair)
         data = bytes(range(256)) * 100_000
@@ -161,7 +161,7 @@ class Streams(SynchronousTestCase):
         self.assertEqual(data, pair.heard[0].data)
 
     def test_reset(self) -> None:
-        """A stream that one side resets is lost to the other, once, and to nobody else."""
+        """Resetting a stream calls the listener of the peer once, and no other listener."""
         pair = _Pair()
         stream, heard = self.open(pair)
         _, other = self.open(pair)
@@ -177,21 +177,21 @@ class Streams(SynchronousTestCase):
         self.assertEqual(b"", pair.heard[0].data)
 
     def test_refused(self) -> None:
-        """A stream that the other side does not want is not opened."""
+        """A stream that the peer refuses fails to open."""
         pair = _Pair()
         opening = pair.client.create_stream({"streamtype": "odd"}, _Heard())
         pair.pump()
         self.assertEqual(REFUSED_STREAM, self.failureResultOf(opening, StreamReset).value.status)
 
     def test_client_takes_none(self) -> None:
-        """Who accepts no streams refuses them all."""
+        """A connection without C{accept} refuses all streams."""
         pair = _Pair()
         opening = pair.server.create_stream({"streamtype": "stdout"}, _Heard())
         pair.pump()
         self.failureResultOf(opening, StreamReset)
 
     def test_not_accepted(self) -> None:
-        """A stream that nobody answers for is given up after a while."""
+        """Opening a stream has a timeout."""
         raw = _Raw()
         opening = raw.connection.create_stream({"streamtype": "stdout"}, _Heard())
         raw.clock.advance(OPEN_TIMEOUT - 1)
@@ -201,7 +201,7 @@ class Streams(SynchronousTestCase):
         self.assertIsInstance(raw.frames()[-1], RstStream)
 
     def test_given_up(self) -> None:
-        """Who gives up opening a stream leaves none behind."""
+        """Cancelling the opening of a stream resets it."""
         raw = _Raw()
         opening = raw.connection.create_stream({"streamtype": "stdout"}, _Heard())
         opening.addErrback(lambda _: None)
@@ -210,7 +210,7 @@ class Streams(SynchronousTestCase):
         self.assertEqual([], raw.clock.getDelayedCalls())
 
     def test_connection_lost(self) -> None:
-        """With the connection go all its streams, those that are being opened too."""
+        """The loss of the connection ends all its streams, also those that are being opened."""
         pair = _Pair()
         _, heard = self.open(pair)
         opening = pair.client.create_stream({}, _Heard())
@@ -221,7 +221,7 @@ class Streams(SynchronousTestCase):
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_close(self) -> None:
-        """Who closes the connection resets what is open, says goodbye, and goes when that is sent."""
+        """Closing a connection resets its streams, sends GOAWAY, and closes the transport after that."""
         raw = _Raw()
         heard = _Heard()
         opening = raw.connection.create_stream({}, heard)
@@ -247,7 +247,7 @@ class Streams(SynchronousTestCase):
         self.assertIsNone(heard.reason)
 
     def test_goaway(self) -> None:
-        """Who was told goodbye opens no more streams, and goes when those that are open have ended."""
+        """After GOAWAY no stream can be opened, and the connection is closed when its streams have ended."""
         pair = _Pair()
         stream, heard = self.open(pair)
         pair.server._write(GoAway(1))
@@ -265,16 +265,16 @@ class Streams(SynchronousTestCase):
 
 
 class Manners(SynchronousTestCase):
-    """What the other side may do, and may not."""
+    """Behaviour of peers."""
 
     def test_pings(self) -> None:
-        """The other's pings come back; the answers to ours do not."""
+        """Pings of the peer are returned; replies to pings are not."""
         raw = _Raw()
         raw.send(Ping(2), Ping(3), Ping(4))
         self.assertEqual([Ping(2), Ping(4)], raw.frames())
 
     def test_ping_every(self) -> None:
-        """Signs of life are asked for as often as was said, until the end."""
+        """Pings are sent in the given interval until the connection is closed."""
         raw = _Raw()
         raw.connection.ping_every(5)
         raw.clock.pump([1] * 11)
@@ -283,14 +283,14 @@ class Manners(SynchronousTestCase):
         self.assertEqual([], raw.clock.getDelayedCalls())
 
     def test_ignored(self) -> None:
-        """Settings, windows, and bytes of streams that are not there change nothing."""
+        """Settings, window updates and data of unknown streams are ignored."""
         raw = _Raw()
         raw.send(Settings({4: (0, 1)}), WindowUpdate(1, 5), Data(7, b"x", True), SynReply(7, {}), RstStream(7, 1))
         self.assertEqual([], raw.frames())
         self.assertFalse(raw.gone)
 
     def test_garbage(self) -> None:
-        """What is no SPDY ends the connection, and its streams are lost."""
+        """Invalid frames close the connection, and its streams are lost."""
         raw = _Raw()
         heard = _Heard()
         raw.connection.create_stream({}, heard)
@@ -302,7 +302,7 @@ class Manners(SynchronousTestCase):
 
     @given(st.binary(max_size=300), st.booleans())
     def test_anything(self, data: bytes, server: bool) -> None:
-        """Whatever the other side sends, nothing else goes wrong."""
+        """Any bytes of the peer are handled without other errors."""
         raw = _Raw(server=server, accept=None)
         heard = _Heard()
         opening = raw.connection.create_stream({}, heard)
@@ -311,13 +311,13 @@ class Manners(SynchronousTestCase):
         raw.frames()
 
     def test_stream_numbers(self) -> None:
-        """Streams with numbers that were used, or are not the other side's, are reset."""
+        """Streams with used ids, or ids of the wrong side, are reset."""
         pair = _Raw(server=True, accept=lambda stream: bool(setattr(stream, "listener", _Heard())) or True)
         pair.send(SynStream(5, {}), SynStream(3, {}), SynStream(8, {}))
         self.assertEqual([SynReply(5, {}), RstStream(3, 1), RstStream(8, 1)], pair.frames())
 
     def test_many_streams(self) -> None:
-        """The other side has only so many streams at a time."""
+        """The number of concurrent streams of the peer is limited."""
         raw = _Raw(
             server=True, max_streams=2, accept=lambda stream: bool(setattr(stream, "listener", _Heard())) or True
         )
@@ -325,7 +325,7 @@ class Manners(SynchronousTestCase):
         self.assertEqual([SynReply(1, {}), SynReply(3, {}), RstStream(5, 3), SynReply(7, {})], raw.frames())
 
     def test_refused_too_often(self) -> None:
-        """Who does not stop to begin streams that are refused is cut off."""
+        """A peer that opens too many refused streams is disconnected."""
         self.patch(spdy, "MAX_REFUSED_STREAMS", 10)
         raw = _Raw()
         raw.send(*(SynStream(2 * number, {}) for number in range(1, 20)))
@@ -333,14 +333,14 @@ class Manners(SynchronousTestCase):
         self.assertTrue(raw.gone)
 
     def test_flood_of_pings(self) -> None:
-        """Who sends pings and does not read what comes back gets no more of it."""
+        """Pings of a peer that does not read are not answered."""
         raw = _Raw()
         raw.transport.reading = False
         raw.send(*(Ping(2 * number) for number in range(1, 100_000)))
         self.assertLess(raw.wire.first.most_waiting, FULL + 100)
 
     def test_portions(self) -> None:
-        """Many small frames are handled in portions, so that others have their turn."""
+        """Many small frames are handled in batches, with turns of the reactor in between."""
         pair = _Pair()
         opening = pair.client.create_stream({}, _Heard())
         pair.pump()
@@ -356,10 +356,10 @@ class Manners(SynchronousTestCase):
 
 
 class Pressure(SynchronousTestCase):
-    """Connections that are held, and those that hold."""
+    """Backpressure."""
 
     def test_held(self) -> None:
-        """What comes to a connection that is held waits in the network, until it is released."""
+        """Data for a paused connection waits in the network until reading resumes."""
         pair = _Pair()
         opening = pair.client.create_stream({}, _Heard())
         pair.pump()
@@ -379,7 +379,7 @@ class Pressure(SynchronousTestCase):
         self.assertEqual(1_000_000, len(pair.heard[0].data))
 
     def test_watched(self) -> None:
-        """A connection that is held and watched is read a little, and its end is told at once."""
+        """A paused connection with C{watch} reads a limited amount, and its loss is reported immediately."""
         pair = _Pair()
         gone: list[bool] = []
         pair.server.on_connection_lost = lambda: gone.append(True)
@@ -398,7 +398,7 @@ class Pressure(SynchronousTestCase):
         self.assertIsInstance(pair.heard[0].reason, StreamConnectionLost)
 
     def test_end_waits(self) -> None:
-        """The end of a connection does not overtake what came before it, even if that is held."""
+        """The loss of a connection is handled after the data that arrived before, even if reading is paused."""
         pair = _Pair()
         opening = pair.client.create_stream({}, _Heard())
         pair.pump()
@@ -417,7 +417,7 @@ class Pressure(SynchronousTestCase):
         self.assertIsInstance(pair.heard[0].reason, StreamConnectionLost)
 
     def test_close_while_held(self) -> None:
-        """Who closes a connection that was lost while it was held has its end told."""
+        """Closing a paused connection that was lost reports its loss."""
         pair = _Pair()
         gone: list[bool] = []
         pair.server.on_connection_lost = lambda: gone.append(True)
@@ -430,7 +430,7 @@ class Pressure(SynchronousTestCase):
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_pressure(self) -> None:
-        """Who writes more than is taken is told, and told again when it is taken."""
+        """on_backpressure is called when writing pauses and when it resumes."""
         pair = _Pair()
         told: list[bool] = []
         pair.client.on_backpressure = told.append

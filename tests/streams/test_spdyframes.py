@@ -1,4 +1,4 @@
-"""Frames of SPDY/3.1."""
+"""Tests for L{kubetwist.streams.spdyframes}."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ frames = st.one_of(
 
 
 def read(reader: FrameReader, data: bytes, cuts: list[int] | None = None) -> list[Frame]:
-    """All frames in C{data}, which arrives in pieces; pieces of DATA put together."""
+    """Return all frames in C{data}, which is fed in pieces; pieces of DATA frames are joined."""
     found: list[Frame] = []
     bounds = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts or ())})
     # A frame of DATA is whole when what follows it begins.
@@ -76,43 +76,43 @@ def read(reader: FrameReader, data: bytes, cuts: list[int] | None = None) -> lis
 
 
 def control(kind: int, payload: bytes, flags: int = 0, version: int = 3) -> bytes:
-    """A control frame, whatever is in it."""
+    """Return a control frame with any content."""
     return struct.pack(">HHI", 0x8000 | version, kind, flags << 24 | len(payload)) + payload
 
 
 def packed(block: bytes, number: int = 1) -> bytes:
-    """A SYN_REPLY with these headers."""
+    """Return a SYN_REPLY with these headers."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, 15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
     return control(2, struct.pack(">I", number) + deflate.compress(block) + deflate.flush(zlib.Z_SYNC_FLUSH))
 
 
 def text(value: bytes) -> bytes:
-    """A name or value in a block of headers."""
+    """Return an encoded name or value of a header block."""
     return struct.pack(">I", len(value)) + value
 
 
 class Frames(SynchronousTestCase):
-    """What is written is read again."""
+    """Encoded frames are decoded."""
 
     def test_dictionary(self) -> None:
-        """Compression begins with the dictionary that the protocol names by its checksum."""
+        """The compression dictionary has the checksum of the specification."""
         self.assertEqual(0xE3C6A7C2, zlib.adler32(DICTIONARY))
 
     @given(st.lists(frames, max_size=8), st.lists(st.integers(0, 10000), max_size=20))
     def test_roundtrip(self, sent: list[Frame], cuts: list[int]) -> None:
-        """Frames are what they were, wherever their bytes are cut."""
+        """Frames are decoded correctly wherever their bytes are split."""
         writer = FrameWriter()
         self.assertEqual(sent, read(FrameReader(), b"".join(writer.write(frame) for frame in sent), cuts))
 
     def test_every_cut(self) -> None:
-        """Bytes may come one by one."""
+        """Frames are decoded from single bytes."""
         writer = FrameWriter()
         sent: list[Frame] = [SynStream(1, {"streamtype": "error"}), Data(1, b"abc", True), Ping(1)]
         data = b"".join(writer.write(frame) for frame in sent)
         self.assertEqual(sent, read(FrameReader(), data, list(range(len(data)))))
 
     def test_large_data(self) -> None:
-        """A frame of DATA is told in pieces as it arrives, and nothing of it is kept."""
+        """A DATA frame is returned in pieces as it arrives, without buffering."""
         reader = FrameReader()
         reader.feed(struct.pack(">II", 5, 1 << 24 | 1_000_000))
         self.assertIsNone(reader.next())
@@ -123,39 +123,39 @@ class Frames(SynchronousTestCase):
             self.assertEqual(len(reader._buffer), reader._offset)
 
     def test_several_values(self) -> None:
-        """Several values of a header stay together."""
+        """Several values of a header are kept in one string."""
         sent = SynStream(1, {"port": "80\x0081"})
         self.assertEqual([sent], read(FrameReader(), FrameWriter().write(sent)))
 
 
 class Garbage(SynchronousTestCase):
-    """What is no SPDY is told from it, and costs little."""
+    """Invalid data is rejected at low cost."""
 
     @given(st.binary(max_size=200))
     def test_anything(self, data: bytes) -> None:
-        """Whatever arrives is frames, or refused, and nothing else goes wrong."""
+        """Any received bytes are decoded or raise SPDYError."""
         with contextlib.suppress(SPDYError):
             read(FrameReader(), data)
 
     @given(st.sampled_from([1, 2, 3, 4, 6, 7, 8, 9]), st.binary(max_size=60), st.integers(0, 255))
     def test_any_payload(self, kind: int, payload: bytes, flags: int) -> None:
-        """Whatever is in a control frame is taken, or refused, and nothing else goes wrong."""
+        """Any content of a control frame is decoded or raises SPDYError."""
         with contextlib.suppress(SPDYError):
             read(FrameReader(), control(kind, payload, flags))
 
     @given(st.binary(max_size=60))
     def test_any_block(self, block: bytes) -> None:
-        """Whatever is in a block of headers is taken, or refused, and nothing else goes wrong."""
+        """Any content of a header block is decoded or raises SPDYError."""
         with contextlib.suppress(SPDYError):
             read(FrameReader(), packed(block))
 
     def refused(self, data: bytes, why: str) -> None:
-        """Expect C{data} to be refused."""
+        """Assert that C{data} is rejected."""
         error = self.assertRaises(SPDYError, read, FrameReader(), data)
         self.assertIn(why, str(error))
 
     def test_bomb(self) -> None:
-        """Headers that would be large when unpacked are not unpacked."""
+        """Headers above the maximum decompressed size are rejected without decompressing them."""
         block = struct.pack(">I", 1) + text(b"a") + text(b"x" * 40_000_000)
         data = packed(block)
         # More than fits the frame was not even looked at.
@@ -165,22 +165,22 @@ class Garbage(SynchronousTestCase):
         self.refused(small, f"more than {MAX_BLOCK} bytes")
 
     def test_announced_length(self) -> None:
-        """A control frame that is too large is refused when its head is there."""
+        """A control frame that is too large is rejected when its header has arrived."""
         self.refused(struct.pack(">HHI", 0x8003, 1, MAX_CONTROL + 1), "invalid length for its type")
 
     def test_many_headers(self) -> None:
-        """The number of headers has a limit."""
+        """The number of headers is limited."""
         count = MAX_HEADERS + 1
         block = struct.pack(">I", count) + b"".join(text(b"h%d" % n) + text(b"") for n in range(count))
         self.refused(packed(block), f"more than {MAX_HEADERS} headers")
 
     def test_many_settings(self) -> None:
-        """Settings are as many as they say, and not more than make sense."""
+        """The number of settings must match the frame's length and is limited."""
         self.refused(control(4, struct.pack(">I", 2) + b"\0" * 8), "invalid length")
         self.refused(control(4, struct.pack(">I", 1000) + b"\0" * 8000), "invalid length")
 
     def test_odd_headers(self) -> None:
-        """Names in upper case, names that come twice, and those that mean a connection are refused."""
+        """Upper-case names, duplicate names and hop-by-hop headers are rejected."""
         for block, why in [
             (struct.pack(">I", 1) + text(b"Port") + text(b"80"), "not lowercased"),
             (struct.pack(">I", 2) + (text(b"port") + text(b"80")) * 2, "same name"),
@@ -193,7 +193,7 @@ class Garbage(SynchronousTestCase):
         self.refused(FrameWriter().write(SynStream(1, {"host": "x"})), "invalid header")
 
     def test_odd_frames(self) -> None:
-        """Other versions, unknown types and lengths that can not be are refused, as is the stream 0."""
+        """Other versions, unknown types, invalid lengths and stream id 0 are rejected."""
         for data, why in [
             (control(6, b"\0\0\0\1", version=2), "another version"),
             (control(10, b""), "unknown type"),
@@ -206,7 +206,7 @@ class Garbage(SynchronousTestCase):
             self.refused(data, why)
 
     def test_packed_again(self) -> None:
-        """Compression goes on from frame to frame; bytes that are not part of it are refused."""
+        """Header compression keeps its state between frames; bytes after the compressed data are rejected."""
         writer, reader = FrameWriter(), FrameReader()
         first, second = (writer.write(SynReply(1, {"streamtype": "stdout"})) for _ in range(2))
         self.assertLess(len(second), len(first))

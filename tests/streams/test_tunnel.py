@@ -1,4 +1,4 @@
-"""Ports that are forwarded through a WebSocket."""
+"""Tests for L{kubetwist.streams.tunnel}."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASKED = {
 
 
 class _Backend:
-    """Somebody who speaks anything."""
+    """A peer that records received bytes and sends any bytes."""
 
     def __init__(self) -> None:
         self.got = b""
@@ -44,7 +44,7 @@ class _Backend:
 
 
 class _Run:
-    """A tunnel, a client and a backend."""
+    """A tunnel between a client and a backend."""
 
     def __init__(self, *, protocol: bytes | None = b"portforward.k8s.io", upgrade: bytes = b"SPDY/3.1") -> None:
         self.clock = Clock()
@@ -105,16 +105,16 @@ class _Run:
 
 
 class Requests(SynchronousTestCase):
-    """What is asked for."""
+    """Requests of tunnels."""
 
     def test_tunnelled(self) -> None:
-        """Of what a client speaks, that is tunnelled which says so."""
+        """Only subprotocols with the prefix and suffix of tunnels are tunneled."""
         self.assertEqual(["portforward.k8s.io", "v2.portforward.k8s.io"], tunneled_protocols(ASKED))
         self.assertEqual([], tunneled_protocols({}))
         self.assertEqual([], tunneled_protocols({b"sec-websocket-protocol": [b"SPDY/3.1+other, x.k8s.io"]}))
 
     def test_fields(self) -> None:
-        """The backend is asked for SPDY, and hears nothing of WebSockets."""
+        """The backend receives an upgrade request to SPDY without WebSocket headers."""
         run = _Run()
         fields = [(name, value) for name, values in ASKED.items() for value in values]
         self.assertEqual(b"POST", run.tunnel.method)
@@ -130,14 +130,14 @@ class Requests(SynchronousTestCase):
         )
 
     def test_chosen(self) -> None:
-        """The client is told what the backend has chosen, if it has asked for it."""
+        """The response names the protocol that the backend selected, if the client requested it."""
         self.assertIn((b"Sec-WebSocket-Protocol", b"SPDY/3.1+portforward.k8s.io"), _Run().head)
         self.assertEqual([101], _Run().counted)
         for other in (b"odd.k8s.io", None):
             self.assertNotIn(b"Sec-WebSocket-Protocol", dict(_Run(protocol=other).head))
 
     def test_other_protocol_CVE_2018_1002105(self) -> None:
-        """A backend that switches to something else is not connected to anybody."""
+        """A response of the backend with another protocol fails the request."""
         run = _Run(upgrade=b"websocket")
         self.assertEqual([(500, "unable to upgrade: missing upgrade headers in response\n")], run.texts)
         self.assertTrue(run.aborted)
@@ -146,7 +146,7 @@ class Requests(SynchronousTestCase):
         self.assertIsNone(self.successResultOf(run.over))
 
     def test_client_gone(self) -> None:
-        """A client that is gone when the backend has answered is not waited for."""
+        """The backend's connection is closed if the client disconnected before its response."""
         switch, _Run.switch_protocols = _Run.switch_protocols, lambda *_: False  # type: ignore[assignment]
         self.addCleanup(setattr, _Run, "switch_protocols", switch)
         run = _Run()
@@ -155,11 +155,11 @@ class Requests(SynchronousTestCase):
 
 
 class Tunnels(SynchronousTestCase):
-    """What goes through."""
+    """Forwarded data."""
 
     @given(st.lists(st.binary(min_size=1, max_size=500), max_size=5), st.integers(1, 200))
     def test_both_ways(self, pieces: list[bytes], size: int) -> None:
-        """Bytes come to the other side as they were, both ways, however they are cut."""
+        """Bytes are forwarded unchanged in both directions, however they are split."""
         run = _Run()
         for piece in pieces:
             run.client.send(piece)
@@ -169,7 +169,7 @@ class Tunnels(SynchronousTestCase):
         self.assertEqual(b"".join(piece[::-1] for piece in pieces), b"".join(run.messages))
 
     def test_backend_ends(self) -> None:
-        """When the backend has ended, the client is told goodbye behind what came before it."""
+        """The end of the backend's connection sends a close frame to the client after all data."""
         run = _Run()
         run.backend.transport.write(b"last")
         run.backend.transport.loseConnection()
@@ -179,7 +179,7 @@ class Tunnels(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_client_ends(self) -> None:
-        """When the client has ended, so has the backend's connection, behind what came before it."""
+        """A close frame of the client closes the backend's connection after all data."""
         for leave in (lambda run: run.client.close(), lambda run: run.wires[0].second.loseConnection()):
             run = _Run()
             run.client.send(b"last")
@@ -190,7 +190,7 @@ class Tunnels(SynchronousTestCase):
             self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_stop(self) -> None:
-        """When the server stops, both connections end."""
+        """Stopping the server closes both connections."""
         run = _Run()
         run.end()
         run.pump()
@@ -199,7 +199,7 @@ class Tunnels(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_slow_client(self) -> None:
-        """A client that does not read stops the backend, and nothing is lost."""
+        """A client that does not read pauses reading from the backend; no data is lost."""
         run = _Run()
         run.wires[0].second.reading = False
         for _ in range(100):
@@ -213,7 +213,7 @@ class Tunnels(SynchronousTestCase):
         self.assertEqual((1_000_000, [True]), (sum(map(len, run.messages)), run.ends))
 
     def test_slow_backend(self) -> None:
-        """A backend that does not read stops the client, and nothing is lost."""
+        """A backend that does not read pauses reading from the client; no data is lost."""
         run = _Run()
         run.wires[1].second.reading = False
         for _ in range(100):
@@ -226,7 +226,7 @@ class Tunnels(SynchronousTestCase):
         self.assertEqual(1_000_000, len(run.backend.got))
 
     def test_client_lost_while_slow(self) -> None:
-        """A client that is lost while it does not read leaves nothing behind."""
+        """The loss of a client that does not read closes both connections."""
         run = _Run()
         run.wires[0].second.reading = False
         for _ in range(30):
@@ -238,7 +238,7 @@ class Tunnels(SynchronousTestCase):
         self.assertIsNone(self.successResultOf(run.over))
 
     def test_backend_lost_while_slow(self) -> None:
-        """A client of a backend that is lost while it does not read is told."""
+        """The loss of the backend is reported to a client that did not read before."""
         run = _Run()
         run.wires[1].second.reading = False
         for _ in range(30):
@@ -250,7 +250,7 @@ class Tunnels(SynchronousTestCase):
         self.assertIsNone(self.successResultOf(run.over))
 
     def test_garbage(self) -> None:
-        """A client that sends no frames loses both connections."""
+        """Invalid frames of a client close both connections."""
         run = _Run()
         run.wires[0].second.write(b"GET / HTTP/1.1\r\n\r\n")
         run.pump()

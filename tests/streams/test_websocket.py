@@ -1,4 +1,4 @@
-"""WebSocket connections."""
+"""Tests for L{kubetwist.streams.websocket}."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.streams.wires import FULL, Wire, pump
 
 
 class _Heard:
-    """Listens to a connection."""
+    """Records the events of a connection."""
 
     def __init__(self) -> None:
         self.messages: list[bytes] = []
@@ -36,7 +36,7 @@ class _Heard:
 
 
 class _Pair:
-    """A client and a server."""
+    """A connected client and server."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -50,7 +50,7 @@ class _Pair:
 
 
 class _Raw:
-    """A client that is not ours: it sends and gets bytes."""
+    """A raw client that sends and receives bytes."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -75,18 +75,18 @@ class _Raw:
 
 
 def frame(opcode: int, payload: bytes = b"", fin: bool = True, mask: bytes = b"\1\2\3\4") -> bytes:
-    """A frame of a client."""
+    """Return a frame of a client."""
     assert len(payload) < 126
     masked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(payload))
     return bytes((fin << 7 | opcode, 0x80 | len(payload))) + mask + masked
 
 
 class Messages(SynchronousTestCase):
-    """What is sent."""
+    """Sent messages."""
 
     @given(st.lists(st.binary(max_size=300), max_size=5), st.integers(1, 100))
     def test_both_ways(self, messages: list[bytes], size: int) -> None:
-        """Messages come to the other side as they were, in order, however they are cut."""
+        """Messages arrive unchanged and in order, however their bytes are split."""
         pair = _Pair()
         for message in messages:
             pair.client.send(message)
@@ -96,7 +96,7 @@ class Messages(SynchronousTestCase):
         self.assertEqual([message[::-1] for message in messages], pair.at_client.messages)
 
     def test_large(self) -> None:
-        """A large message is told in pieces, and nothing of it is kept."""
+        """A large message is delivered in pieces, without buffering."""
         pair = _Pair()
         pieces: list[tuple[int, bool]] = []
         pair.at_server.message_received = lambda data, finished: pieces.append((len(data), finished))  # type: ignore[method-assign]
@@ -107,20 +107,20 @@ class Messages(SynchronousTestCase):
         self.assertEqual([True], [finished for _, finished in pieces if finished])
 
     def test_fragments(self) -> None:
-        """The fragments of a message are one message; others may ask for a sign of life between them."""
+        """The fragments of a message are one message; pings between them are answered."""
         raw = _Raw()
         raw.send(frame(2, b"ab", fin=False) + frame(9, b"hello") + frame(0, b"cd"))
         self.assertEqual([b"abcd"], raw.heard.messages)
         self.assertEqual(b"\x8a\x05hello", raw.got)
 
     def test_text(self) -> None:
-        """Text is taken as its bytes."""
+        """Text messages are delivered as UTF-8 bytes."""
         raw = _Raw()
         raw.send(frame(1, "0ä".encode()), 1)
         self.assertEqual(["0ä".encode()], raw.heard.messages)
 
     def test_small_frames(self) -> None:
-        """Very many small frames are handled in portions, so that others have their turn."""
+        """Many small frames are handled in batches, with turns of the reactor in between."""
         pair = _Pair()
         for _ in range(MAX_FRAMES_PER_TURN * 3):
             pair.client.send(b"x")
@@ -130,7 +130,7 @@ class Messages(SynchronousTestCase):
         self.assertEqual(MAX_FRAMES_PER_TURN * 3, len(pair.at_server.messages))
 
     def test_flood_of_pings(self) -> None:
-        """Who sends pings and does not read what comes back is answered the newest when he reads again."""
+        """Only the newest ping of a client that does not read is answered, when it reads again."""
         raw = _Raw()
         raw.wire.second.reading = False
         for number in range(2000):
@@ -142,10 +142,10 @@ class Messages(SynchronousTestCase):
 
 
 class Ends(SynchronousTestCase):
-    """How connections end."""
+    """Ends of connections."""
 
     def test_client_closes(self) -> None:
-        """A client's goodbye is answered, and then the connection ends."""
+        """A close frame of the client is answered, then the connection is closed."""
         pair = _Pair()
         pair.client.send(b"last")
         pair.client.close()
@@ -156,7 +156,7 @@ class Ends(SynchronousTestCase):
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_server_closes(self) -> None:
-        """Who says goodbye waits for the answer before he goes."""
+        """After sending a close frame, the connection waits for the peer's close frame."""
         raw = _Raw()
         raw.connection.send(b"last")
         raw.connection.close()
@@ -170,7 +170,7 @@ class Ends(SynchronousTestCase):
         self.assertEqual([], raw.clock.getDelayedCalls())
 
     def test_no_answer(self) -> None:
-        """The answer to a goodbye is not waited for without end."""
+        """The wait for the peer's close frame has a timeout."""
         raw = _Raw()
         raw.connection.close()
         pump(raw.clock, raw.wire)
@@ -182,7 +182,7 @@ class Ends(SynchronousTestCase):
         self.assertTrue(raw.gone)
 
     def test_slow_reader(self) -> None:
-        """Who still has to read what was sent before the goodbye has all the time for it."""
+        """The timeout of the close handshake begins after the peer has read the data before the close frame."""
         raw = _Raw()
         raw.wire.second.reading = False
         raw.connection.send(b"x" * (FULL + 1))
@@ -199,21 +199,21 @@ class Ends(SynchronousTestCase):
         self.assertTrue(raw.gone)
 
     def test_at_once(self) -> None:
-        """Who does not want to wait says goodbye, and goes."""
+        """close(wait=False) closes the connection after the close frame."""
         raw = _Raw()
         raw.connection.close(1001, wait=False)
         pump(raw.clock, raw.wire)
         self.assertEqual((b"\x88\x02\x03\xe9", True), (raw.got, raw.gone))
 
     def test_lost(self) -> None:
-        """A connection that is lost without a goodbye did not end well."""
+        """The loss of a connection without a close frame is not a clean close."""
         pair = _Pair()
         pair.wire.first.loseConnection()
         pair.pump()
         self.assertEqual([False], pair.at_server.ends)
 
     def test_close_while_held(self) -> None:
-        """Who closes a connection that was lost while it was held has its end told, but to no listener."""
+        """Closing a paused connection that was lost calls on_connection_lost but not the listener."""
         pair = _Pair()
         gone: list[bool] = []
         pair.server.on_connection_lost = lambda: gone.append(True)
@@ -225,7 +225,7 @@ class Ends(SynchronousTestCase):
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_not_connected(self) -> None:
-        """A connection that never was can be closed."""
+        """A connection that was never established can be closed."""
         clock = Clock()
         connection = WebSocketConnection(clock, _Heard())
         connection.close()
@@ -233,7 +233,7 @@ class Ends(SynchronousTestCase):
         self.assertEqual([], clock.getDelayedCalls())
 
     def test_abort(self) -> None:
-        """Who aborts is gone at once."""
+        """abort() closes the connection immediately."""
         pair = _Pair()
         pair.server.pause_reading("one")
         pair.server.abort()
@@ -241,7 +241,7 @@ class Ends(SynchronousTestCase):
         self.assertEqual([False], pair.at_server.ends)
 
     def test_garbage(self) -> None:
-        """What is no frame of a client is answered with the reason, and the connection ends."""
+        """Invalid frames are answered with a close frame with the reason, and the connection is closed."""
         for data, code in [
             (b"\x82\x01x", 1002),
             (frame(3), 1002),
@@ -262,13 +262,13 @@ class Ends(SynchronousTestCase):
 
     @given(st.binary(max_size=200), st.integers(1, 30))
     def test_anything(self, data: bytes, size: int) -> None:
-        """Whatever a client sends, nothing else goes wrong."""
+        """Any bytes of a client are handled without other errors."""
         raw = _Raw()
         raw.send(data, size)
 
     @given(st.integers(0, 255), st.binary(max_size=100), st.booleans())
     def test_any_frame(self, opcode: int, payload: bytes, fin: bool) -> None:
-        """Whatever a client's frames are, nothing else goes wrong."""
+        """Any frames of a client are handled without other errors."""
         raw = _Raw()
         raw.send(frame(opcode, payload, fin) + frame(8))
         self.assertEqual(1, len(raw.heard.ends))

@@ -1,4 +1,4 @@
-"""Connections in memory, whose bytes arrive when a test says so."""
+"""Connections in memory, whose bytes are moved by the test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FULL = 64 * 1024
 
 
 class _End:
-    """One end: the transport of its protocol."""
+    """The transport of one side."""
 
     def __init__(self, protocol: Any) -> None:
         self.protocol = protocol
@@ -65,7 +65,7 @@ class _End:
             self.protocol.connectionLost(Failure(why))
 
     def move(self, size: int) -> bool:
-        """Let some of what was written arrive; whether anything happened."""
+        """Deliver up to C{size} written bytes; return whether anything happened."""
         other = self.other
         moved = False
         if self.waiting and other.reading and not other.gone:
@@ -100,7 +100,7 @@ class Wire:
         second.makeConnection(self.second)
 
     def pump(self, size: int = 1 << 16) -> bool:
-        """Let all arrive that can, in pieces of C{size}; whether anything did."""
+        """Deliver all written bytes in pieces of C{size}; return whether anything happened."""
         ever = False
         while any([self.first.move(size), self.second.move(size)]):
             ever = True
@@ -108,7 +108,7 @@ class Wire:
 
 
 def pump(clock: Any, *wires: Wire, size: int = 1 << 16) -> None:
-    """Let all arrive on several wires, and what is put off for a turn be done."""
+    """Deliver all written bytes of several connections, and run the calls that are due."""
     moved = True
     while moved:
         moved = False

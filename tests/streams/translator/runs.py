@@ -24,7 +24,7 @@ ALL = Command(stdin=True, stdout=True, stderr=True)
 
 
 class _Answer:
-    """A kubelet's answer."""
+    """The response of a kubelet."""
 
     def __init__(self, code: int = 101, fields: Sequence[tuple[bytes, bytes]] = (), body: bytes | Exception = b""):
         self.code = code
@@ -50,7 +50,7 @@ class _Answer:
 
 
 class _Run:
-    """A command that runs: a client, what is between, and a kubelet."""
+    """A running command with its client, the translator and a kubelet."""
 
     def __init__(self, command: Command = ALL, version: str | None = V4) -> None:
         self.clock = Clock()
@@ -95,7 +95,7 @@ class _Run:
         return self.answer if self.answer is not None else self.kubelet()
 
     def kubelet(self) -> Any:
-        """The answer of a kubelet that runs the command."""
+        """Return the response of a kubelet that runs the command."""
         version = self.version
         head = spdy_head(version or "")[: None if version else 2]
         answer = _Answer(101, head)
@@ -104,7 +104,7 @@ class _Run:
         return answer
 
     def ready(self) -> None:
-        """The kubelet answers, if it was not before."""
+        """Let the kubelet respond, if it has not."""
         if isinstance(self.answer, Deferred) and not self.answer.called:
             self.answer.callback(self.kubelet())
 
@@ -131,17 +131,17 @@ class _Run:
         return session
 
     def channel(self, number: int) -> bytes:
-        """All that the client was sent on a channel."""
+        """Return all data that the client received on a channel."""
         return b"".join(message[1:] for message in self.messages if message[0] == number)
 
     def status(self) -> dict[str, Any]:
-        """How the command ended, for its client."""
+        """Return the status of the command that the client received."""
         status: dict[str, Any] = json.loads(self.channel(3))
         return status
 
 
 def running(command: Command = ALL, version: str | None = V4) -> _Run:
-    """A command that has begun."""
+    """Return a started command."""
     run = _Run(command, version)
     run.begin()
     return run

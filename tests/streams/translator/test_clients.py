@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.streams.translator}: clients that go, or are slow."""
+"""Tests for L{kubetwist.streams.translator}: disconnecting and slow clients."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ ACTIONS: dict[str, Callable[[_Run], object]] = {
 
 
 class Clients(SynchronousTestCase):
-    """Clients that go."""
+    """Disconnecting clients."""
 
     def gone(self, run: _Run) -> list[Any]:
-        """What the kubelet hears from then on."""
+        """Record the input and the disconnection that the kubelet receives."""
         heard: list[Any] = []
         run.session.on_stdin = heard.append
         run.session.on_connection_lost = lambda: heard.append("gone")
         return heard
 
     def test_goes(self) -> None:
-        """A client that goes takes the kubelet's connection along; what it has sent still goes through."""
+        """Disconnecting the client closes the kubelet's connection after the received input is forwarded."""
         for leave in (lambda run: run.client.close(), lambda run: run.front.second.loseConnection()):
             run = running()
             heard = self.gone(run)
@@ -63,7 +63,7 @@ class Clients(SynchronousTestCase):
             self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_goes_early(self) -> None:
-        """A client that goes before the kubelet has answered is not forgotten: the kubelet is not waited for."""
+        """Disconnecting the client before the kubelet responds cancels the request."""
         cancelled: list[bool] = []
         run = _Run()
         run.answer = Deferred(lambda _: cancelled.append(True))
@@ -76,7 +76,7 @@ class Clients(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_says_goodbye_early(self) -> None:
-        """What a client sends and that it goes, both before the kubelet is ready, come to the kubelet when it is."""
+        """Input and disconnection before the kubelet's streams are open are forwarded when they are open."""
         for last in (lambda run: run.client.close(), lambda run: run.client.send(b"\xff\x09")):
             run = _Run()
             run.answer = Deferred()
@@ -99,7 +99,7 @@ class Clients(SynchronousTestCase):
             self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_gone_before(self) -> None:
-        """Nothing is run for a client that has gone already."""
+        """No command runs for a client that has disconnected already."""
         run = _Run()
         run.front.second.abortConnection()
         run.begin()
@@ -108,7 +108,7 @@ class Clients(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_cancelled(self) -> None:
-        """Who gives up waiting for the end of a command ends it."""
+        """Cancelling the wait for a command ends it."""
         run = running()
         heard = self.gone(run)
         run.done.cancel()
@@ -117,7 +117,7 @@ class Clients(SynchronousTestCase):
         self.assertEqual([True], run.ends)
 
     def test_stop(self) -> None:
-        """When the server stops, both connections end at once."""
+        """Stopping the server closes both connections immediately."""
         run = running()
         heard = self.gone(run)
         run.translator.stop()
@@ -128,13 +128,13 @@ class Clients(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_never_begun(self) -> None:
-        """A command whose client was answered already is forgotten."""
+        """A command whose client has received its status is released."""
         clock = Clock()
         StreamTranslator(clock, ALL).stop()
         self.assertEqual([], clock.getDelayedCalls())
 
     def test_stop_late(self) -> None:
-        """A client that has not said goodbye yet does not keep the server from stopping."""
+        """A client that has not answered the close frame does not delay the stop of the server."""
         run = running()
         run.front.second.reading = False
         run.session.exit(0)
@@ -147,7 +147,7 @@ class Clients(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_idle(self) -> None:
-        """A command with which nothing happens for hours is ended; signs of life do not count."""
+        """A command without data for hours is ended; pings do not count."""
         run = running()
         heard = self.gone(run)
         for _ in range(3):
@@ -163,12 +163,12 @@ class Clients(SynchronousTestCase):
 
 
 class Anything(SynchronousTestCase):
-    """Things that happen in any order."""
+    """Events in any order."""
 
     @settings(max_examples=300, deadline=None)
     @given(st.lists(st.sampled_from(sorted(ACTIONS)), max_size=25))
     def test_nothing_stays(self, actions: list[str]) -> None:
-        """Whatever happens to a command, nothing is left when its client, or its kubelet, has gone."""
+        """After any order of events, no connection or timer remains when the client or the kubelet has disconnected."""
         run = _Run()
         run.answer = Deferred()
         run.begin()
@@ -185,10 +185,10 @@ class Anything(SynchronousTestCase):
 
 
 class Pressure(SynchronousTestCase):
-    """One side that does not take what the other sends."""
+    """Backpressure."""
 
     def flood(self, write: Callable[[bytes], None], write_paused: Callable[[], bool], run: _Run) -> int:
-        """Write until there is no more room; how much that was."""
+        """Write until writing is paused; return the number of bytes."""
         written = 0
         while not write_paused():
             write(b"x" * 10_000)
@@ -198,7 +198,7 @@ class Pressure(SynchronousTestCase):
         return written
 
     def test_slow_client(self) -> None:
-        """A client that does not read stops the command; what waits in between has a limit, and nothing is lost."""
+        """A client that does not read pauses the command; buffered data is limited, and no data is lost."""
         run = running()
         run.front.second.reading = False
         told: list[bool] = []
@@ -214,7 +214,7 @@ class Pressure(SynchronousTestCase):
         self.assertEqual("Success", run.status()["status"])
 
     def test_slow_command(self) -> None:
-        """A command that does not read stops its client; what waits in between has a limit, and nothing is lost."""
+        """A command that does not read pauses its client; buffered data is limited, and no data is lost."""
         run = running()
         got: list[int] = []
         run.session.on_stdin = lambda data: got.append(len(data or b""))
@@ -228,7 +228,7 @@ class Pressure(SynchronousTestCase):
         run.translator.stop()
 
     def test_slow_client_of_a_lost_kubelet(self) -> None:
-        """A client that reads slowly gets all that came before its kubelet was lost."""
+        """A slow client receives all data that arrived before its kubelet was lost."""
         run = running()
         run.front.second.reading = False
         told: list[bool] = []
@@ -242,7 +242,7 @@ class Pressure(SynchronousTestCase):
         self.assertIn("unexpected EOF", run.status()["message"])
 
     def test_client_goes_while_command_is_slow(self) -> None:
-        """A client that goes while its command does not read leaves nothing behind."""
+        """Disconnecting the client while its command does not read closes both connections."""
         run = running()
         run.wires[1].second.reading = False
         self.flood(lambda data: run.client.send(b"\0" + data), lambda: run.client.write_paused, run)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.streams.translator}: what commands and kubelets say."""
+"""Tests for L{kubetwist.streams.translator}: commands and kubelets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.streams.wires import Wire
 
 
 class _Mute:
-    """A kubelet that takes everything and says nothing."""
+    """A kubelet that accepts all streams and never answers."""
 
     def makeConnection(self, transport: Any) -> None:
         pass
@@ -34,10 +34,10 @@ class _Mute:
 
 
 class Streams(SynchronousTestCase):
-    """What goes through."""
+    """Translated streams."""
 
     def test_call(self) -> None:
-        """The kubelet is asked for SPDY with a POST, and for the newest version that it knows."""
+        """The kubelet receives a POST that requests SPDY with all supported stream protocols."""
         run = running()
         ((method, target, fields),) = run.calls
         self.assertEqual((b"POST", TARGET), (method, target))
@@ -56,14 +56,14 @@ class Streams(SynchronousTestCase):
         )
 
     def test_first_message(self) -> None:
-        """The client is told by an empty message that its connection is one to a command."""
+        """An empty message announces to the client that the command starts."""
         for command, message in [(ALL, b"\1"), (Command(stderr=True), b"\2"), (Command(), b"\3")]:
             run = running(command)
             self.assertEqual([message], run.messages)
             run.translator.stop()
 
     def test_output(self) -> None:
-        """What a command writes comes to its client, then how it ended, and then the end."""
+        """The client receives the output of a command, its status, and a close frame."""
         run = running()
         run.session.write(b"out")
         run.session.write(b"err", "stderr")
@@ -75,14 +75,14 @@ class Streams(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_exit_code(self) -> None:
-        """The exit code of a command comes to its client."""
+        """The exit code of a command is sent to its client."""
         run = running()
         run.session.exit(7)
         run.pump()
         self.assertEqual([b"\1", b"\3" + exit_status(7)], run.messages)
 
     def test_input(self) -> None:
-        """What a client sends comes to the command, and that it sends no more."""
+        """Input of the client, and its end, are forwarded to the command."""
         run = running()
         got: list[bytes | None] = []
         run.session.on_stdin = got.append
@@ -97,7 +97,7 @@ class Streams(SynchronousTestCase):
 
     @given(st.lists(st.binary(min_size=1, max_size=2000), max_size=5), st.integers(1, 500))
     def test_any_cut(self, pieces: list[bytes], size: int) -> None:
-        """Bytes come to the other side as they were, both ways, however they are cut."""
+        """Bytes are forwarded unchanged in both directions, however they are split."""
         run = running()
         got: list[bytes] = []
         run.session.on_stdin = lambda data: got.append(data or b"")
@@ -110,7 +110,7 @@ class Streams(SynchronousTestCase):
         run.translator.stop()
 
     def test_early_input(self) -> None:
-        """What a client sends before the kubelet is ready waits for it."""
+        """Input that arrives before the kubelet's streams are open is forwarded afterwards."""
         run = _Run()
         run.answer = Deferred()
         run.begin()
@@ -125,7 +125,7 @@ class Streams(SynchronousTestCase):
         run.translator.stop()
 
     def test_terminal(self) -> None:
-        """The size of a client's terminal comes to the command; there is no second output then."""
+        """Terminal sizes are forwarded to the command; with a terminal there is no second output."""
         run = running(Command(True, True, True, True))
         sizes: list[tuple[int, int]] = []
         run.session.on_resize = lambda *size: sizes.append(size)
@@ -138,7 +138,7 @@ class Streams(SynchronousTestCase):
         run.translator.stop()
 
     def test_no_terminal(self) -> None:
-        """Sizes without a terminal, and input that is not wanted, go nowhere."""
+        """Sizes without a terminal, and input of a command without C{stdin}, are dropped."""
         run = running(Command(stdout=True))
         run.send(4, encode_size(132, 50))
         run.send(0, b"input")
@@ -150,7 +150,7 @@ class Streams(SynchronousTestCase):
         self.assertEqual("Success", run.status()["status"])
 
     def test_bad_message(self) -> None:
-        """A client that closes what does not exist loses its connection, and its command."""
+        """A client that closes an invalid channel is disconnected, and its command ends."""
         run = running()
         gone: list[bool] = []
         run.session.on_connection_lost = lambda: gone.append(True)
@@ -158,7 +158,7 @@ class Streams(SynchronousTestCase):
         self.assertEqual(([True], [True]), (gone, run.ends))
 
     def test_input_not_taken(self) -> None:
-        """A command that ends its input does not end."""
+        """The end of a command's input does not end the command."""
         run = running()
         got: list[bytes | None] = []
         run.session.on_stdin = got.append
@@ -174,10 +174,10 @@ class Streams(SynchronousTestCase):
 
 
 class Kubelets(SynchronousTestCase):
-    """Kubelets old and broken."""
+    """Old and failing kubelets."""
 
     def ended(self, answer: Any) -> str:
-        """The message of a command that could not be run."""
+        """Return the message of a command that failed to run."""
         run = _Run()
         run.answer = answer
         run.begin()
@@ -188,7 +188,7 @@ class Kubelets(SynchronousTestCase):
         return str(status["details"]["causes"][0]["message"])
 
     def test_old_versions(self) -> None:
-        """Kubelets that speak an old version serve as well."""
+        """Kubelets with old stream protocols are supported."""
         for version in (V3, V2, V1, None):
             run = running(ALL, version)
             run.session.write(b"out")
@@ -201,7 +201,7 @@ class Kubelets(SynchronousTestCase):
             self.assertIn("xecuting remote command: command terminated with exit code 3", run.status()["message"])
 
     def test_unreachable(self) -> None:
-        """A kubelet that can not be reached is told of as the reference does."""
+        """An unreachable kubelet is reported with the reference's message."""
         self.assertEqual(
             'error sending request: Post "https://10.0.0.1:10250/exec/default/web/main?command=sh": '
             "dial tcp 10.0.0.1:10250: connect: connection refused",
@@ -209,7 +209,7 @@ class Kubelets(SynchronousTestCase):
         )
 
     def test_refused(self) -> None:
-        """What a kubelet says against an upgrade comes to the client."""
+        """The error of a failed upgrade is reported to the client."""
         self.assertEqual(
             "unable to upgrade connection: container not found", self.ended(_Answer(404, (), b"container not found\n"))
         )
@@ -219,7 +219,7 @@ class Kubelets(SynchronousTestCase):
         )
 
     def test_refused_with_status(self) -> None:
-        """A Status of a kubelet is passed on."""
+        """A Status of the kubelet is forwarded."""
         run = _Run()
         status = {
             "kind": "Status",
@@ -236,20 +236,20 @@ class Kubelets(SynchronousTestCase):
         )
 
     def test_redirect_CVE_2020_8559(self) -> None:
-        """A redirect of a kubelet is followed by nobody."""
+        """Redirects of a kubelet are not followed."""
         answer = _Answer(302, [(b"Location", b"https://elsewhere/")])
         self.assertIn("redirect not allowed", self.ended(answer))
         self.assertTrue(answer.aborted)
 
     def test_other_protocol_CVE_2018_1002105(self) -> None:
-        """A kubelet that switches to something else is not spoken with."""
+        """The connection to a kubelet that switches to another protocol is closed."""
         answer = _Answer(101, [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")])
         self.assertEqual("unable to upgrade connection: ", self.ended(answer))
         self.assertTrue(answer.aborted)
         self.assertEqual([], answer.taken)
 
     def test_streams_not_accepted(self) -> None:
-        """A kubelet that does not accept streams is given up."""
+        """Streams that the kubelet does not accept time out."""
         run = _Run()
         run.answer = _Answer(101, spdy_head(V4))
         wires = run.wires
@@ -263,7 +263,7 @@ class Kubelets(SynchronousTestCase):
         self.assertTrue(wires[1].first.gone)
 
     def test_lost(self) -> None:
-        """A command whose kubelet is lost has not succeeded, as far as anybody knows."""
+        """A command whose kubelet is lost has not succeeded."""
         run = running()
         run.session.write(b"half of")
         run.pump()
@@ -275,14 +275,14 @@ class Kubelets(SynchronousTestCase):
         self.assertEqual([True], run.ends)
 
     def test_ends_without_status(self) -> None:
-        """A kubelet that ends its streams and says nothing of an error means success, as in the reference."""
+        """The end of a kubelet's streams without an error means success, as in the reference."""
         run = running()
         run.session.end_without_status()
         run.pump()
         self.assertEqual("Success", run.status()["status"])
 
     def test_long_status(self) -> None:
-        """What a kubelet says of the end has a limit."""
+        """The size of the kubelet's error stream is limited."""
         run = running()
         for _ in range(100):
             run.session._send("error", b"x" * 50_000)
