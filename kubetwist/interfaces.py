@@ -196,7 +196,7 @@ class IStorageWrapper(IStorageBackend):
 class IExpiringStorage(Interface):
     """Capability of the innermost storage backend: it can list when keys with a time to live expire."""
 
-    async def expiries(prefix: str) -> Mapping[str, float]:
+    async def expiration_times(prefix: str) -> Mapping[str, float]:
         """
         Return the expiry, in seconds since the epoch, of each key below C{prefix} that has a time to live.
 
@@ -207,15 +207,15 @@ class IExpiringStorage(Interface):
 class IStorageHistory(Interface):
     """A storage backend whose past changes can be read, with the previous values."""
 
-    async def read_changes(prefix: str, after: int, until: int, most: int, size: int) -> History:
+    async def read_changes(prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
         """
         Read the first changes below C{prefix} after one revision, up to another.
 
         @param prefix: The prefix of keys.
         @param after: Changes after this revision are read.
         @param until: A committed revision greater than C{after}.
-        @param most: Approximate maximum number of changes; all changes of a revision are read.
-        @param size: Approximate maximum size of their values, in bytes.
+        @param max_changes: Approximate maximum number of changes; all changes of a revision are read.
+        @param max_bytes: Approximate maximum size of their values, in bytes.
         @return: The changes, at least up to C{after + 1}.
         @raise RevisionCompacted: Changes after C{after} are compacted.
         """
@@ -224,7 +224,7 @@ class IStorageHistory(Interface):
 class IBumpableStorage(Interface):
     """Capability of the innermost storage backend: it can skip revisions."""
 
-    async def forward(revision: int) -> None:
+    async def bump_revision(revision: int) -> None:
         """
         Make a future C{revision} the newest one, and compact everything before it. No write may be in progress.
 

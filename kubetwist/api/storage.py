@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import define, field, frozen
 
+from .renamed import renamed_names
+
 #: An unknown revision of an existing key.
-SOME: Final = -1
+UNKNOWN_REVISION: Final = -1
 
 
 @define(slots=True, frozen=False, eq=False)
@@ -40,8 +42,8 @@ class StorageEvent:
 
     @ivar value: The current value; L{None} after a deletion.
     @ivar revision: The revision of the transaction.
-    @ivar previous: The previous revision of the key; 0 if it did not exist, L{SOME} if it existed at an unknown
-        revision.
+    @ivar previous: The previous revision of the key; 0 if it did not exist, L{UNKNOWN_REVISION} if it existed at an
+        unknown revision.
     """
 
     key: str
@@ -103,3 +105,7 @@ class History:
 
     changes: list[PastChange]
     revision: int
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"SOME": "UNKNOWN_REVISION"})

@@ -153,7 +153,7 @@ class ConsistentReadFilter:
 
     async def _wait(self, request: KubeRequest, handler: Handler, cache: WatchCache | None, revision: int) -> None:
         try:
-            await (cache or self._fallback).wait_until(revision, CACHE_SYNC_TIMEOUT)
+            await (cache or self._fallback).wait_until_fresh(revision, CACHE_SYNC_TIMEOUT)
         except FutureRevision:
             if request.is_done:
                 return

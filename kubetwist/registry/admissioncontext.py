@@ -127,9 +127,9 @@ class ServerAdmissionContext:
                 if all(error.key != write.key for write in writes):
                     raise
                 # A concurrent write changed one of the objects: retry with its new state.
-                await store.cache.seen(error.revision)
+                await store.cache.wait_until_fresh_or_timeout(error.revision)
                 continue
-            await store.cache.seen(revision)
+            await store.cache.wait_until_fresh_or_timeout(revision)
             return revision
         raise APIStatusError.modified(GroupResource(group, resource), names[0])
 

@@ -21,7 +21,7 @@ from attrs import frozen
 
 from ..api.times import now
 from ..storage.sqlite.backup import Progress, Summary, copy_store, restore_copy, verify_copy
-from ..storage.sqlite.logfile import MARK
+from ..storage.sqlite.logfile import HIGH_WATER_MARK_SUFFIX
 from .datadir import MARKER, RESTORE_MARKER, DataDirectory
 from .errors import StartError
 from .files import sync_directory, write_file
@@ -32,7 +32,7 @@ MANIFEST: Final = "backup.json"
 FORMAT: Final = 1
 
 #: Names of files that SQLite or the store may create beside a store.
-_STORE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", MARK)
+_STORE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", HIGH_WATER_MARK_SUFFIX)
 
 
 @frozen

@@ -59,7 +59,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     return EtcdStorage(
         client,
         reactor,
-        patience=options["storage-initialization-timeout"],
+        start_timeout=options["storage-initialization-timeout"],
         lease_reuse=options["lease-reuse-duration-seconds"],
     )
 

@@ -114,7 +114,7 @@ def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend
     from ..storage.sqlite import SQLiteStorage
 
     path = Path(options["data-dir"]).absolute() / "store.sqlite"
-    return SQLiteStorage(path, reactor, accept_loss=options["allow-lost-writes"])
+    return SQLiteStorage(path, reactor, allow_lost_writes=options["allow-lost-writes"])
 
 
 def make_memory(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:

@@ -58,18 +58,18 @@ class Transaction:
     """
     A batch of writes that were submitted and are not durable yet.
 
-    @ivar expiries: When each event's key is due, in the order of C{events}; L{None} when none is.
-        @ivar refused: Writers who lost against a pending write; answered when this transaction's outcome is known.
+    @ivar expiration_times: When each event's key is due, in the order of C{events}; L{None} when none is.
+        @ivar rejected: Writers who lost against a pending write; answered when this transaction's outcome is known.
     """
 
-    __slots__ = ("answer", "events", "expiries", "refused", "revision")
+    __slots__ = ("answer", "events", "expiration_times", "rejected", "revision")
 
-    def __init__(self, revision: int, events: list[StorageEvent], expiries: list[float | None] | None) -> None:
+    def __init__(self, revision: int, events: list[StorageEvent], expiration_times: list[float | None] | None) -> None:
         self.revision = revision
         self.events = events
-        self.expiries = expiries
+        self.expiration_times = expiration_times
         self.answer: Deferred[int] = Deferred()
-        self.refused: list[tuple[Deferred[int], StorageError]] | None = None
+        self.rejected: list[tuple[Deferred[int], StorageError]] | None = None
 
 
 class EmbeddedStorage:
@@ -92,7 +92,7 @@ class EmbeddedStorage:
         self._clock = clock
         self._state = State.NEW
         self._submitted = self.revision
-        self._heads: dict[str, int] = {}
+        self._latest_revisions: dict[str, int] = {}
         self._sorted: list[str] | None = None
         self._pending: deque[Transaction] = deque()
         self._finished: deque[list[Transaction]] = deque()
@@ -106,9 +106,9 @@ class EmbeddedStorage:
         """Make a transaction durable; later ones must not be durable before it."""
         raise NotImplementedError
 
-    def _initialize(self, heads: dict[str, int], revision: int, compacted: int) -> None:
+    def _initialize(self, latest_revisions: dict[str, int], revision: int, compacted: int) -> None:
         """Take over the state that was read at the start."""
-        self._heads = heads
+        self._latest_revisions = latest_revisions
         self._sorted = None
         self.revision = self._submitted = revision
         self.compacted = compacted
@@ -132,35 +132,35 @@ class EmbeddedStorage:
         for transaction in batch:
             self._pending.popleft()
             events += transaction.events
-            expiries = transaction.expiries
+            expiration_times = transaction.expiration_times
             for index, event in enumerate(transaction.events):
-                self._expiry.written(event.key, expiries[index] if expiries else None, event.revision)
+                self._expiry.update(event.key, expiration_times[index] if expiration_times else None, event.revision)
         self.revision = batch[-1].revision
         self._observers.deliver(events, self.revision)
         for transaction in batch:
             transaction.answer.callback(transaction.revision)
-            for answer, refusal in transaction.refused or ():
-                answer.errback(refusal)
+            for answer, precondition_error in transaction.rejected or ():
+                answer.errback(precondition_error)
 
-    def _fail_pending(self, why: Exception) -> None:
+    def _fail_pending(self, reason: Exception) -> None:
         """Fail all pending writes: all may depend on the oldest, which failed."""
 
         def failure() -> StorageUnavailable:
-            if isinstance(why, StorageUnwritable):
-                return StorageUnwritable(why.where, why.why)
-            return StorageUnavailable(str(why))
+            if isinstance(reason, StorageUnwritable):
+                return StorageUnwritable(reason.path, reason.reason)
+            return StorageUnavailable(str(reason))
 
         failed, self._pending = self._pending, deque()
         for transaction in reversed(failed):
             for event in transaction.events:
                 if event.previous:
-                    self._heads[event.key] = event.previous
+                    self._latest_revisions[event.key] = event.previous
                 else:
-                    self._heads.pop(event.key, None)
+                    self._latest_revisions.pop(event.key, None)
         self._sorted = None
         for transaction in failed:
             transaction.answer.errback(failure())
-            for answer, _ in transaction.refused or ():
+            for answer, _ in transaction.rejected or ():
                 answer.errback(failure())
 
     # --- writing
@@ -172,30 +172,30 @@ class EmbeddedStorage:
         mistake = self._mistake(writes)
         if mistake is not None:
             return fail(mistake)
-        refusal = self._check_preconditions(writes)
-        if refusal is not None:
-            return self._reject(refusal)
-        heads = self._heads
+        precondition_error = self._check_preconditions(writes)
+        if precondition_error is not None:
+            return self._reject(precondition_error)
+        latest_revisions = self._latest_revisions
         revision = self._submitted = self._submitted + 1
         events = []
-        expiries: list[float | None] | None = None
+        expiration_times: list[float | None] | None = None
         for write in writes:
             key = write.key
-            previous = heads.get(key, 0)
+            previous = latest_revisions.get(key, 0)
             events.append(StorageEvent(key, write.value, revision, previous, write.attachment))
             if write.value is None:
-                del heads[key]
+                del latest_revisions[key]
                 self._sorted = None
             else:
-                heads[key] = revision
+                latest_revisions[key] = revision
                 if not previous:
                     self._sorted = None
-                if write.ttl is not None and expiries is None:
-                    expiries = [
+                if write.ttl is not None and expiration_times is None:
+                    expiration_times = [
                         None if other.ttl is None or other.value is None else self._clock.seconds() + other.ttl
                         for other in writes
                     ]
-        transaction = Transaction(revision, events, expiries)
+        transaction = Transaction(revision, events, expiration_times)
         self._pending.append(transaction)
         self._submit(transaction)
         return transaction.answer
@@ -207,7 +207,7 @@ class EmbeddedStorage:
     def _check_preconditions(self, writes: Sequence[Write]) -> StorageError | None:
         for write in writes:
             key, expected = write.key, write.expected
-            found = self._heads.get(key, 0)
+            found = self._latest_revisions.get(key, 0)
             if expected is None:
                 if write.value is None and not found:
                     return KeyNotFound(key, self._submitted)
@@ -219,20 +219,20 @@ class EmbeddedStorage:
                 return KeyNotFound(key, self._submitted)
         return None
 
-    def _reject(self, refusal: StorageError) -> Deferred[int]:
+    def _reject(self, precondition_error: StorageError) -> Deferred[int]:
         if not self._pending:
-            return fail(refusal)
+            return fail(precondition_error)
         newest = self._pending[-1]
-        if newest.refused is None:
-            newest.refused = []
+        if newest.rejected is None:
+            newest.rejected = []
         answer: Deferred[int] = Deferred()
-        newest.refused.append((answer, refusal))
+        newest.rejected.append((answer, precondition_error))
         return answer
 
     def _expire(self, key: str, revision: int) -> None:
         def failed(failure: Failure) -> None:
             if failure.check(StorageUnavailable) and self._state is State.OPEN:
-                self._expiry.again(key, revision, RETRY_EXPIRY)
+                self._expiry.retry(key, revision, RETRY_EXPIRY)
             elif not failure.check(StorageError):
                 self._log.failure("an expired key could not be deleted", failure)
 
@@ -240,13 +240,13 @@ class EmbeddedStorage:
 
     # --- the committed state
 
-    def due(self) -> dict[str, float]:
+    def list_expirations(self) -> dict[str, float]:
         """Return the wall time at which keys with a time to live expire."""
-        return self._expiry.due()
+        return self._expiry.list_expirations()
 
-    async def expiries(self, prefix: str) -> dict[str, float]:
-        """See L{kubetwist.interfaces.IExpiringStorage.expiries}."""
-        return {key: when for key, when in self.due().items() if key.startswith(prefix)}
+    async def expiration_times(self, prefix: str) -> dict[str, float]:
+        """See L{kubetwist.interfaces.IExpiringStorage.expiration_times}."""
+        return {key: when for key, when in self.list_expirations().items() if key.startswith(prefix)}
 
     def _pending_revisions(self) -> dict[str, int]:
         """Return the keys that pending transactions write, with their committed revisions; 0 for absent keys."""
@@ -262,23 +262,23 @@ class EmbeddedStorage:
             for event in transaction.events:
                 if event.key == key:
                     return event.previous
-        return self._heads.get(key, 0)
+        return self._latest_revisions.get(key, 0)
 
     def _committed_keys(self, prefix: str, start: str = "") -> Iterator[tuple[str, int]]:
         """Return the keys below C{prefix} from C{start} on, in order, with their committed revisions."""
         if self._sorted is None:
-            self._sorted = sorted(self._heads)
-        keys, heads, unsettled = self._sorted, self._heads, self._pending_revisions()
+            self._sorted = sorted(self._latest_revisions)
+        keys, latest_revisions, unsettled = self._sorted, self._latest_revisions, self._pending_revisions()
         # Keys under deletion are no heads any more, but still exist.
         leaving: Iterable[str] = sorted(
-            key for key, revision in unsettled.items() if revision and key not in heads and key >= start
+            key for key, revision in unsettled.items() if revision and key not in latest_revisions and key >= start
         )
         first = bisect_left(keys, max(prefix, start))
         last = bisect_left(keys, prefix_end(prefix))
         for key in heapq.merge(keys[first:last], [key for key in leaving if key.startswith(prefix)]):
             revision = unsettled.get(key)
             if revision is None:
-                revision = heads[key]
+                revision = latest_revisions[key]
             if revision:
                 yield key, revision
 

@@ -40,12 +40,12 @@ class ExpirationQueue:
     _call: IDelayedCall | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
-    def load(self, due: Iterable[tuple[str, float, int]]) -> None:
+    def load(self, list_expirations: Iterable[tuple[str, float, int]]) -> None:
         """Take over the keys that were read at the start: C{(key, when, revision)}."""
-        self._due = {key: (when, revision) for key, when, revision in due}
+        self._due = {key: (when, revision) for key, when, revision in list_expirations}
         self._rebuild()
 
-    def written(self, key: str, when: float | None, revision: int) -> None:
+    def update(self, key: str, when: float | None, revision: int) -> None:
         """Note a write; C{when} is the wall time at which the key is due, L{None} for never."""
         if when is None:
             if self._due:
@@ -58,12 +58,12 @@ class ExpirationQueue:
             heapq.heappush(self._heap, (when, revision, key))
             self._schedule()
 
-    def again(self, key: str, revision: int, delay: float) -> None:
+    def retry(self, key: str, revision: int, delay: float) -> None:
         """Retry the failed expiry of a key later."""
         if key not in self._due:
-            self.written(key, self.clock.seconds() + delay, revision)
+            self.update(key, self.clock.seconds() + delay, revision)
 
-    def due(self) -> dict[str, float]:
+    def list_expirations(self) -> dict[str, float]:
         """Return the due time of each key."""
         return {key: when for key, (when, _) in self._due.items()}
 

@@ -104,19 +104,19 @@ class StorageUnwritable(StorageUnavailable):
     """
     The disk is full or read-only: writes fail, reads work.
 
-    @ivar where: The file, for the log.
-    @ivar why: The problem, in a text that any client may see.
+    @ivar path: The file, for the log.
+    @ivar reason: The problem, in a text that any client may see.
     """
 
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(f"{where} cannot be written: {why}")
-        self.where = where
-        self.why = why
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be written: {reason}")
+        self.path = path
+        self.reason = reason
 
     @property
     def client_message(self) -> str:
         """Return the text without the name of the file."""
-        return f"storage cannot be written at present: {self.why}"
+        return f"storage cannot be written at present: {self.reason}"
 
 
 class OutcomeUnknown(StorageError, ReportedError):
@@ -132,12 +132,12 @@ class DecryptionUnavailable(StorageUnavailable):
 
 
 class CorruptObjectError(StorageError):
-    """The value stored at C{key} cannot be decoded into an object; C{why} is the decoder's error text."""
+    """The value stored at C{key} cannot be decoded into an object; C{reason} is the decoder's error text."""
 
-    def __init__(self, key: str, why: str, revision: int = 0) -> None:
-        super().__init__(f"unable to transform key {quoted(key)}: {why}")
+    def __init__(self, key: str, reason: str, revision: int = 0) -> None:
+        super().__init__(f"unable to transform key {quoted(key)}: {reason}")
         self.key = key
-        self.why = why
+        self.reason = reason
         self.revision = revision
 
 
@@ -148,8 +148,8 @@ class UnknownFormatError(StorageError):
 class TransformToStorageError(StorageError):
     """The value for C{key} cannot be encrypted; nothing was written."""
 
-    def __init__(self, key: str, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
         self.key = key
 
 

@@ -96,7 +96,7 @@ class MemoryStorage(EmbeddedStorage):
             )
         return watch
 
-    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+    async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
         """See L{IStorageHistory.read_changes}."""
         self._check(after)
         changes: list[PastChange] = []
@@ -105,12 +105,12 @@ class MemoryStorage(EmbeddedStorage):
         for event in self._changes[first:last]:
             if not event.key.startswith(prefix):
                 continue
-            if changes and event.revision > changes[-1].revision and (len(changes) >= most or size <= 0):
+            if changes and event.revision > changes[-1].revision and (len(changes) >= max_changes or max_bytes <= 0):
                 return History(changes, changes[-1].revision)
             before = self._value(event.key, event.revision - 1)
             former = None if before is None else before.value
             changes.append(PastChange(event.key, event.value, event.revision, former))
-            size -= len(event.value or b"") + len(former or b"")
+            max_bytes -= len(event.value or b"") + len(former or b"")
         return History(changes, until)
 
     async def compact(self, revision: int) -> None:

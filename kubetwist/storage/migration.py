@@ -42,23 +42,23 @@ from .protobuf import is_protobuf
 from .wrappers import unwrap_backend
 
 #: Keys read per request.
-PAGE: Final = 500
+PAGE_SIZE: Final = 500
 #: The most writes in one transaction; etcd's defaults allow 128 keys and 1.5 MiB.
-WRITES: Final = 100
-BYTES: Final = 1 << 20
+MAX_TRANSACTION_WRITES: Final = 100
+MAX_TRANSACTION_BYTES: Final = 1 << 20
 #: The most transactions under way.
 MAX_CONCURRENT_TRANSACTIONS: Final = 8
 #: The most seconds by which a key's time to live may grow.
-LATE: Final = 120.0
+MAX_EXPIRATION_DELAY: Final = 120.0
 #: The most differences that an error names.
-NAMED: Final = 3
+MAX_NAMED_KEYS: Final = 3
 
 #: The prefix of encrypted values, whose ciphertext depends on the key in the store.
-ENCRYPTED: Final = b"k8s:enc:"
+ENCRYPTED_PREFIX: Final = b"k8s:enc:"
 #: The prefix of the records by which servers of a store announce their addresses.
-SERVED: Final = "masterleases/"
+MASTER_LEASES_PREFIX: Final = "masterleases/"
 #: The Lease of the server whose controllers run.
-CONTROLLERS: Final = "leases/kube-system/kubetwist-controllers"
+CONTROLLERS_LEASE: Final = "leases/kube-system/kubetwist-controllers"
 
 
 class MigrationError(StorageError):
@@ -95,7 +95,7 @@ async def _holder(backend: IStorageBackend, key: str) -> str:
 
 
 @define
-class Moved:
+class MigrationResult:
     """
     The result of a migration.
 
@@ -130,14 +130,14 @@ class Migration:
     clock: Timer
     replace: bool = False
     report_progress: Callable[[int], object] = lambda keys: None
-    moved: Moved = field(factory=Moved, init=False)
-    _due: Mapping[str, float] = field(factory=dict, init=False)
+    result: MigrationResult = field(factory=MigrationResult, init=False)
+    _expiration_times: Mapping[str, float] = field(factory=dict, init=False)
     _batch: list[Write] = field(factory=list, init=False)
     _size: int = field(default=0, init=False)
     _running: list[Deferred[int]] = field(factory=list, init=False)
     _slots: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MAX_CONCURRENT_TRANSACTIONS), init=False)
 
-    async def run(self) -> Moved:
+    async def run(self) -> MigrationResult:
         """
         Copy all keys, then compare all of them.
 
@@ -147,31 +147,31 @@ class Migration:
         await self._check_unserved(self.source, self.source_prefix, "source")
         await self._check_unserved(self.target, self.target_prefix, "target")
         await self._check_empty()
-        self._due = await expiries(self.source, self.source_prefix)
+        self._expiration_times = await expiration_times(self.source, self.source_prefix)
         try:
             await self._move()
             await self._move_expiring()
-            await self._written()
+            await self._wait_written()
         except BaseException:
             for answer in self._running:
                 answer.addErrback(lambda failure: None)
             raise
-        await self._forward()
+        await self._bump_revision()
         await self._verify()
-        return self.moved
+        return self.result
 
     # --- before
 
-    async def _check_unserved(self, backend: IStorageBackend, prefix: str, which: str) -> None:
+    async def _check_unserved(self, backend: IStorageBackend, prefix: str, role: str) -> None:
         if not backend.shared:
             return
-        page = await backend.read_page(f"{prefix}{SERVED}", limit=NAMED)
+        page = await backend.read_page(f"{prefix}{MASTER_LEASES_PREFIX}", limit=MAX_NAMED_KEYS)
         names = ", ".join(item.key.rpartition("/")[2] for item in page.items)
         if not names:
-            names = await _holder(backend, f"{prefix}{CONTROLLERS}")
+            names = await _holder(backend, f"{prefix}{CONTROLLERS_LEASE}")
         if names:
             raise MigrationError(
-                f"the {which} is served at present, by {names}: stop what serves it, and wait until its leases are over"
+                f"the {role} is served at present, by {names}: stop what serves it, and wait until its leases are over"
             )
 
     async def _check_empty(self) -> None:
@@ -188,27 +188,27 @@ class Migration:
 
     async def _move(self) -> None:
         """Write the keys without a time to live, and delete keys that the source does not have."""
-        seen = 0
-        async for key, ours, theirs in self._both():
-            if ours is None:
-                if theirs is not None:
-                    await self._write(Write(theirs.key, None, theirs.revision))
-                    self.moved.deleted += 1
+        count = 0
+        async for key, source_item, target_item in self._compare_keys():
+            if source_item is None:
+                if target_item is not None:
+                    await self._write(Write(target_item.key, None, target_item.revision))
+                    self.result.deleted += 1
                 continue
-            self._check_value(ours)
-            if ours.key in self._due:
+            self._check_value(source_item)
+            if source_item.key in self._expiration_times:
                 continue
-            if theirs is None:
-                await self._write(Write(self.target_prefix + key, ours.value, 0))
-            elif theirs.value != ours.value:
-                await self._write(Write(theirs.key, ours.value, theirs.revision))
-            seen += 1
-            if seen % PAGE == 0:
-                self.report_progress(seen)
+            if target_item is None:
+                await self._write(Write(self.target_prefix + key, source_item.value, 0))
+            elif target_item.value != source_item.value:
+                await self._write(Write(target_item.key, source_item.value, target_item.revision))
+            count += 1
+            if count % PAGE_SIZE == 0:
+                self.report_progress(count)
         await self._flush()
 
     def _check_value(self, item: StoredValue) -> None:
-        if item.value.startswith(ENCRYPTED) and self.source_prefix != self.target_prefix:
+        if item.value.startswith(ENCRYPTED_PREFIX) and self.source_prefix != self.target_prefix:
             raise MigrationError(
                 f"the value at {quoted(item.key)} is encrypted for that key: --from-etcd-prefix and --to-etcd-prefix "
                 "must be the same"
@@ -220,27 +220,31 @@ class Migration:
 
         The keys that expire first come first: where keys share leases, later keys can use theirs.
         """
-        for key, when in sorted(self._due.items(), key=lambda item: item[1]):
+        for key, when in sorted(self._expiration_times.items(), key=lambda item: item[1]):
             try:
                 item = await self.source.read(key)
             except KeyNotFound:
                 continue
-            left = when - self.clock.seconds()
-            if left > 0:
+            remaining = when - self.clock.seconds()
+            if remaining > 0:
                 name = self.target_prefix + key[len(self.source_prefix) :]
-                await self._write(Write(name, item.value, None, max(left, 1.0)))
-                self.moved.expiring += 1
+                await self._write(Write(name, item.value, None, max(remaining, 1.0)))
+                self.result.expiring += 1
         await self._flush()
 
     async def _write(self, write: Write) -> None:
         size = len(write.value or b"") + len(write.key)
         # A lease is per transaction, so expiring keys are written one by one.
-        if self._batch and (len(self._batch) == WRITES or self._size + size > BYTES or write.ttl is not None):
+        if self._batch and (
+            len(self._batch) == MAX_TRANSACTION_WRITES
+            or self._size + size > MAX_TRANSACTION_BYTES
+            or write.ttl is not None
+        ):
             await self._flush()
         self._batch.append(write)
         self._size += size
         if write.value is not None:
-            self.moved.written += 1
+            self.result.written += 1
 
     async def _flush(self) -> None:
         """Begin the collected transaction, when there is a slot for it."""
@@ -252,68 +256,68 @@ class Migration:
             await answer
         await self._slots.acquire()
 
-        def over(result: object) -> object:
+        def release(result: object) -> object:
             self._slots.release()
             return result
 
         answer = self.target.commit(writes)
-        answer.addBoth(over)
+        answer.addBoth(release)
         self._running.append(answer)
 
-    async def _written(self) -> None:
+    async def _wait_written(self) -> None:
         running, self._running = self._running, []
         for result in await DeferredList(running, consumeErrors=True):
             succeeded, failure = result
             if not succeeded:
                 failure.raiseException()  # type: ignore[attr-defined]
 
-    async def _forward(self) -> None:
+    async def _bump_revision(self) -> None:
         """Advance the target past the source's revisions, so that clients of the source see no revision twice."""
-        self.moved.source_revision = self.source.revision
+        self.result.source_revision = self.source.revision
         skipping = IBumpableStorage(unwrap_backend(self.target), None)
         if self.target.revision <= self.source.revision and skipping is not None:
-            await skipping.forward(self.source.revision + 1)
-        self.moved.target_revision = self.target.revision
+            await skipping.bump_revision(self.source.revision + 1)
+        self.result.target_revision = self.target.revision
 
     # --- after
 
     async def _verify(self) -> None:
         """Read both stores again and compare all keys."""
-        wrong: list[str] = []
-        self.moved.keys = 0
-        async for key, ours, theirs in self._both():
-            if ours is not None and theirs is not None and ours.value == theirs.value:
-                self.moved.keys += 1
+        different: list[str] = []
+        self.result.keys = 0
+        async for key, source_item, target_item in self._compare_keys():
+            if source_item is not None and target_item is not None and source_item.value == target_item.value:
+                self.result.keys += 1
                 continue
-            when = self._due.get(self.source_prefix + key)
-            if when is not None and when < self.clock.seconds() + LATE:
+            when = self._expiration_times.get(self.source_prefix + key)
+            if when is not None and when < self.clock.seconds() + MAX_EXPIRATION_DELAY:
                 continue
-            wrong.append(key)
-        if wrong:
-            names = ", ".join(wrong[:NAMED]) + (", ..." if len(wrong) > NAMED else "")
+            different.append(key)
+        if different:
+            names = ", ".join(different[:MAX_NAMED_KEYS]) + (", ..." if len(different) > MAX_NAMED_KEYS else "")
             raise MigrationError(
-                f"{len(wrong)} keys differ after the move ({names}): something has written meanwhile; stop it, and "
+                f"{len(different)} keys differ after the move ({names}): something has written meanwhile; stop it, and "
                 "call again with --replace"
             )
 
-    async def _both(self) -> AsyncIterator[tuple[str, StoredValue | None, StoredValue | None]]:
+    async def _compare_keys(self) -> AsyncIterator[tuple[str, StoredValue | None, StoredValue | None]]:
         """Yield all keys of both stores, in order, without their prefixes."""
         sources = _Items(self.source, self.source_prefix)
         targets = _Items(self.target, self.target_prefix)
-        ours, theirs = await sources.next(), await targets.next()
-        while ours is not None or theirs is not None:
-            our_key = None if ours is None else ours.key[len(self.source_prefix) :]
-            their_key = None if theirs is None else theirs.key[len(self.target_prefix) :]
-            if our_key is not None and (their_key is None or our_key < their_key):
-                yield our_key, ours, None
-                ours = await sources.next()
-            elif their_key is not None and (our_key is None or their_key < our_key):
-                yield their_key, None, theirs
-                theirs = await targets.next()
+        source_item, target_item = await sources.next(), await targets.next()
+        while source_item is not None or target_item is not None:
+            source_key = None if source_item is None else source_item.key[len(self.source_prefix) :]
+            target_key = None if target_item is None else target_item.key[len(self.target_prefix) :]
+            if source_key is not None and (target_key is None or source_key < target_key):
+                yield source_key, source_item, None
+                source_item = await sources.next()
+            elif target_key is not None and (source_key is None or target_key < source_key):
+                yield target_key, None, target_item
+                target_item = await targets.next()
             else:
-                assert our_key is not None
-                yield our_key, ours, theirs
-                ours, theirs = await sources.next(), await targets.next()
+                assert source_key is not None
+                yield source_key, source_item, target_item
+                source_item, target_item = await sources.next(), await targets.next()
 
 
 class _Items:
@@ -330,10 +334,10 @@ class _Items:
         if not self._left:
             last = self._page
             if last is None:
-                page = await self._backend.read_page(self._prefix, limit=PAGE)
+                page = await self._backend.read_page(self._prefix, limit=PAGE_SIZE)
             elif last.more:
                 start = last.items[-1].key + "\0"
-                page = await self._backend.read_page(self._prefix, start=start, limit=PAGE, revision=last.revision)
+                page = await self._backend.read_page(self._prefix, start=start, limit=PAGE_SIZE, revision=last.revision)
             else:
                 return None
             self._page = page
@@ -341,10 +345,10 @@ class _Items:
         return self._left.popleft() if self._left else None
 
 
-async def expiries(backend: IStorageBackend, prefix: str) -> Mapping[str, float]:
+async def expiration_times(backend: IStorageBackend, prefix: str) -> Mapping[str, float]:
     """Return when the keys below a prefix expire, by the wall time."""
-    found = unwrap_backend(backend)
-    if not IExpiringStorage.providedBy(found):
+    innermost = unwrap_backend(backend)
+    if not IExpiringStorage.providedBy(innermost):
         return {}
-    times: Mapping[str, float] = await found.expiries(prefix)
+    times: Mapping[str, float] = await innermost.expiration_times(prefix)
     return times

@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..api.storage import (
-    SOME,
+    UNKNOWN_REVISION,
     StorageEvent,
 )
 from ..interfaces import IStorageObserver
@@ -88,7 +88,12 @@ class RecordingObserver:
     def seen(self) -> list[tuple[str, bytes | None, int, Any]]:
         """Return key, value, revision and previous revision of every event; an unknown previous revision equals any."""
         return [
-            (event.key, event.value, event.revision, ANY_REVISION if event.previous == SOME else event.previous)
+            (
+                event.key,
+                event.value,
+                event.revision,
+                ANY_REVISION if event.previous == UNKNOWN_REVISION else event.previous,
+            )
             for event in self.events
         ]
 

@@ -92,7 +92,7 @@ class ServerState:
     async def snapshot(self) -> Snapshot:
         """Return the current state."""
         page = await self._backend.read_page(self._prefix)
-        due = getattr(self._backend, "due", None)
+        due = getattr(self._backend, "list_expirations", None)
         return Snapshot({item.key: item for item in page.items}, {} if due is None else due())
 
     async def restore(self, snapshot: Snapshot) -> int:

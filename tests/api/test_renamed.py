@@ -14,6 +14,7 @@ from kubetwist.testing.admission import StubServer
 #: Modules, names in kubetwist 0.1, and current names.
 RENAMED = (
     ("kubetwist.api.errors", "Cause", "FieldError"),
+    ("kubetwist.api.storage", "SOME", "UNKNOWN_REVISION"),
     ("kubetwist.client.factory", "Outgoing", "ClientFactory"),
     ("kubetwist.controllers.machinery.context", "Context", "ControllerContext"),
     ("kubetwist.interfaces", "IForwardStorage", "IBumpableStorage"),

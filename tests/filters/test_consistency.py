@@ -38,7 +38,7 @@ class Cache:
         self._clock = clock
         self._waiting: list[tuple[int, Deferred[None]]] = []
 
-    def wait_until(self, revision: int, timeout: float) -> Deferred[None]:
+    def wait_until_fresh(self, revision: int, timeout: float) -> Deferred[None]:
         """Wait for a revision, or fail after the timeout."""
         waiting: Deferred[None] = Deferred()
         self._clock.callLater(

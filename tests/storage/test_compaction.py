@@ -16,18 +16,18 @@ class CompactorTests(SynchronousTestCase):
     """Tests for L{Compactor}."""
 
     def setUp(self) -> None:
-        """Make a compactor for a store in memory."""
+        """Create a compactor for a store in memory."""
         self.clock = Clock()
         self.storage = MemoryStorage(self.clock)
         self.successResultOf(self.storage.open())
         self.compactor = Compactor(self.storage, self.clock, 300)
 
     def write(self, count: int) -> int:
-        """Write a few times."""
+        """Write some keys."""
         return [self.successResultOf(self.storage.commit([Write("/r/a", b"", None)])) for _ in range(count)][-1]
 
     def test_intervals(self) -> None:
-        """Every state stays readable for one interval, and not for much longer than two."""
+        """Every revision is readable for one interval, and for at most two."""
         first = self.write(3)
         self.compactor.start()
         self.clock.advance(299)
@@ -39,19 +39,19 @@ class CompactorTests(SynchronousTestCase):
         self.assertEqual(self.storage.compacted, second)
 
     def test_off(self) -> None:
-        """An interval of 0 switches compaction off."""
+        """An interval of 0 disables compaction."""
         Compactor(self.storage, self.clock, 0).start()
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_stop(self) -> None:
-        """A compactor that was stopped compacts no more."""
+        """A stopped compactor does not compact."""
         self.write(3)
         self.compactor.start()
         self.compactor.stop()
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_slow(self) -> None:
-        """The next compaction begins an interval after the one before is done; stopping meanwhile is no problem."""
+        """The next compaction begins an interval after the previous one's end; stop() works during a compaction."""
         running: Deferred[None] = Deferred()
 
         async def compact(revision: int) -> None:
@@ -68,7 +68,7 @@ class CompactorTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_failure(self) -> None:
-        """A compaction that fails is tried again an interval later."""
+        """A failed compaction is retried after an interval."""
         revision = self.write(3)
         compact = self.storage.compact
         failures = [ZeroDivisionError(), StorageUnavailable("disk full")]

@@ -17,28 +17,28 @@ from kubetwist.storage.errors import (
 
 
 class ErrorTests(SynchronousTestCase):
-    """Tests for what can go wrong in a store."""
+    """Errors of stores."""
 
     def test_file_is_not_told(self) -> None:
-        """The log has the name of the file that cannot be written, clients have not."""
+        """The message of an unwritable store names the file, the message for clients does not."""
         error = StorageUnwritable("/var/lib/x.db", "No space left on device")
         self.assertIn("/var/lib/x.db", str(error))
         self.assertEqual(error.client_message, "storage cannot be written at present: No space left on device")
 
     def test_key_is_quoted(self) -> None:
-        """A key that clients chose is quoted in the reference's words."""
+        """A key is quoted in the reference's words."""
         error = CorruptObjectError('/registry/"a\n', "it is damaged", 7)
         self.assertEqual(str(error), 'unable to transform key "/registry/\\"a\\n": it is damaged')
         self.assertEqual((error.key, error.revision), ('/registry/"a\n', 7))
 
     def test_reported(self) -> None:
-        """What clients are told of is an error that is reported; a conflict is the store's own affair."""
+        """Errors that clients receive are reported errors; a conflict is internal."""
         for error in (StorageUnavailable("x"), DecryptionUnavailable("x"), OutcomeUnknown("x")):
             self.assertIsInstance(error, ReportedError)
         self.assertNotIsInstance(RevisionConflict("k", 1), ReportedError)
 
     def test_nothing_written(self) -> None:
-        """Whoever handles an unavailable store handles a full disk and missing keys, but no unknown outcome."""
+        """StorageUnavailable includes a full disk and unavailable keys, but not an unknown outcome."""
         self.assertIsInstance(StorageUnwritable("f", "w"), StorageUnavailable)
         self.assertIsInstance(DecryptionUnavailable("x"), StorageUnavailable)
         self.assertNotIsInstance(OutcomeUnknown("x"), StorageUnavailable)

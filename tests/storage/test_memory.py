@@ -11,14 +11,14 @@ from kubetwist.testing.storage import storage_tests
 
 
 class MemoryStorageTests(storage_tests(lambda case, reactor: MemoryStorage(reactor))):
-    """L{MemoryStorage} does what every store does."""
+    """L{MemoryStorage} passes the tests of all stores."""
 
 
 class MemoryTests(SynchronousTestCase):
-    """What a store in memory keeps there."""
+    """Memory use of the store."""
 
     def test_compaction(self) -> None:
-        """Compaction frees the memory of what can not be read any more."""
+        """Compaction frees the memory of superseded values."""
         storage = MemoryStorage(Clock())
         self.successResultOf(storage.open())
         for number in range(100):

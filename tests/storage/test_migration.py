@@ -19,7 +19,7 @@ from kubetwist.api.times import format_micro_time, posix_now
 from kubetwist.storage import migration as migration_module
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.migration import Migration, MigrationError, Moved
+from kubetwist.storage.migration import Migration, MigrationError, MigrationResult
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import StorageReactor
 from tests.schema.protobuf import encoder as wire
@@ -54,20 +54,20 @@ class MigrationCase(SynchronousTestCase):
         return self.reactor.run(storage.commit([Write(key, value, None, ttl)]))
 
     def contents(self, storage: Any, prefix: str = "/") -> dict[str, bytes]:
-        """What is stored."""
+        """Return the stored values."""
         return {item.key: item.value for item in self.reactor.run(storage.read_page(prefix)).items}
 
     def migration(self, **how: Any) -> Migration:
-        """A move from one to the other."""
+        """Return a migration from one store to the other."""
         how = {"source_prefix": PREFIX, "target_prefix": PREFIX} | how
         return Migration(self.source, self.target, clock=self.reactor, **how)
 
-    def move(self, **how: Any) -> Moved:
-        """Move."""
+    def move(self, **how: Any) -> MigrationResult:
+        """Run a migration."""
         return self.reactor.run(Deferred.fromCoroutine(self.migration(**how).run()))
 
     def refused(self, *texts: str, **how: Any) -> None:
-        """Moving fails with one line that has all of C{texts}."""
+        """Assert that the migration fails with one line that contains C{texts}."""
         with self.assertRaises(MigrationError) as caught:
             self.move(**how)
         for text in texts:
@@ -76,10 +76,10 @@ class MigrationCase(SynchronousTestCase):
 
 
 class MoveTests(MigrationCase):
-    """What is moved."""
+    """Copied data."""
 
     def test_everything(self) -> None:
-        """Everything below the prefix is moved, in few transactions, and nothing else."""
+        """All keys below the prefix are copied, in few transactions, and no others are."""
         for number in range(1000):
             self.put(self.source, f"{PREFIX}pods/{number}", b"x" * (number % 50))
         self.put(self.source, "/other/x", b"theirs")
@@ -89,7 +89,7 @@ class MoveTests(MigrationCase):
         self.assertLess(self.target.revision, 20)
 
     def test_there_and_back(self) -> None:
-        """What comes back is what it was."""
+        """A copy of the copy equals the original."""
         random.seed(1)
         for number in range(300):
             self.put(self.source, f"{PREFIX}{random.randrange(100)}", random.randbytes(number))
@@ -100,7 +100,7 @@ class MoveTests(MigrationCase):
         self.assertEqual(self.contents(self.target), before)
 
     def test_large(self) -> None:
-        """Large values go alone, so that no transaction is larger than the target takes."""
+        """A large value gets a separate transaction, so that no transaction exceeds the target's limit."""
         sizes: list[int] = []
         commit = self.target.commit
 
@@ -114,29 +114,29 @@ class MoveTests(MigrationCase):
         self.put(self.source, f"{PREFIX}large", b"x" * 2_000_000)
         self.move()
         self.assertEqual(sorted(sizes)[-1], 2_000_000)
-        self.assertLess(sorted(sizes)[-2], migration_module.BYTES)
+        self.assertLess(sorted(sizes)[-2], migration_module.MAX_TRANSACTION_BYTES)
         self.assertEqual(self.contents(self.target), self.contents(self.source))
 
     def test_time_to_live(self) -> None:
-        """What has a time to live keeps what is left of it."""
+        """A key with a time to live keeps the remaining time."""
         for number in range(10):
             self.put(self.source, f"{PREFIX}events/{number}", b"e", ttl=100 + number)
         self.put(self.source, f"{PREFIX}kept", b"k")
         self.reactor.advance(50)
         moved = self.move()
         self.assertEqual((moved.keys, moved.expiring), (11, 10))
-        self.assertEqual(self.target.due(), self.source.due())
+        self.assertEqual(self.target.list_expirations(), self.source.list_expirations())
         self.reactor.advance(60)
         self.assertEqual(list(self.contents(self.target)), [f"{PREFIX}kept"])
 
     def test_other_prefix(self) -> None:
-        """The keys begin as the target's do."""
+        """Keys get the target's prefix."""
         self.put(self.source, f"{PREFIX}pods/x", b"1")
         self.move(target_prefix="/mine/")
         self.assertEqual(self.contents(self.target), {"/mine/pods/x": b"1"})
 
     def test_encrypted(self) -> None:
-        """What is encrypted is moved as it is, but not to another name, for which it was not encrypted."""
+        """Encrypted values are copied unchanged, but not to other keys, which their encryption authenticates."""
         self.put(self.source, f"{PREFIX}secrets/x", b"k8s:enc:aesgcm:v1:key1:\x00\x01")
         self.refused("is encrypted for that key", f'"{PREFIX}secrets/x"', target_prefix="/mine/")
         self.assertEqual(self.contents(self.target), {})
@@ -144,7 +144,7 @@ class MoveTests(MigrationCase):
         self.assertEqual(self.contents(self.target), self.contents(self.source))
 
     def test_revisions(self) -> None:
-        """A target that can do so leaves out the revisions that the source has given."""
+        """The target's revision is bumped past the source's, if the target supports it."""
         for _ in range(30):
             self.put(self.source, f"{PREFIX}x", b"1")
         self.target = self.opened(SQLiteStorage(os.path.abspath(self.mktemp()), self.reactor))
@@ -156,10 +156,10 @@ class MoveTests(MigrationCase):
 
 
 class ReplaceTests(MigrationCase):
-    """Targets that are not empty."""
+    """Targets with data."""
 
     def test_not_empty(self) -> None:
-        """A target with something in it is refused and left alone, unless that is asked for."""
+        """A target with data is rejected and left unchanged, unless C{replace} is set."""
         self.put(self.source, f"{PREFIX}a", b"1")
         self.put(self.target, f"{PREFIX}b", b"2")
         self.refused("is not empty", f"{PREFIX}b", "--replace")
@@ -170,7 +170,7 @@ class ReplaceTests(MigrationCase):
     @given(_contents, st.one_of(st.just({}), _contents))
     @settings(max_examples=60, deadline=None)
     def test_becomes_the_same(self, ours: dict[str, bytes], theirs: dict[str, bytes]) -> None:
-        """Whatever the two have, the target becomes what the source is, and what is the same is not written."""
+        """With any content of both stores, the target becomes equal to the source, and equal values are not written."""
         self.source, self.target = MemoryStorage(self.reactor), MemoryStorage(self.reactor)
         for storage, content in ((self.source, ours), (self.target, theirs)):
             self.reactor.run(storage.open())
@@ -184,7 +184,7 @@ class ReplaceTests(MigrationCase):
         self.assertEqual(moved.deleted, len(theirs.keys() - ours.keys()))
 
     def test_taken_up_again(self) -> None:
-        """A move that was cut off goes on where it was."""
+        """An interrupted migration can be continued."""
         for number in range(500):
             self.put(self.source, f"{PREFIX}{number:03}", b"x")
         commit, left = self.target.commit, [3]
@@ -202,7 +202,7 @@ class ReplaceTests(MigrationCase):
         self.assertEqual((moved.keys, moved.written), (500, 200))
 
     def test_written_meanwhile(self) -> None:
-        """What somebody writes during the move is found out."""
+        """Writes during the migration are detected."""
         for number in range(10):
             self.put(self.source, f"{PREFIX}{number}", b"x")
         commit = self.target.commit
@@ -217,7 +217,7 @@ class ReplaceTests(MigrationCase):
         self.refused("1 keys differ", "3")
 
     def test_protobuf(self) -> None:
-        """What kube-apiserver has stored as protobuf moves as it is."""
+        """Values that kube-apiserver has stored as protobuf are copied unchanged."""
         value = wire.enveloped("v1", "Pod", wire.counted(1, wire.counted(1, "x")))
         self.put(self.source, f"{PREFIX}pods/x", value)
         self.move()
@@ -225,16 +225,16 @@ class ReplaceTests(MigrationCase):
 
 
 class RefusalTests(MigrationCase):
-    """What is not moved."""
+    """Rejected migrations."""
 
     def test_nothing(self) -> None:
-        """A source without anything is a mistake."""
+        """A source without keys is rejected."""
         self.put(self.target, f"{PREFIX}precious", b"1")
         self.refused("there is nothing below /registry/", replace=True)
         self.assertEqual(len(self.contents(self.target)), 1)
 
     def test_served(self) -> None:
-        """A store that servers share is neither moved nor written to while one serves it."""
+        """A shared store with a running server is neither read from nor written to."""
         self.put(self.source, f"{PREFIX}x", b"1")
         for served in (self.source, self.target):
             self.put(served, f"{PREFIX}masterleases/10.0.0.1", b"{}")
@@ -243,7 +243,7 @@ class RefusalTests(MigrationCase):
             self.put(served, f"{PREFIX}masterleases/10.0.0.1", None)
 
     def test_served_where_nobody_comes_from_elsewhere(self) -> None:
-        """Servers that tell nobody where they are tell by the Lease of their controllers, as long as that is held."""
+        """Servers that do not publish their addresses are detected by the Lease of their controllers."""
         key = f"{PREFIX}leases/kube-system/kubetwist-controllers"
         held = {"holderIdentity": "vm_1", "renewTime": format_micro_time(posix_now()), "leaseDurationSeconds": 15}
         self.patch(type(self.source), "shared", True)

@@ -17,29 +17,29 @@ from kubetwist.storage._observers import Observers
 
 @implementer(IStorageObserver)
 class Noting:
-    """Notes what it is told; fails if it is to."""
+    """Records its events; raises if requested."""
 
     def __init__(self) -> None:
-        self.told: list[Any] = []
+        self.events: list[Any] = []
         self.fails = False
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
-        """Events."""
+        """Record events."""
         if self.fails:
             raise ValueError("no")
-        self.told.append([event.key for event in events])
+        self.events.append([event.key for event in events])
 
     def progressed(self, revision: int) -> None:
-        """Progress."""
-        self.told.append(revision)
+        """Record progress."""
+        self.events.append(revision)
 
     def ended(self, error: Any) -> None:
-        """The end."""
-        self.told.append(type(error))
+        """Record the end."""
+        self.events.append(type(error))
 
 
 def event(key: str, revision: int = 1) -> StorageEvent:
-    """A change of a key."""
+    """Return a change of a key."""
     return StorageEvent(key, b"", revision, 0)
 
 
@@ -47,73 +47,73 @@ class ObserverTests(SynchronousTestCase):
     """Tests for L{Observers}."""
 
     def setUp(self) -> None:
-        """Have an observer of all, and one of a namespace."""
+        """Add an observer of all keys, and one of a namespace."""
         self.observers = Observers()
         self.all, self.one = Noting(), Noting()
         self.watch_all = self.observers.add("/pods/", self.all)
         self.watch = self.observers.add("/pods/a/", self.one)
 
     def deliver(self, *keys: str, revision: int = 5) -> None:
-        """Commit changes of keys."""
+        """Deliver changes of keys."""
         self.observers.deliver([event(key) for key in keys], revision)
 
     def test_interface(self) -> None:
-        """A watch is one."""
+        """A watch provides L{IStorageWatch}."""
         verifyObject(IStorageWatch, self.watch)
 
     def test_prefixes(self) -> None:
-        """Each observer gets the events below its prefix in one piece, and everybody the progress."""
+        """Each observer gets the events below its prefix in one call, and all get the progress."""
         self.deliver("/pods/a/x", "/pods/b/y", "/pods/a/z")
-        self.assertEqual(self.all.told, [["/pods/a/x", "/pods/b/y", "/pods/a/z"], 5])
-        self.assertEqual(self.one.told, [["/pods/a/x", "/pods/a/z"], 5])
+        self.assertEqual(self.all.events, [["/pods/a/x", "/pods/b/y", "/pods/a/z"], 5])
+        self.assertEqual(self.one.events, [["/pods/a/x", "/pods/a/z"], 5])
         self.deliver("/podsecurity/a/x")
-        self.assertEqual(self.all.told[2:], [5])
+        self.assertEqual(self.all.events[2:], [5])
 
     def test_slash(self) -> None:
-        """A prefix ends with a slash, or it would have keys of others."""
+        """A prefix must end with a slash."""
         self.assertRaises(ValueError, self.observers.add, "/pods", self.all)
 
     def test_stopped(self) -> None:
-        """A watch that is stopped is told nothing more; stopping it again does no harm."""
+        """A stopped watch delivers nothing; stopping it again has no effect."""
         self.watch.stop()
         self.watch.stop()
         self.deliver("/pods/a/x")
-        self.assertEqual((self.one.told, self.all.told), ([], [["/pods/a/x"], 5]))
+        self.assertEqual((self.one.events, self.all.events), ([], [["/pods/a/x"], 5]))
 
     def test_added_later(self) -> None:
-        """An observer that comes later is told of directories that were written to before."""
+        """An observer that is added later gets the events of directories that were written before."""
         self.deliver("/pods/a/x")
         late = Noting()
         self.observers.add("/pods/a/", late)
         self.deliver("/pods/a/y", revision=6)
-        self.assertEqual(late.told, [["/pods/a/y"], 6])
+        self.assertEqual(late.events, [["/pods/a/y"], 6])
 
     def test_held(self) -> None:
-        """While the past is read, what happens is held; then both come in one piece."""
+        """While past events are read, new events are held; then both are delivered in one call."""
         self.watch.hold()
         self.deliver("/pods/a/new")
-        self.assertEqual(self.one.told, [])
+        self.assertEqual(self.one.events, [])
         self.watch.catch_up([event("/pods/a/old")], 5)
-        self.assertEqual(self.one.told, [["/pods/a/old", "/pods/a/new"], 5])
+        self.assertEqual(self.one.events, [["/pods/a/old", "/pods/a/new"], 5])
 
     def test_failing(self) -> None:
-        """An observer that fails has lost its place: its watch ends, and the others go on."""
+        """An observer that raises loses its watch; the other watches continue."""
         self.one.fails = True
         self.deliver("/pods/a/x")
         self.assertFalse(self.watch.active)
-        self.assertEqual((self.one.told, self.all.told), ([ValueError], [["/pods/a/x"], 5]))
+        self.assertEqual((self.one.events, self.all.events), ([ValueError], [["/pods/a/x"], 5]))
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
     def test_end(self) -> None:
-        """At the end everyone is told why, but for those who are told otherwise."""
+        """At the end all observers get the reason, except the given ones."""
         self.observers.end(KeyError(), silently=[self.watch_all])
-        self.assertEqual((self.all.told, self.one.told), ([], [KeyError]))
+        self.assertEqual((self.all.events, self.one.events), ([], [KeyError]))
         self.assertFalse(self.watch.active or self.watch_all.active)
 
     def test_bounded(self) -> None:
-        """Only so many directories are remembered."""
+        """The number of cached directories is limited."""
         self.patch(module, "PREFIX_CACHE_SIZE", 3)
         for number in range(10):
             self.deliver(f"/pods/{number}/x")
         self.assertLessEqual(len(self.observers._by_directory), 3)
-        self.assertEqual(len(self.all.told), 20)
+        self.assertEqual(len(self.all.events), 20)

@@ -52,32 +52,32 @@ CONFIG_MAP = bytes.fromhex(
 
 @cache
 def definitions() -> Definitions:
-    """The types of one release."""
+    """Return the types of one release."""
     return Definitions.load("1.36")
 
 
 def stored(name: str, raw: bytes = b"", api_version: str = "v1", kind: str = "ConfigMap") -> bytes:
-    """An object as it is stored."""
+    """Return an object in its stored form."""
     return enveloped(api_version, kind, counted(1, counted(1, name)) + raw)
 
 
 class DecodingTests(SynchronousTestCase):
-    """L{decode_stored}."""
+    """Tests for L{decode_stored}."""
 
     def read(self, value: bytes) -> Any:
-        """The object in a value."""
+        """Return the object in a value."""
         return decode_stored(definitions(), value)
 
     def test_as_kube_apiserver_writes_it(self) -> None:
-        """What stands in etcd is what JSON would have been: nothing that Go leaves out."""
+        """A value of etcd is decoded to the same object as JSON, without fields that Go omits."""
         meta = {"name": "a", "namespace": "default", "uid": "u", "creationTimestamp": "2026-11-01T10:00:00Z"}
         self.assertEqual(
             self.read(CONFIG_MAP), {"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta, "data": {"k": "v"}}
         )
 
     def test_foreign(self) -> None:
-        """Kinds and versions without types are told by name, however odd, and not at length."""
-        for api_version, kind, told in (
+        """Unknown kinds and versions are named in the error, shortened if they are long."""
+        for api_version, kind, message in (
             ("v1", "Swan", "it is a Swan of v1, which is not known here"),
             ("apps/v1beta2", "Deployment", "it is a Deployment of apps/v1beta2, which is not known here"),
             ("a/b/c", "Pod", "it is a Pod of a/b/c, which is not known here"),
@@ -85,18 +85,18 @@ class DecodingTests(SynchronousTestCase):
             ("v1", "", "it is a  of v1, which is not known here"),
         ):
             error = self.assertRaises(UnknownFormatError, self.read, stored("a", b"", api_version, kind))
-            self.assertEqual(str(error), told)
+            self.assertEqual(str(error), message)
         error = self.assertRaises(UnknownFormatError, self.read, stored("a", b"", "v1", "K" * 1_000_000))
         self.assertLess(len(str(error)), 200)
 
     def test_nameless(self) -> None:
-        """What says nothing of itself but its kind is no object."""
+        """A value without content except its kind is rejected."""
         for raw in (b"", counted(1), counted(2, counted(1, "k"))):
             error = self.assertRaises(UnknownFormatError, self.read, enveloped("v1", "ConfigMap", raw))
             self.assertEqual(str(error), "it is a ConfigMap without a name")
 
     def test_damaged(self) -> None:
-        """Whatever is cut off, too long, too deep or of another type is refused; what it holds is not quoted."""
+        """Truncated, too long, too deep and wrongly typed values are rejected; the error does not quote the value."""
         deep = b"[" * 500 + b"]" * 500
         managers = counted(17, counted(7, counted(1, deep)))
         for value in (
@@ -118,7 +118,7 @@ class DecodingTests(SynchronousTestCase):
 
     @given(st.integers(0, len(CONFIG_MAP) - 1), st.integers(0, 255))
     def test_octets(self, at: int, octet: int) -> None:
-        """One wrong octet leaves an object, or what is refused in an orderly manner."""
+        """With any one byte changed, a value is decoded or rejected with the usual error."""
         value = bytearray(CONFIG_MAP)
         value[at] = octet
         for one in (bytes(value), CONFIG_MAP[:at]):
@@ -130,7 +130,7 @@ class DecodingTests(SynchronousTestCase):
 
 
 class PortionTests(SynchronousTestCase):
-    """Many values at a time."""
+    """Batches of values."""
 
     @given(
         st.lists(
@@ -138,7 +138,7 @@ class PortionTests(SynchronousTestCase):
         )
     )
     def test_all(self, values: list[bytes]) -> None:
-        """Nothing is left out, and no portion is too large unless a single value is."""
+        """Batches contain all values, and none is too large unless a single value is."""
         items = [StoredValue(str(at), value, at) for at, value in enumerate(values)]
         found = [list(portion) for portion in portions(items)]
         self.assertEqual([item for portion in found for item in portion], items)
@@ -147,7 +147,7 @@ class PortionTests(SynchronousTestCase):
             self.assertLess(sum(sizes[:-1]), DECODE_BATCH_BYTES)
 
     def test_json(self) -> None:
-        """JSON is decoded at once."""
+        """JSON values are one batch."""
         items = [StoredValue(str(at), b"x" * DECODE_BATCH_BYTES, at) for at in range(100)]
         self.assertEqual(list(portions(items)), [items])
 
@@ -163,33 +163,33 @@ class Turns:
         self.calls: list[Callable[[], object]] = []
 
     def seconds(self) -> float:
-        """What time it is."""
+        """Return the time."""
         return 0.0
 
     def callLater(self, delay: float, call: Callable[..., object], *args: object) -> Any:
-        """Call something when it is its turn."""
+        """Schedule a call."""
         self.calls.append(partial(call, *args))
 
     def next(self) -> None:
-        """Do what is next."""
+        """Run the next call."""
         self.calls.pop(0)()
 
 
 class CacheTests(SynchronousTestCase):
-    """Caches of what is stored as protobuf."""
+    """Watch caches of values that are stored as protobuf."""
 
     def setUp(self) -> None:
-        """A store."""
+        """Open a store."""
         self.turns = Turns()
         self.storage = MemoryStorage(Clock())
         self.successResultOf(self.storage.open())
 
     def put(self, name: str, value: bytes) -> None:
-        """Store one."""
+        """Store an object."""
         self.successResultOf(self.storage.commit([Write(f"/registry/configmaps/{name}", value, None)]))
 
     def cache(self) -> WatchCache:
-        """One that is not started."""
+        """Return a cache that is not started."""
 
         def decode(key: str, value: bytes, revision: int) -> Record:
             obj = decode_stored(definitions(), value)
@@ -200,7 +200,7 @@ class CacheTests(SynchronousTestCase):
         return cache
 
     def test_in_turns(self) -> None:
-        """Others have their turn while a cache is filled, and while the storage is listed; nothing is missed."""
+        """The reactor runs while a cache is filled and the storage is listed; no object is missing."""
         for at in range(20):
             self.put(
                 f"{at:02}", stored(f"{at:02}", counted(2, counted(1, "k"), counted(2, "x" * (DECODE_BATCH_BYTES // 2))))
@@ -226,7 +226,7 @@ class CacheTests(SynchronousTestCase):
         self.assertEqual(len(self.successResultOf(listed).records), 21)
 
     def test_stopped_meanwhile(self) -> None:
-        """A cache that is stopped while it is filled follows nothing."""
+        """A cache that is stopped while it is filled watches nothing."""
         for at in range(4):
             self.put(str(at), stored(str(at), counted(2, counted(1, "k"), counted(2, "x" * DECODE_BATCH_BYTES))))
         cache = self.cache()

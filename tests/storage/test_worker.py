@@ -17,11 +17,11 @@ class WorkerTests(TestCase):
     """Tests for L{Worker}."""
 
     def setUp(self) -> None:
-        """Have a worker."""
+        """Create a worker."""
         self.worker = Worker("worker of a test", reactor)
 
     async def test_order(self) -> None:
-        """Jobs are done one after the other, in another thread; results come back in the reactor's."""
+        """Jobs run one after the other in another thread; results are delivered in the reactor's thread."""
         done: list[tuple[int, str]] = []
 
         def job(number: int) -> Any:
@@ -38,7 +38,7 @@ class WorkerTests(TestCase):
         await self.worker.stop()
 
     async def test_failure(self) -> None:
-        """A job that fails is told to whoever asked for it, and the next one is done."""
+        """The error of a job is delivered to its caller, and the next job runs."""
         self.worker.start()
         failing = self.worker.run(lambda: 1 // 0)
         good = self.worker.run(lambda: "good")
@@ -48,7 +48,7 @@ class WorkerTests(TestCase):
         await self.worker.stop()
 
     async def test_stop(self) -> None:
-        """What was asked for before the end is done; the thread is gone afterwards."""
+        """Jobs that were submitted before stop() are finished; the thread ends afterwards."""
         self.worker.start()
         last = self.worker.run(lambda: "last")
         await self.worker.stop()
@@ -56,6 +56,6 @@ class WorkerTests(TestCase):
         self.assertNotIn("worker of a test", [thread.name for thread in threading.enumerate()])
 
     async def test_never_started(self) -> None:
-        """A worker that was not started ends at once."""
+        """A worker that was not started stops immediately."""
         await self.worker.stop()
         self.assertNotIn("worker of a test", [thread.name for thread in threading.enumerate()])

@@ -15,27 +15,27 @@ from kubetwist.storage.wrappers import find_shared_storage, unwrap_backend
 
 @implementer(IStorageWrapper)
 class Wrapper:
-    """Stands over a backend."""
+    """A wrapper of a backend."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
 
 
 class WrapperTests(SynchronousTestCase):
-    """Tests for backends that stand over others."""
+    """Tests for wrapped backends."""
 
     def setUp(self) -> None:
-        """Have a backend under two others."""
+        """Create a backend with two wrappers."""
         self.backend = MemoryStorage(Clock())
         self.outer: Any = Wrapper(Wrapper(self.backend))
 
     def test_innermost(self) -> None:
-        """Below all wrappers is the backend itself."""
+        """unwrap_backend() returns the backend below all wrappers."""
         self.assertIs(unwrap_backend(self.outer), self.backend)
         self.assertIs(unwrap_backend(self.backend), self.backend)
 
     def test_shared(self) -> None:
-        """What servers share is found below wrappers; a store of one server is not shared."""
+        """A shared storage is found below wrappers; the store of one server is not shared."""
         self.assertIsNone(find_shared_storage(self.outer))
         alsoProvides(self.backend, ISharedStorage)
         self.assertIs(find_shared_storage(self.outer), self.backend)

@@ -49,7 +49,7 @@ class Session:
         self._sizes = TerminalSizeDecoder()
         self._ended = False
         self._early: list[tuple[str, bytes | None]] | None = []
-        self.gone = False
+        self.disconnected = False
         self.on_stdin: Callable[[bytes | None], None] = lambda data: None
         self.on_resize: Callable[[int, int], None] = lambda width, height: None
         self.on_connection_lost: Callable[[], None] = lambda: None
@@ -73,9 +73,9 @@ class Session:
             return
         self._ended = True
         versioned = self.version in (channels.V5, channels.V4, channels.BASE64_V4)
-        told = status if versioned else text
-        if told:
-            self._send("error", told)
+        status_or_text = status if versioned else text
+        if status_or_text:
+            self._send("error", status_or_text)
         self._end()
 
     def end_without_status(self) -> None:
@@ -104,8 +104,8 @@ class Session:
 
     def lost(self) -> None:
         """Handle the loss of the connection."""
-        if not self.gone:
-            self.gone = True
+        if not self.disconnected:
+            self.disconnected = True
             self.on_connection_lost()
 
 

@@ -30,9 +30,9 @@ def exited(causes: Any) -> bytes:
 class Endings(SynchronousTestCase):
     """Return the final status of a command."""
 
-    def message(self, told: bytes, version: str = V4) -> str:
+    def message(self, message: bytes, version: str = V4) -> str:
         """Return the message of a status that is an internal error."""
-        status = json.loads(final_status(told, version))
+        status = json.loads(final_status(message, version))
         self.assertEqual((500, "InternalError", "Failure"), (status["code"], status["reason"], status["status"]))
         self.assertEqual(
             {"causes": [{"message": status["message"].removeprefix("Internal error occurred: ")}]}, status["details"]
@@ -86,9 +86,9 @@ class Endings(SynchronousTestCase):
         self.assertEqual("Error executing remote command: boom", self.message(b"boom", V1))
 
     @given(st.binary(max_size=80), st.sampled_from([V1, V2, V3, V4, V5]))
-    def test_anything(self, told: bytes, version: str) -> None:
+    def test_anything(self, message: bytes, version: str) -> None:
         """Any message of a kubelet becomes a Status."""
-        self.assertIn(json.loads(final_status(told, version))["status"], ("Success", "Failure"))
+        self.assertIn(json.loads(final_status(message, version))["status"], ("Success", "Failure"))
 
     def test_encode_status(self) -> None:
         """A Status in the error channel has no kind."""

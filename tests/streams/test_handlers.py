@@ -431,14 +431,14 @@ class OverHTTP(TestCase):
 
     async def test_client_goes(self) -> None:
         """Disconnecting the client closes the kubelet's connection in every mode."""
-        gone: list[bool] = []
-        self.on_start = lambda session: setattr(session, "on_connection_lost", lambda: gone.append(True))
+        disconnected: list[bool] = []
+        self.on_start = lambda session: setattr(session, "on_connection_lost", lambda: disconnected.append(True))
         for protocol in (V5, V4):
             connection, _, _ = await self.websocket("/exec?input&output", protocol)
             await self.settled(lambda: self.sessions)
             self.sessions.clear()
             connection.abort()
-        await self.settled(lambda: len(gone) == 2)
+        await self.settled(lambda: len(disconnected) == 2)
 
     async def test_kubelet_goes(self) -> None:
         """The loss of the kubelet is reported to the client, or closes its connection, in every mode."""

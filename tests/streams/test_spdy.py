@@ -41,7 +41,7 @@ from kubetwist.streams.spdyframes import (
 from .wires import FULL, Wire, pump
 
 
-class _Heard:
+class _RecordingListener:
     """Records the events of a stream."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class _Pair:
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
         self.streams: list[SPDYStream] = []
-        self.heard: list[_Heard] = []
+        self.heard: list[_RecordingListener] = []
         self.client = SPDYConnection(self.clock)
         self.server = SPDYConnection(self.clock, server=True, accept=self.accept, **options)
         self.wire = Wire(self.client, self.server)
@@ -77,7 +77,7 @@ class _Pair:
         if stream.header("streamtype") == "odd":
             return False
         self.streams.append(stream)
-        self.heard.append(_Heard())
+        self.heard.append(_RecordingListener())
         stream.listener = self.heard[-1]
         return True
 
@@ -91,7 +91,7 @@ class _Raw:
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
         self.got = b""
-        self.gone = False
+        self.disconnected = False
         self.writer = FrameWriter()
         self.connection = SPDYConnection(self.clock, **options)
         self.wire = Wire(self.connection, self)
@@ -103,7 +103,7 @@ class _Raw:
         self.got += data
 
     def connectionLost(self, reason: Any) -> None:
-        self.gone = True
+        self.disconnected = True
 
     def send(self, *frames: Any) -> None:
         self.transport.write(b"".join(self.writer.write(frame) for frame in frames))
@@ -123,9 +123,9 @@ class _Raw:
 class Streams(SynchronousTestCase):
     """Streams between two SPDYConnections."""
 
-    def open(self, pair: _Pair, kind: str = "stdout") -> tuple[SPDYStream, _Heard]:
+    def open(self, pair: _Pair, kind: str = "stdout") -> tuple[SPDYStream, _RecordingListener]:
         """Open a stream of the client."""
-        heard = _Heard()
+        heard = _RecordingListener()
         opening = pair.client.create_stream({"streamtype": kind}, heard)
         self.assertNoResult(opening)
         pair.pump()
@@ -179,21 +179,21 @@ class Streams(SynchronousTestCase):
     def test_refused(self) -> None:
         """A stream that the peer refuses fails to open."""
         pair = _Pair()
-        opening = pair.client.create_stream({"streamtype": "odd"}, _Heard())
+        opening = pair.client.create_stream({"streamtype": "odd"}, _RecordingListener())
         pair.pump()
         self.assertEqual(REFUSED_STREAM, self.failureResultOf(opening, StreamReset).value.status)
 
     def test_client_takes_none(self) -> None:
         """A connection without C{accept} refuses all streams."""
         pair = _Pair()
-        opening = pair.server.create_stream({"streamtype": "stdout"}, _Heard())
+        opening = pair.server.create_stream({"streamtype": "stdout"}, _RecordingListener())
         pair.pump()
         self.failureResultOf(opening, StreamReset)
 
     def test_not_accepted(self) -> None:
         """Opening a stream has a timeout."""
         raw = _Raw()
-        opening = raw.connection.create_stream({"streamtype": "stdout"}, _Heard())
+        opening = raw.connection.create_stream({"streamtype": "stdout"}, _RecordingListener())
         raw.clock.advance(OPEN_TIMEOUT - 1)
         self.assertNoResult(opening)
         raw.clock.advance(1)
@@ -203,7 +203,7 @@ class Streams(SynchronousTestCase):
     def test_given_up(self) -> None:
         """Cancelling the opening of a stream resets it."""
         raw = _Raw()
-        opening = raw.connection.create_stream({"streamtype": "stdout"}, _Heard())
+        opening = raw.connection.create_stream({"streamtype": "stdout"}, _RecordingListener())
         opening.addErrback(lambda _: None)
         opening.cancel()
         self.assertEqual([SynStream(1, {"streamtype": "stdout"}), RstStream(1, 5)], raw.frames())
@@ -213,17 +213,17 @@ class Streams(SynchronousTestCase):
         """The loss of the connection ends all its streams, also those that are being opened."""
         pair = _Pair()
         _, heard = self.open(pair)
-        opening = pair.client.create_stream({}, _Heard())
+        opening = pair.client.create_stream({}, _RecordingListener())
         pair.wire.first.abortConnection()
         self.assertIsInstance(heard.reason, StreamConnectionLost)
         self.failureResultOf(opening, StreamConnectionLost)
-        self.failureResultOf(pair.client.create_stream({}, _Heard()), StreamConnectionLost)
+        self.failureResultOf(pair.client.create_stream({}, _RecordingListener()), StreamConnectionLost)
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_close(self) -> None:
         """Closing a connection resets its streams, sends GOAWAY, and closes the transport after that."""
         raw = _Raw()
-        heard = _Heard()
+        heard = _RecordingListener()
         opening = raw.connection.create_stream({}, heard)
         raw.send(SynReply(1, {}))
         finished = raw.connection.create_stream({}, heard)
@@ -243,7 +243,7 @@ class Streams(SynchronousTestCase):
             ],
             raw.frames(),
         )
-        self.assertTrue(raw.gone)
+        self.assertTrue(raw.disconnected)
         self.assertIsNone(heard.reason)
 
     def test_goaway(self) -> None:
@@ -252,16 +252,16 @@ class Streams(SynchronousTestCase):
         stream, heard = self.open(pair)
         pair.server._write(GoAway(1))
         pair.pump()
-        self.failureResultOf(pair.client.create_stream({}, _Heard()), StreamConnectionLost)
+        self.failureResultOf(pair.client.create_stream({}, _RecordingListener()), StreamConnectionLost)
         stream.write(b"more")
         pair.streams[0].write(b"more")
         pair.streams[0].finish()
         pair.pump()
         self.assertEqual((b"more", b"more"), (heard.data, pair.heard[0].data))
-        self.assertFalse(pair.wire.first.gone)
+        self.assertFalse(pair.wire.first.disconnected)
         stream.finish()
         pair.pump()
-        self.assertTrue(pair.wire.first.gone and pair.wire.second.gone)
+        self.assertTrue(pair.wire.first.disconnected and pair.wire.second.disconnected)
 
 
 class Manners(SynchronousTestCase):
@@ -287,24 +287,24 @@ class Manners(SynchronousTestCase):
         raw = _Raw()
         raw.send(Settings({4: (0, 1)}), WindowUpdate(1, 5), Data(7, b"x", True), SynReply(7, {}), RstStream(7, 1))
         self.assertEqual([], raw.frames())
-        self.assertFalse(raw.gone)
+        self.assertFalse(raw.disconnected)
 
     def test_garbage(self) -> None:
         """Invalid frames close the connection, and its streams are lost."""
         raw = _Raw()
-        heard = _Heard()
+        heard = _RecordingListener()
         raw.connection.create_stream({}, heard)
         raw.send(SynReply(1, {}))
         raw.transport.write(b"\xff" * 100)
         self.assertEqual(GoAway(0, 1), raw.frames()[-1])
-        self.assertTrue(raw.gone)
+        self.assertTrue(raw.disconnected)
         self.assertIsInstance(heard.reason, StreamConnectionLost)
 
     @given(st.binary(max_size=300), st.booleans())
     def test_anything(self, data: bytes, server: bool) -> None:
         """Any bytes of the peer are handled without other errors."""
         raw = _Raw(server=server, accept=None)
-        heard = _Heard()
+        heard = _RecordingListener()
         opening = raw.connection.create_stream({}, heard)
         opening.addErrback(lambda failure: failure.trap(StreamEnded))
         raw.transport.write(data)
@@ -312,14 +312,16 @@ class Manners(SynchronousTestCase):
 
     def test_stream_numbers(self) -> None:
         """Streams with used ids, or ids of the wrong side, are reset."""
-        pair = _Raw(server=True, accept=lambda stream: bool(setattr(stream, "listener", _Heard())) or True)
+        pair = _Raw(server=True, accept=lambda stream: bool(setattr(stream, "listener", _RecordingListener())) or True)
         pair.send(SynStream(5, {}), SynStream(3, {}), SynStream(8, {}))
         self.assertEqual([SynReply(5, {}), RstStream(3, 1), RstStream(8, 1)], pair.frames())
 
     def test_many_streams(self) -> None:
         """The number of concurrent streams of the peer is limited."""
         raw = _Raw(
-            server=True, max_streams=2, accept=lambda stream: bool(setattr(stream, "listener", _Heard())) or True
+            server=True,
+            max_streams=2,
+            accept=lambda stream: bool(setattr(stream, "listener", _RecordingListener())) or True,
         )
         raw.send(*(SynStream(number, {}) for number in (1, 3, 5)), RstStream(1, 5), SynStream(7, {}))
         self.assertEqual([SynReply(1, {}), SynReply(3, {}), RstStream(5, 3), SynReply(7, {})], raw.frames())
@@ -330,7 +332,7 @@ class Manners(SynchronousTestCase):
         raw = _Raw()
         raw.send(*(SynStream(2 * number, {}) for number in range(1, 20)))
         self.assertEqual([*(RstStream(2 * number, 3) for number in range(1, 11)), GoAway(0, 1)], raw.frames())
-        self.assertTrue(raw.gone)
+        self.assertTrue(raw.disconnected)
 
     def test_flood_of_pings(self) -> None:
         """Pings of a peer that does not read are not answered."""
@@ -342,7 +344,7 @@ class Manners(SynchronousTestCase):
     def test_portions(self) -> None:
         """Many small frames are handled in batches, with turns of the reactor in between."""
         pair = _Pair()
-        opening = pair.client.create_stream({}, _Heard())
+        opening = pair.client.create_stream({}, _RecordingListener())
         pair.pump()
         stream = self.successResultOf(opening)
         for _ in range(MAX_FRAMES_PER_TURN * 3):
@@ -361,7 +363,7 @@ class Pressure(SynchronousTestCase):
     def test_held(self) -> None:
         """Data for a paused connection waits in the network until reading resumes."""
         pair = _Pair()
-        opening = pair.client.create_stream({}, _Heard())
+        opening = pair.client.create_stream({}, _RecordingListener())
         pair.pump()
         stream = self.successResultOf(opening)
         pair.server.pause_reading("one")
@@ -381,9 +383,9 @@ class Pressure(SynchronousTestCase):
     def test_watched(self) -> None:
         """A paused connection with C{watch} reads a limited amount, and its loss is reported immediately."""
         pair = _Pair()
-        gone: list[bool] = []
-        pair.server.on_connection_lost = lambda: gone.append(True)
-        opening = pair.client.create_stream({}, _Heard())
+        disconnected: list[bool] = []
+        pair.server.on_connection_lost = lambda: disconnected.append(True)
+        opening = pair.client.create_stream({}, _RecordingListener())
         pair.pump()
         stream = self.successResultOf(opening)
         pair.server.pause_reading("one", watch=True)
@@ -394,13 +396,13 @@ class Pressure(SynchronousTestCase):
         self.assertGreater(pair.server._buffered_bytes, MAX_BUFFERED_BYTES)
         self.assertLess(pair.server._buffered_bytes, MAX_BUFFERED_BYTES + (1 << 16) + 1)
         pair.wire.first.abortConnection()
-        self.assertEqual([True], gone)
+        self.assertEqual([True], disconnected)
         self.assertIsInstance(pair.heard[0].reason, StreamConnectionLost)
 
     def test_end_waits(self) -> None:
         """The loss of a connection is handled after the data that arrived before, even if reading is paused."""
         pair = _Pair()
-        opening = pair.client.create_stream({}, _Heard())
+        opening = pair.client.create_stream({}, _RecordingListener())
         pair.pump()
         stream = self.successResultOf(opening)
         stream.write(b"last words")
@@ -419,28 +421,28 @@ class Pressure(SynchronousTestCase):
     def test_close_while_held(self) -> None:
         """Closing a paused connection that was lost reports its loss."""
         pair = _Pair()
-        gone: list[bool] = []
-        pair.server.on_connection_lost = lambda: gone.append(True)
+        disconnected: list[bool] = []
+        pair.server.on_connection_lost = lambda: disconnected.append(True)
         pair.server.ping_every(5)
         pair.server.pause_reading("one")
         pair.wire.first.abortConnection()
-        self.assertEqual([], gone)
+        self.assertEqual([], disconnected)
         pair.server.close()
-        self.assertEqual([True], gone)
+        self.assertEqual([True], disconnected)
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_pressure(self) -> None:
         """on_backpressure is called when writing pauses and when it resumes."""
         pair = _Pair()
-        told: list[bool] = []
-        pair.client.on_backpressure = told.append
-        opening = pair.client.create_stream({}, _Heard())
+        reported: list[bool] = []
+        pair.client.on_backpressure = reported.append
+        opening = pair.client.create_stream({}, _RecordingListener())
         pair.pump()
         stream = self.successResultOf(opening)
         pair.server.pause_reading("one")
         stream.write(b"x" * FULL)
         stream.write(b"x" * FULL)
-        self.assertEqual(([True], True), (told, pair.client.write_paused))
+        self.assertEqual(([True], True), (reported, pair.client.write_paused))
         pair.server.resume_reading("one")
         pair.pump()
-        self.assertEqual(([True, False], False), (told, pair.client.write_paused))
+        self.assertEqual(([True, False], False), (reported, pair.client.write_paused))

@@ -31,7 +31,7 @@ class _Backend:
 
     def __init__(self) -> None:
         self.got = b""
-        self.gone = False
+        self.disconnected = False
 
     def makeConnection(self, transport: Any) -> None:
         self.transport = transport
@@ -40,7 +40,7 @@ class _Backend:
         self.got += data
 
     def connectionLost(self, reason: Any) -> None:
-        self.gone = True
+        self.disconnected = True
 
 
 class _Run:
@@ -185,7 +185,7 @@ class Tunnels(SynchronousTestCase):
             run.client.send(b"last")
             leave(run)
             run.pump()
-            self.assertEqual((b"last", True), (run.backend.got, run.backend.gone))
+            self.assertEqual((b"last", True), (run.backend.got, run.backend.disconnected))
             self.assertIsNone(self.successResultOf(run.over))
             self.assertEqual([], run.clock.getDelayedCalls())
 
@@ -194,7 +194,7 @@ class Tunnels(SynchronousTestCase):
         run = _Run()
         run.end()
         run.pump()
-        self.assertTrue(run.backend.gone and run.wires[0].first.gone)
+        self.assertTrue(run.backend.disconnected and run.wires[0].first.disconnected)
         self.assertIsNone(self.successResultOf(run.over))
         self.assertEqual([], run.clock.getDelayedCalls())
 
@@ -234,7 +234,7 @@ class Tunnels(SynchronousTestCase):
             run.pump()
         run.wires[0].second.abortConnection()
         run.pump()
-        self.assertTrue(run.backend.gone)
+        self.assertTrue(run.backend.disconnected)
         self.assertIsNone(self.successResultOf(run.over))
 
     def test_backend_lost_while_slow(self) -> None:
@@ -254,5 +254,5 @@ class Tunnels(SynchronousTestCase):
         run = _Run()
         run.wires[0].second.write(b"GET / HTTP/1.1\r\n\r\n")
         run.pump()
-        self.assertTrue(run.backend.gone and run.wires[0].first.gone)
+        self.assertTrue(run.backend.disconnected and run.wires[0].first.disconnected)
         self.assertIsNone(self.successResultOf(run.over))

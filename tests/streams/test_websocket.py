@@ -56,7 +56,7 @@ class _Raw:
         self.clock = Clock()
         self.heard = _Heard()
         self.got = b""
-        self.gone = False
+        self.disconnected = False
         self.connection = WebSocketConnection(self.clock, self.heard)
         self.wire = Wire(self.connection, self)
 
@@ -67,7 +67,7 @@ class _Raw:
         self.got += data
 
     def connectionLost(self, reason: Any) -> None:
-        self.gone = True
+        self.disconnected = True
 
     def send(self, data: bytes, size: int = 1 << 16) -> None:
         self.transport.write(data)
@@ -152,7 +152,7 @@ class Ends(SynchronousTestCase):
         pair.pump()
         self.assertEqual(([b"last"], [True]), (pair.at_server.messages, pair.at_server.ends))
         self.assertEqual([], pair.at_client.ends)
-        self.assertTrue(pair.wire.first.gone and pair.wire.second.gone)
+        self.assertTrue(pair.wire.first.disconnected and pair.wire.second.disconnected)
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_server_closes(self) -> None:
@@ -163,9 +163,9 @@ class Ends(SynchronousTestCase):
         raw.connection.send(b"too late")
         raw.send(frame(2, b"nobody listens"))
         self.assertEqual(b"\x82\x04last\x88\x02\x03\xe8", raw.got)
-        self.assertFalse(raw.gone)
+        self.assertFalse(raw.disconnected)
         raw.send(frame(8, b"\x03\xe8"))
-        self.assertTrue(raw.gone)
+        self.assertTrue(raw.disconnected)
         self.assertEqual(([], []), (raw.heard.messages, raw.heard.ends))
         self.assertEqual([], raw.clock.getDelayedCalls())
 
@@ -176,10 +176,10 @@ class Ends(SynchronousTestCase):
         pump(raw.clock, raw.wire)
         raw.clock.advance(CLOSE_TIMEOUT - 1)
         pump(raw.clock, raw.wire)
-        self.assertFalse(raw.gone)
+        self.assertFalse(raw.disconnected)
         raw.clock.advance(1)
         pump(raw.clock, raw.wire)
-        self.assertTrue(raw.gone)
+        self.assertTrue(raw.disconnected)
 
     def test_slow_reader(self) -> None:
         """The timeout of the close handshake begins after the peer has read the data before the close frame."""
@@ -193,17 +193,17 @@ class Ends(SynchronousTestCase):
         raw.wire.second.reading = True
         pump(raw.clock, raw.wire)
         self.assertEqual(b"\x88\x02\x03\xe8", raw.got[-4:])
-        self.assertFalse(raw.gone)
+        self.assertFalse(raw.disconnected)
         raw.clock.advance(CLOSE_TIMEOUT)
         pump(raw.clock, raw.wire)
-        self.assertTrue(raw.gone)
+        self.assertTrue(raw.disconnected)
 
     def test_at_once(self) -> None:
         """close(wait=False) closes the connection after the close frame."""
         raw = _Raw()
         raw.connection.close(1001, wait=False)
         pump(raw.clock, raw.wire)
-        self.assertEqual((b"\x88\x02\x03\xe9", True), (raw.got, raw.gone))
+        self.assertEqual((b"\x88\x02\x03\xe9", True), (raw.got, raw.disconnected))
 
     def test_lost(self) -> None:
         """The loss of a connection without a close frame is not a clean close."""
@@ -215,13 +215,13 @@ class Ends(SynchronousTestCase):
     def test_close_while_held(self) -> None:
         """Closing a paused connection that was lost calls on_connection_lost but not the listener."""
         pair = _Pair()
-        gone: list[bool] = []
-        pair.server.on_connection_lost = lambda: gone.append(True)
+        disconnected: list[bool] = []
+        pair.server.on_connection_lost = lambda: disconnected.append(True)
         pair.server.pause_reading("one")
         pair.wire.first.abortConnection()
-        self.assertEqual([], gone)
+        self.assertEqual([], disconnected)
         pair.server.close()
-        self.assertEqual(([True], []), (gone, pair.at_server.ends))
+        self.assertEqual(([True], []), (disconnected, pair.at_server.ends))
         self.assertEqual([], pair.clock.getDelayedCalls())
 
     def test_not_connected(self) -> None:
@@ -237,7 +237,7 @@ class Ends(SynchronousTestCase):
         pair = _Pair()
         pair.server.pause_reading("one")
         pair.server.abort()
-        self.assertTrue(pair.wire.second.gone)
+        self.assertTrue(pair.wire.second.disconnected)
         self.assertEqual([False], pair.at_server.ends)
 
     def test_garbage(self) -> None:
@@ -256,7 +256,7 @@ class Ends(SynchronousTestCase):
             raw.send(data + frame(2, b"more"))
             self.assertEqual(b"\x88", raw.got[:1])
             self.assertEqual(struct.pack(">H", code), raw.got[2:4])
-            self.assertTrue(raw.gone)
+            self.assertTrue(raw.disconnected)
             self.assertEqual([False], raw.heard.ends)
             self.assertEqual([], raw.heard.messages)
 

@@ -21,13 +21,13 @@ class _End:
         self.most_waiting = 0
         self.reading = True
         self.leaving = False
-        self.gone = False
+        self.disconnected = False
         self._producer: Any = None
         self._pausing = False
 
     def write(self, data: bytes) -> None:
         assert isinstance(data, bytes), type(data)
-        if self.leaving or self.gone:
+        if self.leaving or self.disconnected:
             return
         self.waiting += data
         self.most_waiting = max(self.most_waiting, len(self.waiting))
@@ -60,15 +60,15 @@ class _End:
         self.other._lose(ConnectionAborted())
 
     def _lose(self, why: Exception) -> None:
-        if not self.gone:
-            self.gone = True
+        if not self.disconnected:
+            self.disconnected = True
             self.protocol.connectionLost(Failure(why))
 
     def move(self, size: int) -> bool:
         """Deliver up to C{size} written bytes; return whether anything happened."""
         other = self.other
         moved = False
-        if self.waiting and other.reading and not other.gone:
+        if self.waiting and other.reading and not other.disconnected:
             piece = bytes(self.waiting[:size])
             del self.waiting[:size]
             moved = True
@@ -78,7 +78,7 @@ class _End:
             moved = True
             if self._producer is not None:
                 self._producer.resumeProducing()
-        if self.leaving and not self.waiting and not self.gone:
+        if self.leaving and not self.waiting and not self.disconnected:
             moved = True
             self._lose(ConnectionDone())
             other._lose(ConnectionDone())

@@ -294,9 +294,9 @@ class StoreBase(StoreHooks):
                 raise
             finally:
                 operation = "delete" if value is None else "update" if expected else "create"
-                self.cache.metrics.asked(operation, perf_counter() - began, failed)
+                self.cache.metrics.observe_backend_request(operation, perf_counter() - began, failed)
         if self.cache.revision < revision:
-            await self.cache.seen(revision)
+            await self.cache.wait_until_fresh_or_timeout(revision)
         return revision
 
     def _check_growth(self, key: str, value: bytes) -> None:

@@ -213,14 +213,14 @@ async def get_from_storage(store: StoreBase, scope: RequestScope, name: str) -> 
     except CorruptObjectError as error:
         raise APIStatusError.internal(str(error)) from error
     finally:
-        store.cache.metrics.asked("get", perf_counter() - began, failed)
+        store.cache.metrics.observe_backend_request("get", perf_counter() - began, failed)
     return record
 
 
 async def _wait_until_fresh(store: StoreBase, revision: int) -> None:
     if revision > store.cache.revision:
         try:
-            await store.cache.wait_until(revision, FRESHNESS_TIMEOUT)
+            await store.cache.wait_until_fresh(revision, FRESHNESS_TIMEOUT)
         except FutureRevision as error:
             raise too_large_resource_version(error) from None
 
@@ -256,7 +256,7 @@ def _reject_corrupt_objects(store: StoreBase, found: Sequence[CorruptObjectError
         FieldError(
             "UnexpectedServerResponse",
             f"StorageError: corrupt object, Code: 7, Key: {error.key}, ResourceVersion: 0, "
-            f"AdditionalErrorMsg: {error.why}",
+            f"AdditionalErrorMsg: {error.reason}",
             error.key,
         ).as_dict()
         for error in found[:MAX_REPORTED_CORRUPT_OBJECTS]
@@ -299,7 +299,7 @@ def _list_from_cache(
     if from_storage:
         return _list_from_storage(store, scope, options, selection, match, limit, start_after, exact)
     if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
-        _reject_corrupt_objects(store, store.cache.unreadable.below(selection.prefix))
+        _reject_corrupt_objects(store, store.cache.unreadable.list_below(selection.prefix))
     pause = scope.pause
     try:
         if match is not None and pause is not None and len(store.cache) > MAX_UNSLICED_RECORDS:
@@ -360,7 +360,7 @@ async def _list_from_storage(
     revision: int,
 ) -> Listing:
     """List from the storage, at a revision that the cache does not have any more or if the cache must not be used."""
-    read = store.cache.list_at if store.cached and not scope.from_storage else store.cache.list_from_storage
+    read = store.cache.list_at_revision if store.cached and not scope.from_storage else store.cache.list_from_storage
     try:
         return await read(selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision)
     except RevisionCompacted:

@@ -65,7 +65,7 @@ async def discard(store: StoreBase, scope: RequestScope, name: str) -> None:
             return
         except RevisionConflict as error:
             # The new value may be readable.
-            await store.cache.seen(error.revision)
+            await store.cache.wait_until_fresh_or_timeout(error.revision)
         else:
             return
 

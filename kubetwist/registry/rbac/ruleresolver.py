@@ -174,7 +174,7 @@ class RuleResolver:
         """Wait until the index contains all writes up to C{revision}."""
         for cache in self._caches().values():
             if cache.revision < revision:
-                await cache.seen(revision)
+                await cache.wait_until_fresh_or_timeout(revision)
 
     def changed(self) -> None:
         """Increment L{generation} after a change."""

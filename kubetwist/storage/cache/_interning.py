@@ -16,7 +16,7 @@ MAX_INTERNED_STRINGS: Final = 50_000
 _texts: dict[str, str] = {}
 
 
-def share_texts(record: Record) -> Record:
+def intern_strings(record: Record) -> Record:
     """Replace the labels, fields and namespace of a record by equal texts of other records, and return the record."""
     record.labels = _shared(record.labels)
     record.fields = _shared(record.fields)
@@ -24,11 +24,11 @@ def share_texts(record: Record) -> Record:
     return record
 
 
-def _shared(texts: Mapping[str, str]) -> Mapping[str, str]:
+def _shared(strings: Mapping[str, str]) -> Mapping[str, str]:
     # Not sys.intern: some versions of Python never free what is interned there, and these are clients' texts.
-    if not texts:
+    if not strings:
         return NO_LABELS
     if len(_texts) > MAX_INTERNED_STRINGS:
         _texts.clear()
     same = _texts.setdefault
-    return {same(name, name): same(value, value) for name, value in texts.items()}
+    return {same(name, name): same(value, value) for name, value in strings.items()}

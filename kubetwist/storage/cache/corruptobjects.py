@@ -80,7 +80,7 @@ class CorruptObjects:
         @param prefix: The prefix of all keys.
         @param read: Reads a key below the prefix; fails with L{StorageError}.
         @param put: Called with a value that has become readable.
-        @param translate: Translates the errors that L{refuse} raises.
+        @param translate: Translates the errors that L{raise_if_corrupt} raises.
         """
         self.unavailable: StorageError | None = None
         self._prefix = prefix
@@ -130,15 +130,15 @@ class CorruptObjects:
         """Return the error of a key below the prefix; L{None} if it has none."""
         return self._found.get(key)
 
-    def below(self, prefix: str) -> list[CorruptObjectError]:
+    def list_below(self, prefix: str) -> list[CorruptObjectError]:
         """Return the errors of the keys with a prefix, in order."""
         return [found for key, found in sorted(self._found.items()) if key.startswith(prefix)]
 
-    def among(self, covers: Callable[[str], bool]) -> bool:
+    def any_covered(self, covers: Callable[[str], bool]) -> bool:
         """Return whether C{covers} accepts one of the keys."""
         return any(map(covers, self._found))
 
-    def refuse(self, prefix: str = "", key: str | None = None) -> None:
+    def raise_if_corrupt(self, prefix: str = "", key: str | None = None) -> None:
         """
         Raise if the values are not all readable: the one at C{key}, or all below C{prefix}.
 

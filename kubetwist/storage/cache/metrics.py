@@ -41,7 +41,7 @@ class CacheMetrics:
         self.requests: dict[str, Histogram] = {}
         self.failures: dict[str, int] = {}
 
-    def asked(self, operation: str, took: float, failed: bool = False) -> None:
+    def observe_backend_request(self, operation: str, took: float, failed: bool = False) -> None:
         """Count a storage request that has ended."""
         seconds = self.requests.get(operation)
         if seconds is None:

@@ -25,7 +25,7 @@ from ..protobuf import (
     portions,
     yield_to_reactor,
 )
-from ._interning import share_texts
+from ._interning import intern_strings
 from .corruptobjects import record_of
 from .metrics import CacheMetrics
 from .window import Match
@@ -67,7 +67,7 @@ class RecordReader:
 
     def decode(self, key: str, value: bytes, revision: int) -> Record:
         """Return the record of a value, by its key below the prefix."""
-        return share_texts(self._codec(key, value, revision))
+        return intern_strings(self._codec(key, value, revision))
 
     async def read(self, key: str) -> Record:
         """
@@ -151,13 +151,13 @@ class RecordReader:
             start = page.items[-1].key + "\0"
 
     async def _read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        began = perf_counter()
+        started = perf_counter()
         failed = True
         try:
             page: Page = await self._backend.read_page(prefix, start=start, limit=limit, revision=revision)
             failed = False
         finally:
-            self._metrics.asked("list", perf_counter() - began, failed)
+            self._metrics.observe_backend_request("list", perf_counter() - started, failed)
         return page
 
     def _record(self, item: StoredValue) -> Record:

@@ -43,7 +43,7 @@ from ..errors import (
     unchanged,
 )
 from ._history import PastReader
-from ._interning import share_texts
+from ._interning import intern_strings
 from ._listing import (
     collect_page,
     count_fetched,
@@ -135,7 +135,7 @@ class WatchCache:
         self._window = Window(0, *self._limits)
         #: By scope: C{""}, C{"namespace/"} or a whole key. Tuples, so that a delivery is not disturbed by changes.
         self._watches: dict[str, tuple[CacheWatch, ...]] = {}
-        self._waiting: list[tuple[int, Deferred[None], IDelayedCall]] = []
+        self._waiters: list[tuple[int, Deferred[None], IDelayedCall]] = []
         self._source: IStorageWatch | None = None
         self._loading: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
@@ -166,7 +166,7 @@ class WatchCache:
             self._reload_later(RETRY_FIRST)
 
     async def _fill(self) -> None:
-        mine = self.fills = self.fills + 1
+        fill_number = self.fills = self.fills + 1
         while not self._stopped:
             try:
                 records, revision, unreadable = await self._reader.load()
@@ -177,7 +177,7 @@ class WatchCache:
                 source = await self._backend.watch(self.prefix, revision, self)
             except RevisionCompacted:
                 continue  # That took longer than compaction waits.
-            if self._stopped or mine != self.fills:
+            if self._stopped or fill_number != self.fills:
                 # It ended before it had begun, and another one is under way.
                 source.stop()
                 return
@@ -197,8 +197,8 @@ class WatchCache:
             self._retry.cancel()
         self.unreadable.stop()
         self._end_watches(None)
-        waiting, self._waiting = self._waiting, []
-        for revision, answer, timeout in waiting:
+        waiters, self._waiters = self._waiters, []
+        for revision, answer, timeout in waiters:
             timeout.cancel()
             answer.errback(FutureRevision(revision, self.revision))
 
@@ -221,7 +221,7 @@ class WatchCache:
                 change = CacheEvent(DELETED, revision, previous.deleted_at(revision), previous)
             else:
                 if type(attachment) is Draft:
-                    record = share_texts(Record.from_draft(key, revision, attachment))
+                    record = intern_strings(Record.from_draft(key, revision, attachment))
                 else:
                     record = self._decode(key, event.value, revision)
                 previous = self._table.put(record)
@@ -248,7 +248,7 @@ class WatchCache:
     def progressed(self, revision: int) -> None:
         """See L{IStorageObserver.progressed}."""
         self.revision = revision
-        if self._waiting:
+        if self._waiters:
             self._wake_waiters()
         if self._window.oldest < self._backend.compacted:
             self._window.forget(self._backend.compacted)
@@ -280,7 +280,7 @@ class WatchCache:
         watches = self._watches.get
         scopes = ("", f"{record.namespace}/", record.key) if record.namespace else ("", record.key)
         # Many watches have the same selector, which is evaluated once.
-        shown: CacheEvent | None = event
+        filtered: CacheEvent | None = event
         last: Match | None = None
         for scope in scopes:
             for watch in watches(scope, ()):
@@ -288,10 +288,10 @@ class WatchCache:
                     try:
                         match = watch.match
                         if match is not last:
-                            shown = event if match is None else event.filter_for(match)
+                            filtered = event if match is None else event.filter_for(match)
                             last = match
-                        if shown is not None:
-                            watch.send(shown.kind, shown.record, shown)
+                        if filtered is not None:
+                            watch.send(filtered.kind, filtered.record, filtered)
                     except Exception:
                         self._handle_sink_error(watch)
 
@@ -339,7 +339,7 @@ class WatchCache:
         """
         record = self._table.get(key)
         if record is None and self.unreadable:
-            self.unreadable.refuse(key=key)
+            self.unreadable.raise_if_corrupt(key=key)
         return record
 
     def list(
@@ -360,19 +360,19 @@ class WatchCache:
             C{next_key} is set.
         @param start_after: The C{next_key} of the page before.
         @param revision: The revision to list at; 0 for the present.
-        @raise RevisionCompacted: The revision is before the window; L{list_at} may still be able to read it.
+        @raise RevisionCompacted: The revision is before the window; L{list_at_revision} may still be able to read it.
         @raise FutureRevision: The revision is in the future.
         @raise Exception: A record is unreadable; the translated error, by default the L{StorageError}.
         """
         if self.unreadable:
-            self.unreadable.refuse(prefix)
+            self.unreadable.raise_if_corrupt(prefix)
         table = self._table
-        undone: dict[str, Record | None] = {}
+        changed: dict[str, Record | None] = {}
         if revision and revision != self.revision:
-            undone = self._changes_since(prefix, revision)
+            changed = self._changes_since(prefix, revision)
         batches = table.batches(prefix, start_after)
-        if undone:
-            batches = rewind(batches, undone, start_after)
+        if changed:
+            batches = rewind(batches, changed, start_after)
         metrics = self.metrics
         if match is None:
             records, next_key = collect_page(batches, match, limit)
@@ -384,7 +384,7 @@ class WatchCache:
         remaining = None
         if next_key and match is None:
             remaining = table.count(prefix, next_key)
-            for key, record in undone.items():
+            for key, record in changed.items():
                 if key > next_key:
                     remaining += (record is not None) - (table.get(key) is not None)
         return Listing(records, revision or self.revision, next_key, remaining)
@@ -393,18 +393,18 @@ class WatchCache:
         """Return the records below C{prefix} that changed since C{revision}, as they were then."""
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
-        undone: dict[str, Record | None] = {}
-        for event in self._past(revision):
+        changed: dict[str, Record | None] = {}
+        for event in self._events_after(revision):
             key = event.record.key
-            if key not in undone and key.startswith(prefix):
-                undone[key] = event.previous
-        return undone
+            if key not in changed and key.startswith(prefix):
+                changed[key] = event.previous
+        return changed
 
-    def _past(self, revision: int) -> Sequence[CacheEvent]:
+    def _events_after(self, revision: int) -> Sequence[CacheEvent]:
         self._window.forget(self._backend.compacted)
         return self._window.after(revision)
 
-    async def list_at(
+    async def list_at_revision(
         self,
         prefix: str = "",
         *,
@@ -434,10 +434,10 @@ class WatchCache:
         start_after: str = "",
         revision: int = 0,
     ) -> Listing:
-        """List as L{list_at}, but from the backend alone; revision 0 is the backend's newest."""
+        """List as L{list_at_revision}, but from the backend alone; revision 0 is the backend's newest."""
         return await self._reader.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
 
-    def wait_until(self, revision: int, timeout: float = 3.0) -> Deferred[None]:
+    def wait_until_fresh(self, revision: int, timeout: float = 3.0) -> Deferred[None]:
         """
         Wait until the cache is complete up to C{revision}.
 
@@ -449,33 +449,33 @@ class WatchCache:
             return fail(FutureRevision(revision, self.revision))
 
         def give_up(failure: Exception) -> None:
-            self._waiting.remove(waiting)
+            self._waiters.remove(waiters)
             if call.active():
                 call.cancel()
             answer.errback(failure)
 
         answer: Deferred[None] = Deferred(lambda _: give_up(CancelledError()))
         call = self._clock.callLater(timeout, lambda: give_up(FutureRevision(revision, self.revision)))
-        waiting = (revision, answer, call)
-        self._waiting.append(waiting)
-        began = perf_counter()
+        waiters = (revision, answer, call)
+        self._waiters.append(waiters)
+        started = perf_counter()
 
         def waited(result: object) -> object:
-            self.metrics.waits.observe(perf_counter() - began)
+            self.metrics.waits.observe(perf_counter() - started)
             return result
 
         answer.addBoth(waited)
         return answer
 
-    async def seen(self, revision: int) -> None:
-        """Wait as L{wait_until}, but without errors: after the timeout, the caller goes on with an older cache."""
+    async def wait_until_fresh_or_timeout(self, revision: int) -> None:
+        """Wait as L{wait_until_fresh} does; return without an error after its timeout."""
         with suppress(FutureRevision):
-            await self.wait_until(revision)
+            await self.wait_until_fresh(revision)
 
     def _wake_waiters(self) -> None:
-        reached = [waiting for waiting in self._waiting if waiting[0] <= self.revision]
+        reached = [waiters for waiters in self._waiters if waiters[0] <= self.revision]
         if reached:
-            self._waiting = [waiting for waiting in self._waiting if waiting[0] > self.revision]
+            self._waiters = [waiters for waiters in self._waiters if waiters[0] > self.revision]
         for _, answer, timeout in reached:
             timeout.cancel()
             answer.callback(None)
@@ -513,13 +513,13 @@ class WatchCache:
             for record in self._in_scope(scope, match):
                 watch.send(ADDED, record, None)
         # A sink may change objects; those changes come in the next round.
-        past = self._past(since)
-        while past:
-            since = past[-1].revision
-            for event in past:
+        past_events = self._events_after(since)
+        while past_events:
+            since = past_events[-1].revision
+            for event in past_events:
                 if watch.covers(event.record.key):
-                    watch.show(event)
-            past = self._past(since)
+                    watch.send_filtered(event)
+            past_events = self._events_after(since)
         watch.since = since
         self._watches[scope] = (*self._watches.get(scope, ()), watch)
         return watch
@@ -548,21 +548,21 @@ class WatchCache:
     def _check_watchable(self, watch: CacheWatch) -> None:
         if not self.ready:
             raise StorageUnavailable(f"the cache of {self.prefix} is not filled")
-        if self.unreadable and self.unreadable.among(watch.covers):
+        if self.unreadable and self.unreadable.any_covered(watch.covers):
             raise StorageUnavailable(f"not everything in {self.prefix} can be read")
 
     def call_later(self, call: Callable[[], object]) -> None:
         """Call a function in the next turn of the reactor."""
         self._clock.callLater(0, call)
 
-    def changes_after(self, revision: int, most: int) -> Sequence[CacheEvent]:
+    def changes_after(self, revision: int, max_events: int) -> Sequence[CacheEvent]:
         """
         Return some events after C{revision}, and all of their revisions.
 
         @raise RevisionCompacted: The window has dropped them.
         """
         self._window.forget(self._backend.compacted)
-        return self._window.some_after(revision, most)
+        return self._window.some_after(revision, max_events)
 
     def records_after(self, scope: str, key: str) -> Sequence[Record]:
         """Return some records after a key, in key order; none after the last."""

@@ -36,9 +36,9 @@ from .window import (
 )
 
 #: Objects or events that are visited in one turn of the reactor; a selector may exclude all of them.
-EXAMINED: Final = 4096
+MAX_VISITED_PER_TURN: Final = 4096
 #: Events that are read from the window at a time.
-TAKEN: Final = 256
+EVENT_BATCH_SIZE: Final = 256
 #: The C{since} of watches that the cache does not send to: every event is before it.
 _NEVER: Final = 1 << 70
 
@@ -67,7 +67,7 @@ class EventSource(Protocol):
     def call_later(self, call: Callable[[], object]) -> None:
         """Call a function in the next turn of the reactor."""
 
-    def changes_after(self, revision: int, most: int) -> Sequence[CacheEvent]:
+    def changes_after(self, revision: int, max_events: int) -> Sequence[CacheEvent]:
         """
         Return some events after C{revision}, and all of their revisions.
 
@@ -116,11 +116,11 @@ class CacheWatch:
         scope = self.scope
         return not scope or key == scope or (scope[-1] == "/" and key.startswith(scope))
 
-    def show(self, event: CacheEvent) -> None:
+    def send_filtered(self, event: CacheEvent) -> None:
         """Send an event, converted by the watch's selector, if it is visible there."""
-        shown = event if self.match is None else event.filter_for(self.match)
-        if shown is not None:
-            self.send(shown.kind, shown.record, shown)
+        filtered = event if self.match is None else event.filter_for(self.match)
+        if filtered is not None:
+            self.send(filtered.kind, filtered.record, filtered)
 
 
 @implementer(IPacedWatch)
@@ -135,7 +135,7 @@ class PacedWatch(CacheWatch):
     were sent already are sent, too; events of other objects are not, since these objects are sent later.
     """
 
-    __slots__ = ("_cursor", "_later", "_past", "_past_end", "_place", "_reading")
+    __slots__ = ("_cursor", "_past_end", "_past_events", "_position", "_reading", "_scheduled")
 
     sink: IPacedSink
     _log = Logger()
@@ -149,14 +149,14 @@ class PacedWatch(CacheWatch):
         """
         super().__init__(cache, scope, match, sink)
         self.since = _NEVER
-        self._place = revision
+        self._position = revision
         #: The key of the last sent object; L{None} when all initial objects are sent.
         self._cursor: str | None = "" if initial else None
         #: Events that were read from the backend, and the revision up to which they are complete.
-        self._past: deque[CacheEvent] = deque()
+        self._past_events: deque[CacheEvent] = deque()
         self._past_end = 0
         self._reading = False
-        self._later = False
+        self._scheduled = False
 
     @property
     def live(self) -> bool:
@@ -166,7 +166,7 @@ class PacedWatch(CacheWatch):
     @property
     def revision(self) -> int:
         """See L{IPacedWatch.revision}."""
-        return max(self._cache.revision, self.since) if self.since != _NEVER else self._place
+        return max(self._cache.revision, self.since) if self.since != _NEVER else self._position
 
     def suspend(self) -> None:
         """See L{IPacedWatch.suspend}."""
@@ -176,40 +176,40 @@ class PacedWatch(CacheWatch):
     def suspended_at(self, revision: int) -> None:
         """Set the revision after which it begins when it is resumed; called by the cache."""
         if self.live:
-            self._place = max(revision, self.since)
+            self._position = max(revision, self.since)
             self.since = _NEVER
 
     def resume(self) -> None:
         """See L{IPacedWatch.resume}."""
-        if not self._reading and not self._later:
+        if not self._reading and not self._scheduled:
             self._produce()
 
     def _produce(self) -> None:
         examined = 0
         cache, sink = self._cache, self.sink
         while self.active and not self.live and not sink.full:
-            if examined >= EXAMINED:
-                self._later = True
-                cache.call_later(self._again)
+            if examined >= MAX_VISITED_PER_TURN:
+                self._scheduled = True
+                cache.call_later(self._continue)
                 return
-            if self._past:
-                examined += self._send_past(self._past, self._past_end)
-            elif self._place < cache.revision:
+            if self._past_events:
+                examined += self._send_past(self._past_events, self._past_end)
+            elif self._position < cache.revision:
                 try:
-                    events = cache.changes_after(self._place, TAKEN)
+                    events = cache.changes_after(self._position, EVENT_BATCH_SIZE)
                 except RevisionCompacted:
                     self._reading = True
-                    Deferred.fromCoroutine(self._read_past()).addCallbacks(self._again, self._failed)
+                    Deferred.fromCoroutine(self._read_past()).addCallbacks(self._continue, self._failed)
                     return
                 examined += 1 + self._send_past(deque(events), events[-1].revision if events else cache.revision)
             elif self._cursor is not None:
                 examined += 1 + self._send_objects(self._cursor)
             else:
-                self.since = self._place
+                self.since = self._position
                 sink.caught_up()
 
-    def _again(self, result: object = None) -> None:
-        self._later = self._reading = False
+    def _continue(self, result: object = None) -> None:
+        self._scheduled = self._reading = False
         self._produce()
 
     def _send_past(self, events: deque[CacheEvent], end: int) -> int:
@@ -225,16 +225,16 @@ class PacedWatch(CacheWatch):
             if not self.active:
                 return examined
             event = events[0]
-            if event.revision > self._place:
+            if event.revision > self._position:
                 if sink.full:
                     return examined
-                self._place = event.revision
+                self._position = event.revision
             events.popleft()
             examined += 1
             key = event.record.key
             if (cursor is None or key <= cursor) and self.covers(key):
-                self.show(event)
-        self._place = max(self._place, end)
+                self.send_filtered(event)
+        self._position = max(self._position, end)
         return examined
 
     def _send_objects(self, cursor: str) -> int:
@@ -258,11 +258,11 @@ class PacedWatch(CacheWatch):
 
     async def _read_past(self) -> None:
         """Read events that the window has dropped from the backend."""
-        events, end = await self._cache.read_past(self._place)
-        self._past.extend(events)
+        events, end = await self._cache.read_past(self._position)
+        self._past_events.extend(events)
         self._past_end = end
         if not events:
-            self._place = max(self._place, end)
+            self._position = max(self._position, end)
 
     def _failed(self, failure: Failure) -> None:
         self._reading = False
@@ -270,7 +270,7 @@ class PacedWatch(CacheWatch):
             return
         error = failure.value
         if isinstance(error, RevisionCompacted):
-            end: StorageError = RevisionCompacted(self._place, error.oldest)
+            end: StorageError = RevisionCompacted(self._position, error.oldest)
         elif isinstance(error, StorageError):
             self._log.warn("the past of {prefix} cannot be read: {reason}", prefix=self._cache.prefix, reason=error)
             end = WatchInterrupted()

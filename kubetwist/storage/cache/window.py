@@ -33,7 +33,7 @@ class CacheEvent:
     @ivar encoded: The encoded event, by encoder; a cache that sinks share.
     """
 
-    __slots__ = ("_entered", "_left", "encoded", "kind", "previous", "record", "revision")
+    __slots__ = ("_as_added", "_as_deleted", "encoded", "kind", "previous", "record", "revision")
 
     def __init__(self, kind: str, revision: int, record: Record, previous: Record | None) -> None:
         self.kind = kind
@@ -41,8 +41,8 @@ class CacheEvent:
         self.record = record
         self.previous = previous
         self.encoded: dict[Any, Any] | None = None
-        self._entered: CacheEvent | None = None
-        self._left: CacheEvent | None = None
+        self._as_added: CacheEvent | None = None
+        self._as_deleted: CacheEvent | None = None
 
     def filter_for(self, match: Match) -> CacheEvent | None:
         """Return the event as seen through a selector; L{None} if it is invisible."""
@@ -51,21 +51,23 @@ class CacheEvent:
         if self.kind == DELETED:
             return self if before else None
         if match(self.record):
-            return self if before or previous is None else self.entered()
-        return self.left() if before else None
+            return self if before or previous is None else self.as_added()
+        return self.as_deleted() if before else None
 
-    def entered(self) -> CacheEvent:
+    def as_added(self) -> CacheEvent:
         """Return the event for watches whose selector newly matches: the object is ADDED."""
-        if self._entered is None:
-            self._entered = CacheEvent(ADDED, self.revision, self.record, None)
-        return self._entered
+        if self._as_added is None:
+            self._as_added = CacheEvent(ADDED, self.revision, self.record, None)
+        return self._as_added
 
-    def left(self) -> CacheEvent:
+    def as_deleted(self) -> CacheEvent:
         """Return the event for watches whose selector stops matching: DELETED, the old state at the new revision."""
-        if self._left is None:
+        if self._as_deleted is None:
             assert self.previous is not None
-            self._left = CacheEvent(DELETED, self.revision, self.previous.deleted_at(self.revision), self.previous)
-        return self._left
+            self._as_deleted = CacheEvent(
+                DELETED, self.revision, self.previous.deleted_at(self.revision), self.previous
+            )
+        return self._as_deleted
 
 
 class Window:
@@ -98,10 +100,10 @@ class Window:
     def _make_room(self) -> None:
         # A sixteenth at a time: taking from the front of a list moves the rest.
         events, size = self._events, self._bytes
-        most = self._max_events if len(events) <= self._max_events else self._max_events * 15 // 16
+        max_events = self._max_events if len(events) <= self._max_events else self._max_events * 15 // 16
         room = self._max_bytes if size <= self._max_bytes else self._max_bytes * 15 // 16
         dropped = 0
-        while dropped < len(events) - 1 and (len(events) - dropped > most or size > room):
+        while dropped < len(events) - 1 and (len(events) - dropped > max_events or size > room):
             size -= len(events[dropped].record.item) + EVENT_BYTES
             dropped += 1
         self._drop(dropped)
@@ -133,18 +135,18 @@ class Window:
             return []
         return events[bisect_right(events, revision, key=_revision_of) :]
 
-    def some_after(self, revision: int, most: int) -> list[CacheEvent]:
+    def some_after(self, revision: int, max_events: int) -> list[CacheEvent]:
         """
         Return the first events after C{revision}, complete for the last of their revisions.
 
-        @param most: Maximum number, except for the rest of the last revision.
+        @param max_events: Maximum number, except for the rest of the last revision.
         @raise RevisionCompacted: Some of them were dropped.
         """
         if revision < self.oldest:
             raise RevisionCompacted(revision, self.oldest)
         events = self._events
         first = bisect_right(events, revision, key=_revision_of)
-        last = min(first + most, len(events))
+        last = min(first + max_events, len(events))
         while first < last < len(events) and events[last].revision == events[last - 1].revision:
             last += 1
         return events[first:last]

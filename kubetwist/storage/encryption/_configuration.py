@@ -210,9 +210,9 @@ def _problems(rules: Sequence[JSONObject], reload: bool) -> Iterator[FieldError]
             yield required(resources, f"at least one {resources} is required")
         yield from _overlaps(rule["resources"], resources)
         for place, resource in enumerate(rule["resources"]):
-            why = _bad_resource(resource)
-            if why:
-                yield invalid(f"{resources}[{place}]", resource, why)
+            reason = _bad_resource(resource)
+            if reason:
+                yield invalid(f"{resources}[{place}]", resource, reason)
         if not rule["providers"]:
             yield required(providers, f"at least one {providers} is required")
         for place, provider in enumerate(rule["providers"]):
@@ -261,8 +261,8 @@ def _provider_problems(provider: JSONObject, where: str, names: set[str], reload
         yield invalid(where, _without_secrets(provider), _NO_PROVIDER)
         return
     if len(found) > 1:
-        why = "more than one provider specified in a single element, should split into different list elements"
-        yield invalid(where, _without_secrets(provider), why)
+        reason = "more than one provider specified in a single element, should split into different list elements"
+        yield invalid(where, _without_secrets(provider), reason)
     kind = found[0]
     if kind == KMS:
         yield from _service_problems(provider[KMS], f"{where}.kms", names, reload)
@@ -311,8 +311,8 @@ def _key_problems(key: JSONObject, where: str, sizes: tuple[int, ...]) -> Iterat
         return
     if size not in sizes:
         expected = " ".join(map(str, sizes))
-        why = f"secret is not of the expected length, got {size}, expected one of [{expected}]"
-        yield invalid(f"{where}.secret", "REDACTED", why)
+        reason = f"secret is not of the expected length, got {size}, expected one of [{expected}]"
+        yield invalid(f"{where}.secret", "REDACTED", reason)
 
 
 def _decoded(secret: str) -> bytes:
@@ -342,16 +342,16 @@ def _service_problems(service: JSONObject, where: str, names: set[str], reload: 
     if not endpoint:
         yield invalid(f"{where}.endpoint", "", "endpoint is a mandatory field for a kms")
     else:
-        why = _bad_endpoint(endpoint)
-        if why:
-            yield invalid(f"{where}.endpoint", endpoint, why)
+        reason = _bad_endpoint(endpoint)
+        if reason:
+            yield invalid(f"{where}.endpoint", endpoint, reason)
     if version != "v1" and size is not None:
         yield invalid(f"{where}.cachesize", size, "cachesize is not supported in v2")
     if version == "v1" and size == 0:
         yield invalid(f"{where}.cachesize", size, "cachesize should be a positive value, or negative to disable")
     if version not in ("v1", "v2"):
-        why = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
-        yield invalid(f"{where}.apiVersion", version, why)
+        reason = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
+        yield invalid(f"{where}.apiVersion", version, reason)
 
 
 def _bad_endpoint(endpoint: str) -> str:

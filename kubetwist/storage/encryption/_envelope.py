@@ -84,7 +84,7 @@ class DEKSource:
             + count(5, self.kind)
         )
 
-    def problem(self) -> str:
+    def validation_error(self) -> str:
         """Return the error of an invalid envelope; C{""} if it is valid."""
         if self.kind not in (KEY, SEED):
             return f"unknown encryptedDEKSourceType: {self.kind}"
@@ -95,11 +95,11 @@ class DEKSource:
                 f"failed to validate encrypted DEK source: encrypted DEK source is {len(self.encrypted)} bytes, which "
                 f"exceeds the max size of {_MAX_SOURCE_LENGTH}"
             )
-        why = key_id_problem(self.key_id)
-        if why:
-            return f"failed to validate key id: {why}"
-        why = _annotations_problem(self.annotations)
-        return f"failed to validate annotations: {why}" if why else ""
+        reason = key_id_problem(self.key_id)
+        if reason:
+            return f"failed to validate key id: {reason}"
+        reason = _annotations_problem(self.annotations)
+        return f"failed to validate annotations: {reason}" if reason else ""
 
 
 def key_id_problem(key_id: str) -> str:
@@ -118,7 +118,7 @@ def key_id_hash(key_id: str) -> str:
 
 
 def _annotations_problem(annotations: Annotations) -> str:
-    problems = [problem for name, _ in annotations if (problem := _domain_problem(name))]
+    problems = [validation_error for name, _ in annotations if (validation_error := _domain_problem(name))]
     size = sum(len(name.encode()) + len(value) for name, value in annotations)
     if size > _MAX_ANNOTATIONS:
         problems.append(f"total size of annotations is {size}, which exceeds the max size of {_MAX_ANNOTATIONS}")
@@ -129,15 +129,15 @@ def _domain_problem(name: str) -> str:
     if not name:
         return str(required("annotations"))
     name = name.removesuffix(".")
-    wrong, why = name, ",".join(validate_dns1123_subdomain(name))
-    if not why and "." not in name:
-        why = "should be a domain with at least two segments separated by dots"
-    if not why:
-        for wrong in name.split("."):
-            why = ",".join(validate_dns1123_label(wrong))
-            if why:
+    part, reason = name, ",".join(validate_dns1123_subdomain(name))
+    if not reason and "." not in name:
+        reason = "should be a domain with at least two segments separated by dots"
+    if not reason:
+        for part in name.split("."):
+            reason = ",".join(validate_dns1123_label(part))
+            if reason:
                 break
-    return str(invalid("annotations", wrong, why)) if why else ""
+    return str(invalid("annotations", part, reason)) if reason else ""
 
 
 class DEKFetcher(Protocol):
@@ -210,9 +210,9 @@ class Envelope:
 
     def encrypt(self, value: bytes, authenticated_data: bytes) -> bytes:
         """See L{kubetwist.storage.encryption._transformers.Transformer.encrypt}."""
-        sealing = self._writing()
-        data = sealing.seal(value, authenticated_data)
-        self.uses.wrote(sealing.source.key_id)
+        state = self._writing()
+        data = state.seal(value, authenticated_data)
+        self.uses.wrote(state.source.key_id)
         return data
 
     def decrypt(self, data: bytes, authenticated_data: bytes) -> Plain:
@@ -230,11 +230,11 @@ class Envelope:
         return Plain(value, source.key_id != current.key_id or source.kind != current.kind)
 
     @property
-    def known(self) -> int:
+    def cached_keys(self) -> int:
         """Return the number of cached keys."""
         return len(self._ciphers)
 
-    def knows(self, source: DEKSource) -> bool:
+    def has_key(self, source: DEKSource) -> bool:
         """Return whether the key of such values is cached."""
         return source in self._ciphers
 
@@ -277,9 +277,9 @@ class Envelope:
         sealed = message.octets(1)
         if source.kind in (KEY, SEED) and not sealed:
             raise TransformError("encrypted data is empty")
-        problem = source.problem()
-        if problem:
-            raise TransformError(problem)
+        validation_error = source.validation_error()
+        if validation_error:
+            raise TransformError(validation_error)
         if len(self._sources) >= CACHE_SIZE:
             self._sources.clear()
         if data[0] == _FIRST:

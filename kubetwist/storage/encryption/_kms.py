@@ -184,10 +184,10 @@ class KMSv2Provider:
                     "KMSv2 API version should not change after the initial status response version "
                     f"{self._version}, got {status.version}"
                 )
-        why = key_id_problem(status.key_id)
-        if why:
+        reason = key_id_problem(status.key_id)
+        if reason:
             self.envelope.uses.refused(status.key_id)
-            problems.append(f"got invalid KMSv2 KeyID hash {quoted(key_id_hash(status.key_id))}: {why}")
+            problems.append(f"got invalid KMSv2 KeyID hash {quoted(key_id_hash(status.key_id))}: {reason}")
         else:
             self.envelope.uses.named(status.key_id)
             failed = await self._rotate_dek_on_key_id_change(status.key_id, str(uuid4()))
@@ -271,7 +271,7 @@ class KMSv2Provider:
             self._metrics.failed += 1
             raise TransformError(f"failed to encrypt DEK, error: {error}") from None
         assert source.kind == SEED, "that is what was encrypted"
-        problem = source.problem()
+        problem = source.validation_error()
         if problem:
             self._metrics.failed += 1
             raise TransformError(problem)
@@ -293,7 +293,7 @@ class KMSv2Provider:
         return answer
 
     async def _fetch(self, source: DEKSource) -> None:
-        if self.envelope.knows(source):
+        if self.envelope.has_key(source):
             return
         try:
             key = await self._timed("Decrypt", self._service.decrypt(str(uuid4()), source))

@@ -108,8 +108,8 @@ class KeyIDMetrics:
 
     def refused(self, key_id: str) -> None:
         """Count an invalid key id that the service reports."""
-        why = "too_long" if key_id else "empty"
-        self.invalid[why] = self.invalid.get(why, 0) + 1
+        reason = "too_long" if key_id else "empty"
+        self.invalid[reason] = self.invalid.get(reason, 0) + 1
 
     def uses(self) -> list[tuple[str, str, int, float]]:
         """Return direction, key, count and time of each use."""
@@ -222,7 +222,9 @@ class EncryptionMetrics:
         ]
         text = "Time of the last Status call that returned a key id."
         yield MetricSnapshot(f"{prefix}key_id_hash_status_last_timestamp_seconds", "gauge", text, labels, named)
-        refused = [((name, why), float(count)) for name, one in uses.items() for why, count in one.invalid.items()]
+        refused = [
+            ((name, reason), float(count)) for name, one in uses.items() for reason, count in one.invalid.items()
+        ]
         text = "Number of invalid key ids returned by Status calls."
         yield MetricSnapshot(
             f"{prefix}invalid_key_id_from_status_total", "counter", text, ("provider_name", "error"), refused

@@ -161,9 +161,9 @@ class FileEncryption:
     def collect(self) -> Iterator[MetricSnapshot]:
         """Yield the metrics."""
         providers = () if self._current is None else self._current.providers
-        known = {provider.name: provider.envelope.known for provider in providers}
+        cached_keys = {provider.name: provider.envelope.cached_keys for provider in providers}
         uses = {provider.name: provider.envelope.uses for provider in providers}
-        return self._metrics.collect(known, uses, key_id_hash)
+        return self._metrics.collect(cached_keys, uses, key_id_hash)
 
     @property
     def has_services(self) -> bool:

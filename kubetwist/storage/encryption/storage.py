@@ -79,7 +79,7 @@ class Encryption(Protocol):
         """Stop, after the last write."""
 
 
-class _Sealed(NamedTuple):
+class _PlainAttachment(NamedTuple):
     """An attachment: the plain value, and the attachment of the writer."""
 
     value: bytes
@@ -104,7 +104,7 @@ class EncryptedStorage:
         self._closed = False
         self._transformers: dict[str, Transformer | None] = {}
         #: Watches that wait for keys.
-        self._late: set[_Watch] = set()
+        self._late_watches: set[_Watch] = set()
 
     @property
     def revision(self) -> int:
@@ -154,13 +154,13 @@ class EncryptedStorage:
     def commit(self, writes: Sequence[Write]) -> Deferred[int]:
         """See L{IStorageBackend.commit}."""
         try:
-            sealed = [self._sealed(write) for write in writes]
+            encrypted = [self._encrypt(write) for write in writes]
         except (InvalidArgument, TransformToStorageError) as error:
             return fail(error)
-        answer: Deferred[int] = self.inner.commit(sealed)
-        return answer.addBoth(self._when_told, writes)
+        answer: Deferred[int] = self.inner.commit(encrypted)
+        return answer.addBoth(self._after_late_watches, writes)
 
-    def _sealed(self, write: Write) -> Write:
+    def _encrypt(self, write: Write) -> Write:
         value, key = write.value, write.key
         if value is None:
             return write
@@ -177,14 +177,16 @@ class EncryptedStorage:
             raise TransformToStorageError(key, str(error)) from None
         if data is value:
             return write
-        return Write(key, data, write.expected, write.ttl, _Sealed(value, write.attachment), write.unique)
+        return Write(key, data, write.expected, write.ttl, _PlainAttachment(value, write.attachment), write.unique)
 
-    def _when_told(self, result: Any, writes: Sequence[Write]) -> Any:
+    def _after_late_watches(self, result: Any, writes: Sequence[Write]) -> Any:
         """Return a result after the watches that wait for keys of earlier values have delivered them."""
-        if not self._late:
+        if not self._late_watches:
             return result
         keys = [write.key for write in writes]
-        waits = [watch.when_told() for watch in self._late if any(key.startswith(watch.prefix) for key in keys)]
+        waits = [
+            watch.when_delivered() for watch in self._late_watches if any(key.startswith(watch.prefix) for key in keys)
+        ]
         if not waits:
             return result
         return DeferredList(waits).addCallback(lambda _: result)
@@ -205,7 +207,7 @@ class EncryptedStorage:
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
         found: StoredValue = await self.inner.read(key)
-        plain = await self._plain(found.key, found.value, found.revision)
+        plain = await self._decrypt_value(found.key, found.value, found.revision)
         return found if plain is None else StoredValue(found.key, plain.value, found.revision)
 
     async def is_stale(self, key: str) -> bool:
@@ -213,10 +215,10 @@ class EncryptedStorage:
         if self.transformer(key) in (None, IDENTITY):
             return False  # Most resources have no rule, and there is one form only.
         found: StoredValue = await self.inner.read(key)
-        plain = await self._plain(found.key, found.value, found.revision)
+        plain = await self._decrypt_value(found.key, found.value, found.revision)
         return plain is not None and plain.stale
 
-    async def _plain(self, key: str, data: bytes, revision: int) -> Plain | None:
+    async def _decrypt_value(self, key: str, data: bytes, revision: int) -> Plain | None:
         """
         Return the decrypted value; L{None} for values stored in plain text.
 
@@ -231,8 +233,8 @@ class EncryptedStorage:
                 try:
                     return transformer.decrypt(data, authenticated_data)
                 except MissingKey as missing:
-                    wanted = missing
-                await wanted.fetch()
+                    missing_key = missing
+                await missing_key.fetch()
         except TransformError as error:
             raise CorruptObjectError(key, str(error), revision) from None
         raise CorruptObjectError(key, "its key was forgotten before it was used", revision)
@@ -240,43 +242,43 @@ class EncryptedStorage:
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """See L{IStorageBackend.read_page}."""
         page: Page = await self.inner.read_page(prefix, start=start, limit=limit, revision=revision)
-        items = await self._plain_items(page.items)
+        items = await self._decrypt_values(page.items)
         return page if items is page.items else Page(items, page.revision, page.more)
 
-    async def _plain_items(self, sealed: list[StoredValue]) -> list[StoredValue]:
+    async def _decrypt_values(self, encrypted: list[StoredValue]) -> list[StoredValue]:
         """
         Decrypt values.
 
         @raise DecryptionUnavailable: The key management service does not answer.
         """
-        transformers = [self.transformer(item.key) for item in sealed]
+        transformers = [self.transformer(item.key) for item in encrypted]
         if not any(transformers):
-            return sealed
+            return encrypted
         failed: dict[tuple[DEKFetcher, DEKSource], str] = {}
         for _ in range(_ATTEMPTS):
-            items, missing = await self._open_all(sealed, transformers, failed)
+            items, missing = await self._decrypt_all(encrypted, transformers, failed)
             if not missing:
                 return items
             await _fetch(missing, failed)
         raise DecryptionUnavailable("keys were forgotten before they were used")
 
-    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+    async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
         """See L{IStorageHistory.read_changes}; provided where the store below provides it."""
-        history = await IStorageHistory(self.inner).read_changes(prefix, after, until, most, size)
-        sealed = [
+        history = await IStorageHistory(self.inner).read_changes(prefix, after, until, max_changes, max_bytes)
+        encrypted = [
             StoredValue(change.key, value, change.revision)
             for change in history.changes
             for value in (change.value, change.former)
             if value is not None
         ]
-        plain = await self._plain_items(sealed)
-        if plain is sealed:
+        plain = await self._decrypt_values(encrypted)
+        if plain is encrypted:
             return history
-        opened = iter(plain)
+        decrypted = iter(plain)
         changes = []
         for change in history.changes:
-            value = None if change.value is None else next(opened)
-            former = None if change.former is None else next(opened)
+            value = None if change.value is None else next(decrypted)
+            former = None if change.former is None else next(decrypted)
             problem = (value.problem if value else "") or (former.problem if former else "")
             changes.append(
                 PastChange(
@@ -289,21 +291,21 @@ class EncryptedStorage:
             )
         return History(changes, history.revision)
 
-    async def _open_all(
+    async def _decrypt_all(
         self,
         items: Sequence[StoredValue],
         transformers: Sequence[Transformer | None],
         failed: Mapping[tuple[DEKFetcher, DEKSource], str],
     ) -> tuple[list[StoredValue], _Missing]:
         if sum(len(item.value) for item in items) <= INLINE_DECRYPT_BYTES:
-            return _open_all(items, transformers, failed)
+            return _decrypt_all(items, transformers, failed)
         if self._closed:
             raise StorageUnavailable("the store is closed")
         worker = self._worker
         if worker is None:
             worker = self._worker = Worker("kubetwist decrypts", self._reactor)
             worker.start()
-        return await worker.run(lambda: _open_all(items, transformers, failed))
+        return await worker.run(lambda: _decrypt_all(items, transformers, failed))
 
     # --- watching
 
@@ -317,7 +319,7 @@ class EncryptedStorage:
 _Missing = dict[tuple[DEKFetcher, DEKSource], MissingKey]
 
 
-def _open_all(
+def _decrypt_all(
     items: Sequence[StoredValue],
     transformers: Sequence[Transformer | None],
     failed: Mapping[tuple[DEKFetcher, DEKSource], str],
@@ -338,11 +340,11 @@ def _open_all(
         try:
             value = transformer.decrypt(item.value, item.key.encode()).value
         except MissingKey as error:
-            wanted = (error.fetcher, error.source)
-            if wanted in failed:
-                found.append(StoredValue(item.key, b"", item.revision, failed[wanted]))
+            missing_key = (error.fetcher, error.source)
+            if missing_key in failed:
+                found.append(StoredValue(item.key, b"", item.revision, failed[missing_key]))
             else:
-                missing.setdefault(wanted, error)
+                missing.setdefault(missing_key, error)
         except TransformUnavailable as error:
             raise DecryptionUnavailable(str(CorruptObjectError(item.key, str(error)))) from None
         except TransformError as error:
@@ -360,13 +362,13 @@ async def _fetch(missing: _Missing, failed: dict[tuple[DEKFetcher, DEKSource], s
     @raise DecryptionUnavailable: The key management service does not answer.
     """
     answers: Any = await DeferredList([one.fetch() for one in missing.values()], consumeErrors=True)
-    for (wanted, one), (success, result) in zip(missing.items(), answers, strict=True):
+    for (missing_key, one), (success, result) in zip(missing.items(), answers, strict=True):
         if success:
             continue
         error = result.value
         if isinstance(error, TransformUnavailable):
             raise DecryptionUnavailable(str(CorruptObjectError(one.authenticated_data.decode(), str(error))))
-        failed[wanted] = str(error)
+        failed[missing_key] = str(error)
 
 
 @implementer(IStorageObserver, IStorageWatch)
@@ -384,7 +386,7 @@ class _Watch:
         self._storage = storage
         self._observer = observer
         self._inner: IStorageWatch | None = None
-        self._over = False
+        self._stopped = False
         #: Batches of events that wait for keys, and revisions up to which everything has come then.
         self._queue: deque[Sequence[StorageEvent] | int] = deque()
         self._waiting: list[Deferred[None]] = []
@@ -392,18 +394,18 @@ class _Watch:
     async def begin(self, revision: int) -> None:
         """Observe, from C{revision} on."""
         inner = await self._storage.inner.watch(self.prefix, revision, self)
-        if self._over:
+        if self._stopped:
             inner.stop()
         self._inner = inner
 
     def stop(self) -> None:
         """See L{IStorageWatch.stop}."""
-        self._over = True
+        self._stopped = True
         self._queue.clear()
         if self._inner is not None:
             self._inner.stop()
 
-    def when_told(self) -> Deferred[None]:
+    def when_delivered(self) -> Deferred[None]:
         """Return a Deferred that fires when no event waits for a key."""
         waiting: Deferred[None] = Deferred()
         self._waiting.append(waiting)
@@ -413,25 +415,25 @@ class _Watch:
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
         """See L{IStorageObserver.committed}."""
-        if self._over:
+        if self._stopped:
             return
         if self._queue:
             self._queue.append(list(events))
             return
         try:
-            opened = self._opened(events)
+            decrypted = self._decrypt(events)
         except MissingKey:
             self._queue.append(list(events))
-            self._storage._late.add(self)
+            self._storage._late_watches.add(self)
             Deferred.fromCoroutine(self._catch_up()).addErrback(self._failed)
         except CorruptObjectError as error:
-            self._lose(error)
+            self._lose_position(error)
         else:
-            self._observer.committed(opened)
+            self._observer.committed(decrypted)
 
     def progressed(self, revision: int) -> None:
         """See L{IStorageObserver.progressed}."""
-        if self._over:
+        if self._stopped:
             return
         if not self._queue:
             self._observer.progressed(revision)
@@ -442,33 +444,33 @@ class _Watch:
 
     def ended(self, reason: Exception) -> None:
         """See L{IStorageObserver.ended}."""
-        if not self._over:
-            self._over = True
+        if not self._stopped:
+            self._stopped = True
             self._queue.clear()
             self._observer.ended(reason)
 
     # --- decrypting
 
-    def _opened(self, events: Sequence[StorageEvent]) -> Sequence[StorageEvent]:
+    def _decrypt(self, events: Sequence[StorageEvent]) -> Sequence[StorageEvent]:
         """
         Events with their values as they were before they were encrypted.
 
         @raise MissingKey: A key must be got first.
         @raise CorruptObjectError: One cannot be read.
         """
-        opened: list[StorageEvent] | None = None
+        decrypted: list[StorageEvent] | None = None
         for index, event in enumerate(events):
             attachment, value = event.attachment, event.value
-            if type(attachment) is _Sealed:
+            if type(attachment) is _PlainAttachment:
                 value, attachment = attachment
             elif attachment is None and value is not None:
                 value = self._value(event.key, value, event.revision)
             if value is event.value:
                 continue
-            if opened is None:
-                opened = list(events)
-            opened[index] = StorageEvent(event.key, value, event.revision, event.previous, attachment)
-        return events if opened is None else opened
+            if decrypted is None:
+                decrypted = list(events)
+            decrypted[index] = StorageEvent(event.key, value, event.revision, event.previous, attachment)
+        return events if decrypted is None else decrypted
 
     def _value(self, key: str, data: bytes, revision: int) -> bytes:
         transformer = self._storage.transformer(key)
@@ -487,17 +489,17 @@ class _Watch:
                     self._queue.popleft()
                     self._observer.progressed(item)
                     continue
-                opened = await self._opened_later(item)
-                if self._over:
+                decrypted = await self._opened_later(item)
+                if self._stopped:
                     return
                 # Later events are queued, so this one is delivered now.
-                self._observer.committed(opened)
+                self._observer.committed(decrypted)
                 if self._queue:
                     self._queue.popleft()
         except CorruptObjectError as error:
-            self._lose(error)
+            self._lose_position(error)
         finally:
-            self._storage._late.discard(self)
+            self._storage._late_watches.discard(self)
             waiting, self._waiting = self._waiting, []
             for answer in waiting:
                 answer.callback(None)
@@ -505,22 +507,22 @@ class _Watch:
     async def _opened_later(self, events: Sequence[StorageEvent]) -> Sequence[StorageEvent]:
         for _ in range(len(events) * _ATTEMPTS):
             try:
-                return self._opened(events)
+                return self._decrypt(events)
             except MissingKey as missing:
-                wanted = missing
+                missing_key = missing
             try:
-                await wanted.fetch()
+                await missing_key.fetch()
             except TransformError as error:
-                raise CorruptObjectError(wanted.authenticated_data.decode(), str(error)) from None
+                raise CorruptObjectError(missing_key.authenticated_data.decode(), str(error)) from None
         raise CorruptObjectError(events[0].key, "keys were forgotten before they were used")
 
     def _failed(self, failure: Failure) -> None:
         """The observer failed, and so has lost its place."""
         self._log.failure("an observer of {prefix} failed", failure, prefix=self.prefix)
-        self._lose(failure.value if isinstance(failure.value, Exception) else Exception(str(failure.value)))
+        self._lose_position(failure.value if isinstance(failure.value, Exception) else Exception(str(failure.value)))
 
-    def _lose(self, error: Exception) -> None:
+    def _lose_position(self, error: Exception) -> None:
         """End the watch after an event that cannot be delivered."""
-        if not self._over:
+        if not self._stopped:
             self.stop()
             self._observer.ended(error)

@@ -80,11 +80,11 @@ class Commit:
         self.followers: list[Commit] = []
         self.done: list[Deferred[None]] = []
 
-    def settled(self) -> Deferred[None]:
+    def when_finished(self) -> Deferred[None]:
         """Return a Deferred that fires when the write is answered, with success or failure."""
-        settled: Deferred[None] = Deferred()
-        self.done.append(settled)
-        return settled
+        when_finished: Deferred[None] = Deferred()
+        self.done.append(when_finished)
+        return when_finished
 
     @property
     def repeatable(self) -> bool:
@@ -147,7 +147,7 @@ class Committer:
             self._send(commit)
         return commit.answer
 
-    def under_way(self) -> list[Commit]:
+    def in_progress(self) -> list[Commit]:
         """Return the commits that are not answered yet."""
         return list(self._all)
 
@@ -178,12 +178,12 @@ class Committer:
         member = self._client.pick_member()
         assert member is not None, "there are members"
         timeout = self._client.retry_timeout if commit.repeatable else WRITE_TIMEOUT
-        member.post(TXN.path, transaction(commit.writes), timeout).addCallbacks(
+        member.call_unary(TXN.path, transaction(commit.writes), timeout).addCallbacks(
             self._answered, self._not_answered, callbackArgs=(commit, member), errbackArgs=(commit, member)
         )
 
     def _answered(self, answer: bytes, commit: Commit, member: Member) -> None:
-        member.good()
+        member.mark_healthy()
         try:
             outcome = read_outcome(answer)
         except ProtocolError as error:
@@ -212,8 +212,8 @@ class Committer:
                 del self._sent[key]
         self._all.discard(commit)
         commit.answer.callback(result)
-        for settled in commit.done:
-            settled.callback(None)
+        for when_finished in commit.done:
+            when_finished.callback(None)
         for follower in commit.followers:
             follower.blockers -= 1
             if not follower.blockers:
@@ -276,7 +276,7 @@ class Committer:
         message = transaction(commit.writes, lambda write: 0 if write.ttl is None or lease is None else lease.lease_id)
         timeout = self._client.retry_timeout if commit.repeatable else WRITE_TIMEOUT
         try:
-            return read_outcome(await member.post(TXN.path, message, timeout))
+            return read_outcome(await member.call_unary(TXN.path, message, timeout))
         except (NotSent, RPCError) as error:
             return error
         except (NoResponse, ProtocolError) as error:

@@ -30,32 +30,32 @@ class CompactionElection:
     def __init__(self, client: EtcdClient) -> None:
         self._client = client
         #: The version of the key when this server last read it.
-        self._seen = 0
+        self._known_version = 0
 
-    async def take(self, revision: int) -> bool:
+    async def try_claim(self, revision: int) -> bool:
         """
         Take the next turn, unless another server has.
 
         @param revision: The revision for the compaction.
         @raise StorageUnavailable: etcd does not answer.
         """
-        turn = Transaction(
-            compare=[CompVersion(_KEY, "==", self._seen)],
+        claim = Transaction(
+            compare=[CompVersion(_KEY, "==", self._known_version)],
             success=[OpSet(_KEY, b"%d" % revision)],
             failure=[OpGet(KeySet(_KEY))],
         )
         try:
-            await self._client.submit(turn)
+            await self._client.submit(claim)
         except Failed as failed:
             found = failed.responses[0].kvs
-            self._seen = found[0].version if found else 0
+            self._known_version = found[0].version if found else 0
             return False
         except RPCError as error:
             raise StorageUnavailable(str(error)) from None
         except WriteOutcomeUnknown:
             # If the write was applied, the next attempt finds an unknown version, and waits one interval more.
             raise StorageUnavailable(TIMED_OUT) from None
-        self._seen += 1
+        self._known_version += 1
         return True
 
 

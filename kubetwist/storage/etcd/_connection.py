@@ -33,16 +33,16 @@ from .address import Address
 #: Seconds for the connection to open, and then for the start of HTTP/2.
 CONNECT_TIMEOUT: Final = 3.0
 #: The most bytes of one answer, and of one message of a stream; etcd splits those much larger than a request.
-MOST_ANSWER: Final = 1 << 30
-MOST_MESSAGE: Final = 256 << 20
+MAX_RESPONSE_BYTES: Final = 1 << 30
+MAX_WATCH_MESSAGE_BYTES: Final = 256 << 20
 #: Seconds of silence with calls under way after which a keepalive ping is sent, and the timeout for its answer.
 #: etcd rejects pings at intervals of less than five seconds (--grpc-keepalive-min-time).
 KEEPALIVE: Final = 10.0
 #: The longest keepalive interval, for members that report too many pings.
-KEEPALIVE_MOST: Final = 640.0
+KEEPALIVE_MAX: Final = 640.0
 #: Seconds until a ping is answered. etcd sends one with each request, to measure the round trip time, unless one is
 #: pending: immediate answers would cost both sides more than the requests.
-PING_PATIENCE: Final = 0.1
+PING_ACK_DELAY: Final = 0.1
 
 
 class Peer(TypingProtocol):
@@ -87,7 +87,7 @@ class ConnectionOwner(TypingProtocol):
     def lost(self, connection: Connection) -> None:
         """Remove a closed connection."""
 
-    def repeat(self, call: Call) -> None:
+    def retry(self, call: Call) -> None:
         """Send a call again that the member did not process."""
 
     def send_waiting(self) -> None:
@@ -100,12 +100,12 @@ class TimedCall(Call):
 
     @ivar number: Counts the calls that had to wait for a connection.
     @ivar connection: The connection it was sent over; L{None} while it waits.
-    @ivar repeated: Whether an earlier connection refused it.
+    @ivar retried: Whether an earlier connection refused it.
     @ivar seconds: See L{__init__}.
     @ivar counts: The metrics of the method.
     """
 
-    __slots__ = ("_timeout", "connection", "counts", "number", "repeated", "seconds")
+    __slots__ = ("_timeout", "connection", "counts", "number", "retried", "seconds")
 
     def __init__(self, path: bytes, message: bytes, seconds: float, limit: int, **how: bool) -> None:
         """
@@ -114,7 +114,7 @@ class TimedCall(Call):
         super().__init__(path, message, limit, **how)
         self.number = 0
         self.connection: Connection | None = None
-        self.repeated = False
+        self.retried = False
         self.seconds = seconds
         self.counts = UNCOUNTED
         self._timeout: IDelayedCall | None = None
@@ -128,7 +128,7 @@ class TimedCall(Call):
         connection = self.connection
         assert connection is not None, "it was sent"
         self._timeout = None
-        connection.missed(self)
+        connection.timed_out(self)
         self.failed(ResponseTimeout(f"no answer in {self.seconds:g} seconds"))
 
     def cancel_timeout(self) -> None:
@@ -139,7 +139,7 @@ class TimedCall(Call):
 
     @property
     @abstractmethod
-    def wanted(self) -> bool:
+    def has_waiter(self) -> bool:
         """Return whether a caller still waits for the result."""
 
 
@@ -153,13 +153,13 @@ class Request(TimedCall):
     __slots__ = ("_found", "answer")
 
     def __init__(self, path: bytes, message: bytes, seconds: float) -> None:
-        super().__init__(path, message, seconds, MOST_ANSWER)
+        super().__init__(path, message, seconds, MAX_RESPONSE_BYTES)
         self.answer: Deferred[bytes] | None = Deferred()
         self._found: bytes | None = None
 
     @property
-    def wanted(self) -> bool:
-        """See L{TimedCall.wanted}."""
+    def has_waiter(self) -> bool:
+        """See L{TimedCall.has_waiter}."""
         return self.answer is not None
 
     def received(self, message: bytes) -> None:
@@ -209,13 +209,13 @@ class Stream(TimedCall):
         """
         @param seconds: The timeout of the first answer.
         """
-        super().__init__(path, message, seconds, MOST_MESSAGE, streaming=True, leader=True)
+        super().__init__(path, message, seconds, MAX_WATCH_MESSAGE_BYTES, streaming=True, require_leader=True)
         self._receive = receive
         self.end: Callable[[Exception | None], object] | None = end
 
     @property
-    def wanted(self) -> bool:
-        """See L{TimedCall.wanted}."""
+    def has_waiter(self) -> bool:
+        """See L{TimedCall.has_waiter}."""
         return self.end is not None
 
     def received(self, message: bytes) -> None:
@@ -270,30 +270,30 @@ class Connection(Protocol):
         self.session = Session(
             channel.member.address.authority,
             "https" if channel.member.address.tls else "http",
-            channel.repeat,
-            self._pinged,
+            channel.retry,
+            self._schedule_ping_ack,
         )
         self._last = last
         #: Writes as much as possible now and returns the number of bytes; L{None} where that is not possible.
-        self._at_once: Callable[[bytes], Any] | None = None
+        self._write_now: Callable[[bytes], Any] | None = None
         #: Whether the transport's buffer is full.
-        self._stuck = False
-        self._gone = False
+        self._write_paused = False
+        self._closed = False
         self._opened = False
         #: The reason for closing it from this side.
-        self._why: Exception | None = None
+        self._error: Exception | None = None
         #: The timeout for the start of HTTP/2.
-        self._impatient: IDelayedCall | None = None
+        self._connect_timeout: IDelayedCall | None = None
         self._keepalive: IDelayedCall | None = None
-        self._asked = False
+        self._keepalive_ping_sent = False
         self._pings: IDelayedCall | None = None
         #: The calls begun whose requests are not written yet.
         self._begun: list[TimedCall] = []
         #: The end of this turn of the reactor. All calls begun in a turn are written together: separate writes
         #: would cost etcd a third more, since each wakes up a thread that the one before has just put to sleep.
-        self._turn: IDelayedCall | None = None
+        self._flush_call: IDelayedCall | None = None
         self._seconds: Callable[[], float] = channel.member.reactor.seconds
-        self._heard_at = 0.0
+        self._last_received_at = 0.0
 
     # --- start and stop
 
@@ -303,10 +303,10 @@ class Connection(Protocol):
         transport.setTcpNoDelay(True)
         transport.setTcpKeepAlive(True)
         if not tls:
-            self._at_once = getattr(transport, "writeSomeData", None)
+            self._write_now = getattr(transport, "writeSomeData", None)
         # Without TLS, the transport reports when all is written; over TLS, when its buffer is too full.
-        transport.registerProducer(self, tls or self._at_once is None)
-        self._impatient = self.channel.member.reactor.callLater(
+        transport.registerProducer(self, tls or self._write_now is None)
+        self._connect_timeout = self.channel.member.reactor.callLater(
             CONNECT_TIMEOUT, self.drop, NotSent(f"no HTTP/2 in {CONNECT_TIMEOUT:g} seconds")
         )
         if not tls:
@@ -321,19 +321,19 @@ class Connection(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         """See L{Protocol.dataReceived}."""
-        if self._gone:
+        if self._closed:
             return
-        self._heard_at = self._seconds()
-        self._asked = False
+        self._last_received_at = self._seconds()
+        self._keepalive_ping_sent = False
         session = self.session
         try:
             session.feed(data)
         except ProtocolError as error:
             self.drop(error)
             return
-        if session.pending and self._turn is None:
+        if session.pending and self._flush_call is None:
             self._flush()
-        if session.ready and not self._opened and not self._gone:
+        if session.ready and not self._opened and not self._closed:
             self._open()
         if not session.usable:
             self._retire()
@@ -342,93 +342,93 @@ class Connection(Protocol):
 
     def _open(self) -> None:
         self._opened = True
-        if self._impatient is not None:
-            self._impatient.cancel()
-        self._keepalive = self.channel.member.reactor.callLater(self.channel.member.keepalive, self._stay_alive)
+        if self._connect_timeout is not None:
+            self._connect_timeout.cancel()
+        self._keepalive = self.channel.member.reactor.callLater(self.channel.member.keepalive, self._check_keepalive)
         self.channel.opened(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{Protocol.connectionLost}."""
-        if self._gone:
+        if self._closed:
             return
-        self._gone = True
-        for call in (self._impatient, self._keepalive, self._pings, self._turn):
+        self._closed = True
+        for call in (self._connect_timeout, self._keepalive, self._pings, self._flush_call):
             if call is not None and call.active():
                 call.cancel()
         begun, self._begun = self._begun, []
         for unsent in begun:
             self.session.calls.pop(unsent.stream, None)
-        error = self._why or NoResponse(reason.getErrorMessage())
+        error = self._error or NoResponse(reason.getErrorMessage())
         if self._opened:
             self.channel.lost(self)
             self.session.lost(error)
         else:
-            self.channel.failed(Failure(self._why) if self._why is not None else reason, self._last)
+            self.channel.failed(Failure(self._error) if self._error is not None else reason, self._last)
         # The member has received nothing of these.
         for unsent in begun:
-            self.channel.repeat(unsent)
+            self.channel.retry(unsent)
 
-    def drop(self, why: Exception) -> None:
+    def drop(self, reason: Exception) -> None:
         """Close the connection at once; calls under way fail with the error."""
-        if self._why is None:
-            self._why = why
+        if self._error is None:
+            self._error = reason
         self.session.usable = False
         if self.transport is not None:
             self.transport.abortConnection()
         # The transport reports it later; the calls must not wait for that.
-        self.connectionLost(Failure(why))
+        self.connectionLost(Failure(reason))
 
     def _retire(self) -> None:
         """Accept no new calls; those under way go on."""
         if self.session.too_many_pings:
             self.session.too_many_pings = False
             member = self.channel.member
-            member.keepalive = min(member.keepalive * 2, KEEPALIVE_MOST)
+            member.keepalive = min(member.keepalive * 2, KEEPALIVE_MAX)
         self.channel.retire(self)
-        if not self.session.calls and not self._gone:
+        if not self.session.calls and not self._closed:
             self.drop(NotSent("the connection is over"))
 
     # --- calls
 
     @property
-    def room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Return whether a call can be sent now."""
-        return not self._stuck and self.session.room
+        return not self._write_paused and self.session.has_capacity
 
-    def begin(self, call: TimedCall, prompt: bool = False) -> None:
+    def begin(self, call: TimedCall, flush: bool = False) -> None:
         """
-        Send a call at the end of this turn; requires L{room}.
+        Send a call at the end of this turn; requires L{has_capacity}.
 
-        @param prompt: Whether to send it at once instead.
+        @param flush: Whether to send it at once instead.
         """
         self.session.begin(call)
         call.sent(self)
         self._begun.append(call)
-        if self._turn is None:
-            if prompt:
+        if self._flush_call is None:
+            if flush:
                 self._flush()
             else:
-                self._turn = self.channel.member.reactor.callLater(0, self._turn_over)
+                self._flush_call = self.channel.member.reactor.callLater(0, self._flush_turn)
 
-    def _turn_over(self) -> None:
-        self._turn = None
+    def _flush_turn(self) -> None:
+        self._flush_call = None
         if self.session.pending:
             self._flush()
 
     def cancel(self, call: TimedCall) -> None:
         """Cancel a call."""
         self.session.cancel(call)
-        if self._turn is None:
+        if self._flush_call is None:
             self._flush()
         if not self.session.usable:
             self._retire()
         elif self.channel.waiting:
             self.channel.send_waiting()
 
-    def missed(self, call: TimedCall) -> None:
+    def timed_out(self, call: TimedCall) -> None:
         """Handle the timeout of a call."""
         self.session.cancel(call)
-        if self._seconds() - self._heard_at >= call.seconds:
+        if self._seconds() - self._last_received_at >= call.seconds:
             # The whole connection is silent: new calls are better sent over another one.
             self.session.usable = False
             self._retire()
@@ -441,35 +441,35 @@ class Connection(Protocol):
 
     def _write(self, data: bytes) -> bool:
         """Write, immediately if that is possible; return whether the connection is open."""
-        if self._at_once is not None:
+        if self._write_now is not None:
             # The kernel takes the data now, so that the reactor need not poll the socket first.
-            done = self._at_once(data)
+            done = self._write_now(data)
             if not isinstance(done, int):
                 return False
             if done < len(data):
-                self._stuck = True
+                self._write_paused = True
                 self.transport.write(data[done:])
         else:
             self.transport.write(data)
         return True
 
     def _flush(self) -> None:
-        if self._gone or self._stuck:
+        if self._closed or self._write_paused:
             return
-        if self._write(self.session.output()):
+        if self._write(self.session.data_to_send()):
             self._begun.clear()
         else:
             self.drop(NoResponse("the connection was closed"))
 
     def pauseProducing(self) -> None:
         """See L{IPushProducer.pauseProducing}."""
-        self._stuck = True
+        self._write_paused = True
 
     def resumeProducing(self) -> None:
         """See L{IPullProducer.resumeProducing}."""
-        if not self._stuck:
+        if not self._write_paused:
             return
-        self._stuck = False
+        self._write_paused = False
         if self.session.pending:
             self._flush()
         if self.channel.waiting:
@@ -480,21 +480,21 @@ class Connection(Protocol):
 
     # --- pings
 
-    def _pinged(self) -> None:
-        if not self._gone and (self._pings is None or not self._pings.active()):
-            self._pings = self.channel.member.reactor.callLater(PING_PATIENCE, self._answer_ping)
+    def _schedule_ping_ack(self) -> None:
+        if not self._closed and (self._pings is None or not self._pings.active()):
+            self._pings = self.channel.member.reactor.callLater(PING_ACK_DELAY, self._send_ping_ack)
 
-    def _answer_ping(self) -> None:
+    def _send_ping_ack(self) -> None:
         self.session.acknowledge()
         self._flush()
 
-    def _stay_alive(self) -> None:
+    def _check_keepalive(self) -> None:
         member = self.channel.member
-        if self.session.calls and self._seconds() - self._heard_at >= member.keepalive:
-            if self._asked:
+        if self.session.calls and self._seconds() - self._last_received_at >= member.keepalive:
+            if self._keepalive_ping_sent:
                 self.drop(NoResponse("it gives no sign of life"))
                 return
-            self._asked = True
+            self._keepalive_ping_sent = True
             self.session.ping()
             self._flush()
-        self._keepalive = member.reactor.callLater(member.keepalive, self._stay_alive)
+        self._keepalive = member.reactor.callLater(member.keepalive, self._check_keepalive)

@@ -72,6 +72,6 @@ class RPCError(Exception):
         return self.code in _UNCERTAIN
 
     @property
-    def elsewhere(self) -> bool:
+    def retry_other_member(self) -> bool:
         """Return whether another member may answer differently."""
         return self.uncertain or self.message.endswith(("too many requests", "rpc not supported for learner"))

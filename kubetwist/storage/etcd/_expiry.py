@@ -29,7 +29,7 @@ PAGE: Final = 1000
 MAX_CONCURRENT_LEASE_REQUESTS: Final = 16
 
 
-async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str, float]:
+async def read_expiration_times(client: EtcdClient, prefix: str, now: float) -> dict[str, float]:
     """
     Return the expiry times of the keys below C{prefix} that have a lease.
 
@@ -38,38 +38,40 @@ async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str
     """
     try:
         by_lease: dict[str, list[str]] = {}
-        for key, lease in await _leased(client, prefix):
+        for key, lease in await _list_leased_keys(client, prefix):
             by_lease.setdefault(lease, []).append(key)
-        found: dict[str, float] = {}
+        times: dict[str, float] = {}
         leases = list(by_lease)
         for first in range(0, len(leases), MAX_CONCURRENT_LEASE_REQUESTS):
-            some = leases[first : first + MAX_CONCURRENT_LEASE_REQUESTS]
-            left = await gatherResults([Deferred.fromCoroutine(_left(client, lease)) for lease in some])
-            for lease, seconds in zip(some, left, strict=True):
-                found |= dict.fromkeys(by_lease[lease], now + seconds)
+            batch = leases[first : first + MAX_CONCURRENT_LEASE_REQUESTS]
+            remaining = await gatherResults(
+                [Deferred.fromCoroutine(_remaining_seconds(client, lease)) for lease in batch]
+            )
+            for lease, seconds in zip(batch, remaining, strict=True):
+                times |= dict.fromkeys(by_lease[lease], now + seconds)
     except RPCError as error:
         raise StorageUnavailable(str(error)) from None
     except (KeyError, TypeError, ValueError) as error:
         raise ProtocolError(f"etcd sent a lease that cannot be read: {error!r}") from None
-    return found
+    return times
 
 
-async def _leased(client: EtcdClient, prefix: str) -> list[tuple[str, str]]:
+async def _list_leased_keys(client: EtcdClient, prefix: str) -> list[tuple[str, str]]:
     start, end = key_bytes(prefix), key_bytes(prefix_end(prefix))
-    found: list[tuple[str, str]] = []
+    times: list[tuple[str, str]] = []
     while True:
-        asked = {"key": _base64(start), "range_end": _base64(end), "limit": PAGE, "keys_only": True}
-        answer = await client.ask(RANGE, asked)
+        request = {"key": _base64(start), "range_end": _base64(end), "limit": PAGE, "keys_only": True}
+        answer = await client.call_json(RANGE, request)
         items: list[dict[str, Any]] = answer.get("kvs") or []
-        found += [(key_text(a2b_base64(item["key"])), item["lease"]) for item in items if item.get("lease", "0") != "0"]
+        times += [(key_text(a2b_base64(item["key"])), item["lease"]) for item in items if item.get("lease", "0") != "0"]
         if not answer.get("more") or not items:
-            return found
+            return times
         start = a2b_base64(items[-1]["key"]) + b"\0"
 
 
-async def _left(client: EtcdClient, lease: str) -> float:
+async def _remaining_seconds(client: EtcdClient, lease: str) -> float:
     """Return the remaining seconds of a lease, which may have expired."""
-    answer = await client.ask(LEASE_TIME_TO_LIVE, {"ID": lease})
+    answer = await client.call_json(LEASE_TIME_TO_LIVE, {"ID": lease})
     return max(float(answer.get("TTL", 0)), 0.0)
 
 

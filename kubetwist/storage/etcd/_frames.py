@@ -62,7 +62,7 @@ _STREAM: Final = 0x7FFFFFFF
 RawFrame = tuple[int, int, int, bytes, int]
 
 
-def frame_head(size: int, kind: int, flags: int, stream: int) -> bytes:
+def frame_header(size: int, kind: int, flags: int, stream: int) -> bytes:
     """Return the header of a frame."""
     return _HEADER.pack(size >> 8, size & 255, kind, flags, stream)
 
@@ -74,7 +74,7 @@ def parse_frame(kind: int, flags: int, stream: int, content: bytes) -> Frame:
     @raise ProtocolError: It is malformed.
     """
     try:
-        frame, _ = Frame.parse_frame_header(memoryview(frame_head(len(content), kind, flags, stream)))
+        frame, _ = Frame.parse_frame_header(memoryview(frame_header(len(content), kind, flags, stream)))
         frame.parse_body(memoryview(content))
     except (HyperframeError, ValueError) as error:
         raise ProtocolError(f"etcd sent a frame that cannot be read: {error}") from None
@@ -236,11 +236,11 @@ class HeadWriter:
             encoder.table_size_changes = [min(changes), wanted] if min(changes) < wanted else [wanted]
         self._blocks.clear()
 
-    def block(self, path: bytes, *, leader: bool = False) -> bytes:
+    def block(self, path: bytes, *, require_leader: bool = False) -> bytes:
         """
         Return the block of headers of a request.
 
-        @param leader: Whether a member without a leader refuses and ends the call. Always the same
+        @param require_leader: Whether a member without a leader refuses and ends the call. Always the same
             for a path.
         """
         block = self._blocks.get(path)
@@ -255,14 +255,14 @@ class HeadWriter:
             (b"content-type", b"application/grpc"),
             (b"user-agent", b"kubetwist"),
         ]
-        if leader:
+        if require_leader:
             headers.append((b"hasleader", b"true"))
         block = self._encoder.encode(headers)
-        again = self._encoder.encode(headers)
-        if again != block:
+        reset_for_retry = self._encoder.encode(headers)
+        if reset_for_retry != block:
             # An insertion into the table shifts all other entries.
             self._blocks.clear()
-        self._blocks[path] = again
+        self._blocks[path] = reset_for_retry
         return block
 
 

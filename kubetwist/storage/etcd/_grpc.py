@@ -55,15 +55,15 @@ class Channel:
         #: The number of calls that had to wait.
         self._count = 0
 
-    def send(self, call: TimedCall, prompt: bool = False) -> None:
+    def send(self, call: TimedCall, flush: bool = False) -> None:
         """
         Send a call as soon as a stream is free.
 
-        @param prompt: Whether to write it at once, without waiting for more calls of this turn.
+        @param flush: Whether to write it at once, without waiting for more calls of this turn.
         """
         connection = self._connection
-        if connection is not None and not self.waiting and connection.room:
-            connection.begin(call, prompt)
+        if connection is not None and not self.waiting and connection.has_capacity:
+            connection.begin(call, flush)
             return
         if self.member.closed:
             call.failed(NotSent("the client is closed"))
@@ -73,25 +73,25 @@ class Channel:
         self.waiting.append(call)
         self._open()
 
-    def repeat(self, call: Call) -> None:
+    def retry(self, call: Call) -> None:
         """Send a call again, once, that was certainly not processed."""
         assert isinstance(call, TimedCall), "a connection begins no others"
-        if not call.wanted:
+        if not call.has_waiter:
             return
         call.cancel_timeout()
-        if call.repeated or self.member.closed:
+        if call.retried or self.member.closed:
             call.failed(NotSent("the member does not take it"))
             return
-        call.repeated = True
-        call.again()
+        call.retried = True
+        call.reset_for_retry()
         self.send(call)
 
     def send_waiting(self) -> None:
         """Begin waiting calls, as far as streams are free."""
         connection = self._connection
-        while self.waiting and connection is not None and connection is self._connection and connection.room:
+        while self.waiting and connection is not None and connection is self._connection and connection.has_capacity:
             call = self.waiting.popleft()
-            if call.wanted:
+            if call.has_waiter:
                 connection.begin(call)
 
     def _open(self) -> None:
@@ -138,11 +138,11 @@ class Channel:
         self._all.discard(connection)
         self.retire(connection)
 
-    def fail_waiting(self, why: str) -> None:
+    def fail_waiting(self, reason: str) -> None:
         """Fail the waiting calls, so that other members get them."""
         waiting, self.waiting = self.waiting, deque()
         for call in waiting:
-            call.failed(NotSent(why))
+            call.failed(NotSent(reason))
 
     def close(self) -> None:
         """Close all connections."""
@@ -169,12 +169,12 @@ class Member:
         address: Address,
         reactor: IReactorTime,
         tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
-        examine: Callable[[Member], object] | None = None,
+        check_health: Callable[[Member], object] | None = None,
         metrics: EtcdMetrics | None = None,
     ) -> None:
         """
         @param tls: Returns the options of a TLS connection for a host name; not used without TLS.
-        @param examine: Called some time after the member became unhealthy, to send it a request.
+        @param check_health: Called some time after the member became unhealthy, to send it a request.
         """
         self.address = address
         self.reactor = reactor
@@ -182,8 +182,8 @@ class Member:
         self.keepalive = KEEPALIVE
         self.metrics = metrics or EtcdMetrics()
         self.closed = False
-        self._check_health = examine
-        self._examination: IDelayedCall | None = None
+        self._check_health = check_health
+        self._health_check: IDelayedCall | None = None
         self._backoff = BACKOFF_FIRST
         self._channel = Channel(self)
         # The resolving endpoint reports a failure a third of a second late, as it waits for more addresses.
@@ -207,11 +207,11 @@ class Member:
             factory = TLSMemoryBIOFactory(self._tls, True, factory, self.reactor)
         return self._endpoint.connect(factory)
 
-    def post(self, path: bytes, message: bytes, timeout: float, prompt: bool = False) -> Deferred[bytes]:
+    def call_unary(self, path: bytes, message: bytes, timeout: float, flush: bool = False) -> Deferred[bytes]:
         """
         Send a request with a single answer.
 
-        @param prompt: See L{Channel.send}.
+        @param flush: See L{Channel.send}.
         @return: Fires with the answer.
         @raise RPCError: The member refuses the request.
         @raise NotSent: The member cannot be reached.
@@ -223,7 +223,7 @@ class Member:
         request.counts.begin()
         answer = request.answer
         assert answer is not None
-        self._channel.send(request, prompt)
+        self._channel.send(request, flush)
         return answer
 
     def stream(
@@ -239,7 +239,7 @@ class Member:
 
         @param receive: Called with each answer.
         @param end: Called once at the end of the stream, perhaps before this returns: with the error, as with
-            L{post}, or L{None}.
+            L{call_unary}, or L{None}.
         @param timeout: Seconds until the first answer.
         """
         stream = Stream(path, message, timeout, receive, end)
@@ -248,17 +248,17 @@ class Member:
         self._channel.send(stream)
         return stream
 
-    def mark_unhealthy(self, why: str) -> None:
+    def mark_unhealthy(self, reason: str) -> None:
         """Mark the member as unhealthy: calls that wait for it go to other members."""
         if self.closed:
             return
         self.unhealthy_since = self.reactor.seconds()
-        if self._check_health is not None and (self._examination is None or not self._examination.active()):
-            self._examination = self.reactor.callLater(self._backoff, self._check_health, self)
+        if self._check_health is not None and (self._health_check is None or not self._health_check.active()):
+            self._health_check = self.reactor.callLater(self._backoff, self._check_health, self)
             self._backoff = min(self._backoff * 2, BACKOFF_MAX)
-        self._channel.fail_waiting(why)
+        self._channel.fail_waiting(reason)
 
-    def good(self) -> None:
+    def mark_healthy(self) -> None:
         """Mark the member as healthy."""
         if self.unhealthy_since is not None:
             self.unhealthy_since = None
@@ -267,6 +267,6 @@ class Member:
     def close(self) -> None:
         """Close all connections; calls under way get no answer."""
         self.closed = True
-        if self._examination is not None and self._examination.active():
-            self._examination.cancel()
+        if self._health_check is not None and self._health_check.active():
+            self._health_check.cancel()
         self._channel.close()

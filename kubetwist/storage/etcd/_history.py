@@ -8,7 +8,7 @@ from typing import Final
 from twisted.internet.defer import CancelledError, Deferred
 
 from ...api.storage import (
-    SOME,
+    UNKNOWN_REVISION,
     History,
     PastChange,
     StorageEvent,
@@ -97,7 +97,7 @@ async def read_history(client: EtcdClient, prefix: str, revision: int, until: in
         try:
             changes = await changes_between(client, revision, until)
             return [
-                StorageEvent(change.key, change.value, change.revision, 0 if change.created else SOME)
+                StorageEvent(change.key, change.value, change.revision, 0 if change.created else UNKNOWN_REVISION)
                 for change in changes
                 if change.key.startswith(prefix)
             ]
@@ -109,7 +109,9 @@ async def read_history(client: EtcdClient, prefix: str, revision: int, until: in
     raise AssertionError("there are members")
 
 
-async def read_past(client: EtcdClient, prefix: str, after: int, until: int, most: int, size: int) -> History:
+async def read_past(
+    client: EtcdClient, prefix: str, after: int, until: int, max_changes: int, max_bytes: int
+) -> History:
     """
     Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
 
@@ -118,27 +120,27 @@ async def read_past(client: EtcdClient, prefix: str, after: int, until: int, mos
     @raise RevisionCompacted: Changes after C{after} are compacted.
     @raise StorageUnavailable: No member answers.
     """
-    found: list[PastChange] = []
-    reached, left = after, size
+    past_changes: list[PastChange] = []
+    reached, remaining_bytes = after, max_bytes
 
-    def take(changes: list[WatchEvent]) -> bool:
-        nonlocal reached, left
+    def receive(changes: list[WatchEvent]) -> bool:
+        nonlocal reached, remaining_bytes
         for change in changes:
             if change.revision > reached:
                 if change.revision > until:
                     reached = until
                     return True
-                if found and (len(found) >= most or left <= 0):
+                if past_changes and (len(past_changes) >= max_changes or remaining_bytes <= 0):
                     return True
                 reached = change.revision
             if change.key.startswith(prefix):
-                found.append(PastChange(change.key, change.value, change.revision, change.former))
-                left -= len(change.value or b"") + len(change.former or b"")
+                past_changes.append(PastChange(change.key, change.value, change.revision, change.former))
+                remaining_bytes -= len(change.value or b"") + len(change.former or b"")
         return reached >= until
 
     for attempt in range(len(client.members) + 1):
         try:
-            await _watch_until(client, reached, take, former=True)
+            await _watch_until(client, reached, receive, former=True)
         except WatchLost as lost:
             if lost.compacted:
                 raise RevisionCompacted(after, lost.compacted) from None
@@ -146,7 +148,7 @@ async def read_past(client: EtcdClient, prefix: str, after: int, until: int, mos
                 raise StorageUnavailable(str(lost)) from None
         else:
             break
-    return History(found, reached)
+    return History(past_changes, reached)
 
 
 async def find_compacted(client: EtcdClient) -> int:

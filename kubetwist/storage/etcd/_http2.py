@@ -41,7 +41,7 @@ from ._frames import (
     FrameReader,
     HeadWriter,
     MessageReader,
-    frame_head,
+    frame_header,
     http_code,
     parse_frame,
     prefixed,
@@ -73,30 +73,30 @@ class Call(ABC):
     A request and its state.
 
     @ivar path: The method, as C{/package.Service/Method}.
-    @ivar leader: Whether a member without a leader ends it.
+    @ivar require_leader: Whether a member without a leader ends it.
     @ivar streaming: Whether answers arrive until it is cancelled.
     @ivar stream: Its number on its connection; 0 before it was sent.
     """
 
     __slots__ = (
         *("_limit", "_message", "_unsent", "_window"),
-        *("answered", "credit", "streaming", "leader", "path", "reader", "stream"),
+        *("answered", "credit", "streaming", "require_leader", "path", "reader", "stream"),
     )
 
     def __init__(
-        self, path: bytes, message: bytes, limit: int, *, streaming: bool = False, leader: bool = False
+        self, path: bytes, message: bytes, limit: int, *, streaming: bool = False, require_leader: bool = False
     ) -> None:
         """
         @param limit: The most bytes of one answer.
         """
         self.path = path
         self.streaming = streaming
-        self.leader = leader
+        self.require_leader = require_leader
         self._message = message
         self._limit = limit
-        self.again()
+        self.reset_for_retry()
 
-    def again(self) -> None:
+    def reset_for_retry(self) -> None:
         """Handle the refusal of the request: it is to be sent again."""
         self.stream = 0
         #: The rest of the request that was not sent yet, and the window of its stream.
@@ -145,11 +145,11 @@ class Session:
         self._refused = refused
         self._pinged = ping
         self._frames = FrameReader()
-        self._heads = HeadWriter(authority, scheme)
+        self._head_writer = HeadWriter(authority, scheme)
         #: The output that was not fetched yet.
-        self._out: list[bytes | memoryview] = []
+        self._output: list[bytes | memoryview] = []
         #: The bytes of the output that answer unsolicited frames of the peer.
-        self._owed = 0
+        self._pending_ack_bytes = 0
         #: The pings to answer.
         self._pings: list[bytes] = []
         self._next = 1
@@ -167,10 +167,10 @@ class Session:
     @property
     def pending(self) -> bool:
         """Return whether there is output."""
-        return bool(self._out)
+        return bool(self._output)
 
     @property
-    def room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Return whether another call can be begun now."""
         return self.ready and self.usable and len(self.calls) < self._most_calls
 
@@ -186,42 +186,42 @@ class Session:
         window = WindowUpdateFrame(0, CONNECTION_WINDOW - FIRST_WINDOW)
         return PREFACE + SettingsFrame(0, settings).serialize() + window.serialize()
 
-    def output(self) -> bytes:
+    def data_to_send(self) -> bytes:
         """Return the bytes to write now, and clear the buffer."""
-        if not self._out:
+        if not self._output:
             return b""
-        out, self._out = self._out, []
-        self._owed = 0
+        out, self._output = self._output, []
+        self._pending_ack_bytes = 0
         return b"".join(out)
 
     # --- calls
 
     def begin(self, call: Call) -> None:
-        """Send a request; requires L{room}."""
+        """Send a request; requires L{has_capacity}."""
         stream = call.stream = self._next
         self._next = stream + 2
         if self._next > LAST_STREAM:
             self.usable = False
         self.calls[stream] = call
-        block = self._heads.block(call.path, leader=call.leader)
-        head = frame_head(len(block), HEADERS, END_HEADERS, stream)
+        block = self._head_writer.block(call.path, require_leader=call.require_leader)
+        head = frame_header(len(block), HEADERS, END_HEADERS, stream)
         body = call._unsent
         size = len(body)
         if size > self._window or size > self._first_window or size > self._most_frame or self._blocked:
             call._window = self._first_window
-            self._out += (head, block)
+            self._output += (head, block)
             self._blocked.append(call)
             self._pump()
             return
         self._window -= size
         call._unsent = memoryview(b"")
-        self._out += (head, block, frame_head(size, DATA, 0 if call.streaming else END_STREAM, stream), body)
+        self._output += (head, block, frame_header(size, DATA, 0 if call.streaming else END_STREAM, stream), body)
 
     def cancel(self, call: Call) -> None:
         """Cancel a call without a callback."""
         if self.calls.pop(call.stream, None) is not None:
             call._unsent = memoryview(b"")
-            self._out.append(RstStreamFrame(call.stream, CANCEL).serialize())
+            self._output.append(RstStreamFrame(call.stream, CANCEL).serialize())
 
     def lost(self, error: Exception) -> None:
         """Fail all calls after the connection is closed."""
@@ -246,7 +246,7 @@ class Session:
             call._window -= size
             call._unsent = unsent[size:]
             flags = END_STREAM if last and not call.streaming else 0
-            self._out += (frame_head(size, DATA, flags, call.stream), unsent[:size])
+            self._output += (frame_header(size, DATA, flags, call.stream), unsent[:size])
             if last:
                 blocked.popleft()
 
@@ -258,11 +258,11 @@ class Session:
 
     def ping(self) -> None:
         """Send a ping."""
-        self._out.append(PingFrame(0, b"kubetwis").serialize())
+        self._output.append(PingFrame(0, b"kubetwis").serialize())
 
     def acknowledge(self) -> None:
         """Answer all pings."""
-        self._out += self._pings
+        self._output += self._pings
         self._pings.clear()
 
     # --- received frames
@@ -291,7 +291,7 @@ class Session:
     def _data(self, stream: int, flags: int, content: bytes, size: int) -> None:
         self._credit += size
         if self._credit >= CONNECTION_WINDOW // 2:
-            self._out.append(WindowUpdateFrame(0, self._credit).serialize())
+            self._output.append(WindowUpdateFrame(0, self._credit).serialize())
             self._credit = 0
         call = self._known(stream)
         if call is None:
@@ -313,7 +313,7 @@ class Session:
         if flags & END_STREAM:
             raise ProtocolError("etcd sent an answer without trailers")
         if call.credit >= STREAM_WINDOW // 2:
-            self._out.append(WindowUpdateFrame(stream, call.credit).serialize())
+            self._output.append(WindowUpdateFrame(stream, call.credit).serialize())
             call.credit = 0
 
     def _headers(self, stream: int, flags: int, block: bytes) -> None:
@@ -357,7 +357,7 @@ class Session:
         del self.calls[call.stream]
         if call._unsent or call.streaming:
             call._unsent = memoryview(b"")
-            self._out.append(RstStreamFrame(call.stream, NO_ERROR).serialize())
+            self._output.append(RstStreamFrame(call.stream, NO_ERROR).serialize())
 
     def _control(self, frame: Frame, kind: int, flags: int, stream: int) -> None:
         if not self.ready and (kind != SETTINGS or flags & ACK):
@@ -366,7 +366,7 @@ class Session:
             if not flags & ACK:
                 self._owe()
                 # The new settings apply from here on.
-                self._out.append(SettingsFrame(0, flags=["ACK"]).serialize())
+                self._output.append(SettingsFrame(0, flags=["ACK"]).serialize())
                 self._set(frame.settings)
         elif isinstance(frame, WindowUpdateFrame):
             self._window_updated(stream, frame.window_increment)
@@ -387,15 +387,15 @@ class Session:
         # Priorities and frames of extensions are ignored.
 
     def _owe(self) -> None:
-        self._owed += 1
-        if self._owed > MAX_PENDING_ACKS:
+        self._pending_ack_bytes += 1
+        if self._pending_ack_bytes > MAX_PENDING_ACKS:
             raise ProtocolError("etcd wants answers that it does not take")
 
     def _set(self, settings: dict[int, int]) -> None:
         self.ready = True
         for name, value in settings.items():
             if name == SettingsFrame.HEADER_TABLE_SIZE:
-                self._heads.limit_table(value)
+                self._head_writer.limit_table(value)
             elif name == SettingsFrame.MAX_CONCURRENT_STREAMS:
                 self._most_calls = min(value, MAX_CONCURRENT_STREAMS)
             elif name == SettingsFrame.MAX_FRAME_SIZE:
@@ -448,7 +448,7 @@ class Session:
         self.usable = False
         if frame.error_code == ENHANCE_YOUR_CALM:
             self.too_many_pings = True
-        why = frame.additional_data[:100].decode("utf-8", "replace") or f"code {frame.error_code} of HTTP/2"
+        reason = frame.additional_data[:100].decode("utf-8", "replace") or f"code {frame.error_code} of HTTP/2"
         for stream, call in list(self.calls.items()):
             if stream > last:
                 del self.calls[stream]
@@ -457,4 +457,4 @@ class Session:
             elif call.streaming:
                 # A stream without an end is restarted on another connection.
                 self.cancel(call)
-                call.failed(NoResponse(f"the member goes away: {why}"))
+                call.failed(NoResponse(f"the member goes away: {reason}"))

@@ -15,7 +15,7 @@ from ._errors import RPCError
 from .client import EtcdClient
 
 #: The fraction of a time to live that a key may live longer, so that keys can share a lease.
-REUSE_PART: Final = 0.05
+REUSE_FRACTION: Final = 0.05
 #: The most keys of one lease: they are deleted in one transaction.
 MAX_LEASE_KEYS: Final = 1000
 
@@ -48,7 +48,7 @@ class Leases:
         await self._lock.acquire()
         try:
             ttl = max(ceil(ttl), 1)
-            reuse = min(int(REUSE_PART * ttl), int(self._reuse))
+            reuse = min(int(REUSE_FRACTION * ttl), int(self._reuse))
             now = self._reactor.seconds()
             if self._lease is None or not now + ttl < self._expires < now + ttl + reuse or self._keys >= MAX_LEASE_KEYS:
                 try:

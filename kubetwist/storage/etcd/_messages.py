@@ -361,18 +361,18 @@ def read_watch(message: bytes) -> WatchResponse:
     @raise ProtocolError: It is malformed.
     """
     changes: list[WatchEvent] = []
-    others: list[Field] | None = None
+    other_fields: list[Field] | None = None
     for field in scan(message, 0, len(message)):
         tag = field[0]
         if tag == _WATCH_EVENT:
             changes.append(_change(message, field[1], field[2]))
         elif tag != _HEADER:
-            others = [field] if others is None else [*others, field]
-    if others is None:
+            other_fields = [field] if other_fields is None else [*other_fields, field]
+    if other_fields is None:
         return WatchResponse(changes)
     created = canceled = partial = compacted = 0
     reason = ""
-    for tag, value, stop in others:
+    for tag, value, stop in other_fields:
         if tag == _WATCH_CREATED:
             created = value
         elif tag == _WATCH_CANCELED:

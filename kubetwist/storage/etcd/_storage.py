@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...api.storage import (
-    SOME,
+    UNKNOWN_REVISION,
     History,
     Page,
     StorageEvent,
@@ -56,7 +56,7 @@ from ._compaction import (
     parse_compact_revision,
 )
 from ._errors import RPCError
-from ._expiry import read_expiries
+from ._expiry import read_expiration_times
 from ._history import (
     find_compacted,
     read_history,
@@ -110,35 +110,35 @@ class EtcdStorage:
         reactor: IReactorTime,
         *,
         lease_reuse: float = 60.0,
-        patience: float = START_TIMEOUT,
+        start_timeout: float = START_TIMEOUT,
     ) -> None:
         """
         @param lease_reuse: The most seconds for which a lease is used for new keys.
-        @param patience: Seconds that L{open} waits for etcd.
+        @param start_timeout: Seconds that L{open} waits for etcd.
         """
         self.client = client
         self.revision = 0
         self.compacted = 0
         self._reactor = reactor
-        self._patience = patience
+        self._start_timeout = start_timeout
         self._state = State.NEW
         self._observers = Observers()
         self._starting: set[Watch] = set()
         self._committer = Committer(client, reactor, Leases(client, reactor, lease_reuse), self._written)
-        self._follower = ResumableWatch(client, reactor, self._changed, self._handle_compacted)
+        self._watch_client = ResumableWatch(client, reactor, self._changed, self._handle_compacted)
         #: The readers that wait for the watch: the revision, and the deadline.
         self._waiting: list[tuple[int, int, float, Deferred[bool]]] = []
-        self._order = count()
+        self._waiter_ids = count()
         #: The newest revision in any answer so far.
-        self._known = 0
+        self._store_revision = 0
         self._check: IDelayedCall | None = None
         #: The revision of the watch at the last check, and the number of checks since it changed.
         self._checked = (0, 0)
         self._probing: IDelayedCall | None = None
-        self._alive_at = 0.0
-        self._asking = False
-        self._askers: list[Deferred[int]] = []
-        self._turns = CompactionElection(client)
+        self._last_message_at = 0.0
+        self._request_pending = False
+        self._revision_waiters: list[Deferred[int]] = []
+        self._compaction_election = CompactionElection(client)
 
     # --- start and stop
 
@@ -147,45 +147,47 @@ class EtcdStorage:
         if self._state is not State.NEW:
             raise StorageUnavailable("the store in etcd was opened before")
         begun = self._reactor.seconds()
-        told = False
+        warned = False
         while True:
             try:
                 revision = await self.client.revision()
                 self.compacted = await find_compacted(self.client)
                 break
             except (StorageError, RPCError) as error:
-                if self._reactor.seconds() - begun >= self._patience:
+                if self._reactor.seconds() - begun >= self._start_timeout:
                     self.client.close()
                     raise StorageUnavailable(f"no etcd at {self.client.endpoints}: {error}") from None
-                if not told:
-                    self._log.warn("waiting for etcd at {members}: {why}", members=self.client.endpoints, why=error)
-                    told = True
+                if not warned:
+                    self._log.warn(
+                        "waiting for etcd at {members}: {reason}", members=self.client.endpoints, reason=error
+                    )
+                    warned = True
             pause: Deferred[None] = Deferred()
             self._reactor.callLater(START_INTERVAL, pause.callback, None)
             await pause
             if self._state is not State.NEW:
                 raise StorageUnavailable("the store in etcd is closed")
         self._state = State.OPEN
-        self.revision = self._known = revision
-        self._follower.follow(revision)
-        self._alive_at = self._reactor.seconds()
+        self.revision = self._store_revision = revision
+        self._watch_client.start(revision)
+        self._last_message_at = self._reactor.seconds()
         self._probing = self._reactor.callLater(PROBE_INTERVAL, self._probe)
 
     async def close(self) -> None:
         """See L{IStorageBackend.close}."""
         if self._state is State.CLOSED:
             return
-        was, self._state = self._state, State.CLOSED
-        if was is State.OPEN:
-            under_way = DeferredList([commit.settled() for commit in self._committer.under_way()])
-            impatient = self._reactor.callLater(CLOSE_TIMEOUT, under_way.cancel)
-            await under_way
-            if impatient.active():
-                impatient.cancel()
+        previous_state, self._state = self._state, State.CLOSED
+        if previous_state is State.OPEN:
+            in_progress = DeferredList([commit.when_finished() for commit in self._committer.in_progress()])
+            close_timeout = self._reactor.callLater(CLOSE_TIMEOUT, in_progress.cancel)
+            await in_progress
+            if close_timeout.active():
+                close_timeout.cancel()
         for call in (self._probing, self._check):
             if call is not None and call.active():
                 call.cancel()
-        self._follower.stop()
+        self._watch_client.stop()
         self._wake_waiters(None)
         self.client.close()
 
@@ -194,7 +196,7 @@ class EtcdStorage:
         """Return whether it was closed."""
         return self._state is State.CLOSED
 
-    def _ready(self) -> None:
+    def _check_open(self) -> None:
         if self._state is not State.OPEN:
             raise StorageUnavailable(f"the store in etcd {self._state.value}")
 
@@ -216,7 +218,7 @@ class EtcdStorage:
 
     async def compact(self, revision: int) -> None:
         """See L{IStorageBackend.compact}."""
-        self._ready()
+        self._check_open()
         if revision <= self.compacted:
             return
         try:
@@ -232,77 +234,77 @@ class EtcdStorage:
 
     async def claim_compaction(self, revision: int) -> bool:
         """See L{ISharedStorage.claim_compaction}."""
-        self._ready()
-        return await self._turns.take(revision)
+        self._check_open()
+        return await self._compaction_election.try_claim(revision)
 
     # --- reading
 
     async def current_revision(self) -> int:
         """See L{ISharedStorage.current_revision}. Concurrent calls share one request."""
-        self._ready()
+        self._check_open()
         answer: Deferred[int] = Deferred()
-        self._askers.append(answer)
-        if not self._asking:
-            self._ask_soon()
+        self._revision_waiters.append(answer)
+        if not self._request_pending:
+            self._request_revision_soon()
         return await answer
 
-    def _ask_soon(self) -> None:
+    def _request_revision_soon(self) -> None:
         """Request the revision at the end of this turn: requests until then share the answer."""
-        self._asking = True
-        self._reactor.callLater(0, self._ask)
+        self._request_pending = True
+        self._reactor.callLater(0, self._request_revision)
 
-    def _ask(self) -> None:
+    def _request_revision(self) -> None:
         """Request the revision for all waiting readers; readers that come during the request get the next one."""
-        askers, self._askers = self._askers, []
+        waiters, self._revision_waiters = self._revision_waiters, []
 
         def answered(result: int | Failure) -> None:
-            self._asking = False
+            self._request_pending = False
             if isinstance(result, int):
                 self._record_store_revision(result)
             elif result.check(RPCError):
                 result = Failure(StorageUnavailable(str(result.value)))
-            if self._askers:
-                self._ask_soon()
-            for asker in askers:
-                asker.callback(result)
+            if self._revision_waiters:
+                self._request_revision_soon()
+            for waiter in waiters:
+                waiter.callback(result)
 
-        self.client.revision_soon().addBoth(answered)
+        self.client.request_revision_now().addBoth(answered)
 
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
-        self._ready()
-        found = await self._range(key_bytes(key))
-        if not found.values:
-            raise KeyNotFound(key, found.revision)
-        return found.values[0]
+        self._check_open()
+        result = await self._range(key_bytes(key))
+        if not result.values:
+            raise KeyNotFound(key, result.revision)
+        return result.values[0]
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """See L{IStorageBackend.read_page}."""
-        self._ready()
+        self._check_open()
         end = key_bytes(prefix_end(prefix))
         following = key_bytes(max(prefix, start))
         items: list[StoredValue] = []
-        most = PAGE_FIRST
+        page_size = PAGE_FIRST
         while True:
-            wanted = min(limit - len(items), most) if limit else most
-            found = await self._range(following, end, wanted, revision)
-            revision = revision or found.revision
-            values = found.values
+            page_limit = min(limit - len(items), page_size) if limit else page_size
+            result = await self._range(following, end, page_limit, revision)
+            revision = revision or result.revision
+            values = result.values
             items += values
-            if not found.more or not values or len(items) == limit:
-                return Page(items, revision, found.more)
+            if not result.more or not values or len(items) == limit:
+                return Page(items, revision, result.more)
             following = key_bytes(values[-1].key) + b"\0"
             size = sum(len(value.value) for value in values) // len(values) + 1
-            most = max(1, min(PAGE_BYTES // size, most * 4, PAGE_MAX))
+            page_size = max(1, min(PAGE_BYTES // size, page_size * 4, PAGE_MAX))
 
-    async def expiries(self, prefix: str) -> dict[str, float]:
-        """See L{IExpiringStorage.expiries}."""
-        self._ready()
-        return await read_expiries(self.client, prefix, self._reactor.seconds())
+    async def expiration_times(self, prefix: str) -> dict[str, float]:
+        """See L{IExpiringStorage.expiration_times}."""
+        self._check_open()
+        return await read_expiration_times(self.client, prefix, self._reactor.seconds())
 
     async def _range(self, key: bytes, end: bytes = b"", limit: int = 0, revision: int = 0) -> RangeResult:
         try:
-            found = await self.client.range(key, end, limit=limit, revision=revision)
+            result = await self.client.range(key, end, limit=limit, revision=revision)
         except RPCError as error:
             if error.compacted:
                 self.compacted = max(self.compacted, await find_compacted(self.client))
@@ -310,14 +312,14 @@ class EtcdStorage:
             if error.future:
                 raise FutureRevision(revision, self.revision) from None
             raise StorageUnavailable(str(error)) from None
-        self._record_store_revision(found.revision)
-        return found
+        self._record_store_revision(result.revision)
+        return result
 
     # --- watching
 
     async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
         """See L{IStorageBackend.watch}."""
-        self._ready()
+        self._check_open()
         while revision > self.revision:
             # Without a timeout: a client that has seen newer state must not get older state.
             current = await self.current_revision()
@@ -343,25 +345,27 @@ class EtcdStorage:
             watch.catch_up(past, self.revision)
         return watch
 
-    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+    async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
         """See L{IStorageHistory.read_changes}."""
-        self._ready()
+        self._check_open()
         if after < self.compacted:
             raise RevisionCompacted(after, self.compacted)
-        return await read_past(self.client, prefix, after, until, most, size)
+        return await read_past(self.client, prefix, after, until, max_changes, max_bytes)
 
     def _changed(self, changes: list[WatchEvent]) -> None:
         """Handle new events of the watch."""
         attachment = self._committer.attachment
         events = [
-            StorageEvent(change.key, change.value, change.revision, 0 if change.created else SOME, attachment(change))
+            StorageEvent(
+                change.key, change.value, change.revision, 0 if change.created else UNKNOWN_REVISION, attachment(change)
+            )
             for change in changes
         ]
         for event in events:
             if event.key == COMPACTED_KEY:
                 self.compacted = max(self.compacted, parse_compact_revision(event.value))
         self.revision = events[-1].revision
-        self._alive_at = self._reactor.seconds()
+        self._last_message_at = self._reactor.seconds()
         self._observers.deliver(events, self.revision)
         self._wake_waiters(self.revision)
 
@@ -370,22 +374,22 @@ class EtcdStorage:
         self.compacted = max(self.compacted, compacted)
         self._restart_watch(RevisionCompacted(self.revision + 1, compacted))
 
-    def _restart_watch(self, why: StorageError) -> None:
+    def _restart_watch(self, reason: StorageError) -> None:
         if self._state is not State.OPEN:
             return
-        self._follower.stop()
+        self._watch_client.stop()
 
         def known(revision: int) -> None:
             if self._state is State.OPEN:
-                self.revision = self._known = revision
+                self.revision = self._store_revision = revision
                 self._committer.watch_restarts += 1
-                self._follower.follow(revision)
-                self._observers.end(why, self._starting)
+                self._watch_client.start(revision)
+                self._observers.end(reason, self._starting)
                 self._wake_waiters(None)
 
         def failed(failure: Failure) -> None:
-            self._log.warn("etcd does not tell its revision: {why}", why=failure.getErrorMessage())
-            self._reactor.callLater(START_INTERVAL, self._restart_watch, why)
+            self._log.warn("cannot read the revision of etcd, retrying: {reason}", reason=failure.getErrorMessage())
+            self._reactor.callLater(START_INTERVAL, self._restart_watch, reason)
 
         Deferred.fromCoroutine(self.client.revision()).addCallbacks(known, failed)
 
@@ -401,7 +405,7 @@ class EtcdStorage:
             return succeed(True)
         answer: Deferred[bool] = Deferred()
         until = self._reactor.seconds() + OBSERVE_TIMEOUT
-        heapq.heappush(self._waiting, (revision, next(self._order), until, answer))
+        heapq.heappush(self._waiting, (revision, next(self._waiter_ids), until, answer))
         return answer
 
     def _wake_waiters(self, revision: int | None) -> None:
@@ -411,22 +415,24 @@ class EtcdStorage:
 
     def _record_store_revision(self, revision: int) -> None:
         """Note that the store has reached C{revision}."""
-        if revision > self._known:
-            self._known = revision
+        if revision > self._store_revision:
+            self._store_revision = revision
         if revision > self.revision and (self._check is None or not self._check.active()):
             self._checked = (self.revision, 0)
             self._check = self._reactor.callLater(WATCH_STALL_TIMEOUT / CHECKS, self._check_progress)
 
     def _check_progress(self) -> None:
         now = self._reactor.seconds()
-        if self._state is not State.OPEN or self.revision >= self._known:
+        if self._state is not State.OPEN or self.revision >= self._store_revision:
             return
         before, checks = self._checked
         # Counted, not timed: after a blocked turn of the reactor, data of the watch may be there unread.
         self._checked = (self.revision, checks + 1 if self.revision == before else 0)
         if self._checked[1] >= CHECKS:
             self._checked = (self.revision, 0)
-            self._follower.elsewhere(f"it is at revision {self.revision}, the store at {self._known}")
+            self._watch_client.retry_other_member(
+                f"it is at revision {self.revision}, the store at {self._store_revision}"
+            )
         late = [one for one in self._waiting if one[2] <= now]
         if late:
             self._waiting = [one for one in self._waiting if one[2] > now]
@@ -438,14 +444,14 @@ class EtcdStorage:
     def _probe(self) -> None:
         """Check whether the watch is silent because there are no events."""
 
-        def again(result: object) -> None:
+        def schedule(result: object) -> None:
             if self._state is State.OPEN:
                 self._probing = self._reactor.callLater(PROBE_INTERVAL, self._probe)
 
-        if self._reactor.seconds() - self._alive_at < PROBE_INTERVAL:
-            again(None)
+        if self._reactor.seconds() - self._last_message_at < PROBE_INTERVAL:
+            schedule(None)
             return
-        Deferred.fromCoroutine(self._probe_once()).addErrback(self._probe_failed).addBoth(again)
+        Deferred.fromCoroutine(self._probe_once()).addErrback(self._probe_failed).addBoth(schedule)
 
     async def _probe_once(self) -> None:
         before = self.revision
@@ -460,4 +466,4 @@ class EtcdStorage:
 
     def _probe_failed(self, failure: Failure) -> None:
         if not failure.check(StorageError, RPCError):
-            self._log.failure("asking etcd for its revision failed", failure)
+            self._log.failure("cannot read the revision of etcd", failure)

@@ -32,8 +32,8 @@ RETRY_MAX: Final = 2.0
 class WatchLost(Exception):
     """The watch ended; C{compacted} is the oldest revision available, if that is the reason."""
 
-    def __init__(self, why: str, compacted: int = 0) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, compacted: int = 0) -> None:
+        super().__init__(reason)
         self.compacted = compacted
 
 
@@ -91,8 +91,8 @@ class EtcdWatch:
 
     def _message(self, message: WatchResponse) -> None:
         if message.canceled or message.compacted:
-            why = message.reason or ("compacted" if message.compacted else "canceled")
-            self._end(WatchLost(why, message.compacted))
+            reason = message.reason or ("compacted" if message.compacted else "canceled")
+            self._end(WatchLost(reason, message.compacted))
             return
         self.begun = True
         changes = message.changes
@@ -149,7 +149,7 @@ class ResumableWatch:
         self._delay = 0.0
         self._lost_at: float | None = None
 
-    def follow(self, revision: int) -> None:
+    def start(self, revision: int) -> None:
         """Begin with the changes after C{revision}."""
         self.stop()
         self.revision = revision
@@ -163,11 +163,11 @@ class ResumableWatch:
         if watch is not None:
             watch.stop()
 
-    def elsewhere(self, why: str) -> None:
+    def retry_other_member(self, reason: str) -> None:
         """Continue on another member, if there is one, as the watch lags behind."""
         if self._watch is not None:
             self._watch.stop()
-            self._lost(WatchLost(why))
+            self._lost(WatchLost(reason))
 
     def _begin(self) -> None:
         member = self._client.pick_member()
@@ -196,7 +196,7 @@ class ResumableWatch:
         if member is not None:
             member.mark_unhealthy(str(lost))
             if self._lost_at is None:
-                self._log.warn("lost the watch of etcd at {member}: {why}", member=member.address.url, why=lost)
+                self._log.warn("lost the watch of etcd at {member}: {reason}", member=member.address.url, reason=lost)
         if watch is not None and watch.begun:
             self._recovered()
         if self._lost_at is None:

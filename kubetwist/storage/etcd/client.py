@@ -69,7 +69,7 @@ RETRY_TIMEOUT: Final = 3.0
 WRITE_TIMEOUT: Final = 10.0
 
 #: The timeout of a health check of an unhealthy member, in seconds.
-EXAMINATION_TIMEOUT: Final = 2.0
+HEALTH_CHECK_TIMEOUT: Final = 2.0
 
 #: Requests only the header with the revision of the store. The lookup of a missing key is fast.
 REVISION_REQUEST: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
@@ -81,8 +81,8 @@ TIMED_OUT: Final = "etcdserver: request timed out"
 class NoMemberReachable(StorageUnavailable):
     """No member can be reached, so none has received the request."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f'rpc error: code = Unavailable desc = connection error: desc = "transport: {why}"')
+    def __init__(self, reason: str) -> None:
+        super().__init__(f'rpc error: code = Unavailable desc = connection error: desc = "transport: {reason}"')
 
 
 class WriteOutcomeUnknown(Exception):
@@ -95,7 +95,7 @@ class RevocableLease(Lease):  # type: ignore[misc]
     async def revoke(self) -> None:
         """Revoke the lease, and delete all its keys."""
         client: EtcdClient = self._client
-        await client.ask(LEASE_REVOKE, {"ID": self.lease_id})
+        await client.call_json(LEASE_REVOKE, {"ID": self.lease_id})
         self._expired = True
 
     @classmethod
@@ -164,22 +164,22 @@ class EtcdClient(Client):  # type: ignore[misc]
                 best = member
         return best
 
-    def report_failure(self, member: Member, why: BaseException | None) -> None:
+    def report_failure(self, member: Member, reason: BaseException | None) -> None:
         """Record that a member gave no answer; it is logged once."""
         if member.unhealthy_since is None:
-            self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
-        member.mark_unhealthy(str(why))
+            self._log.warn("{member} gave no answer: {reason}", member=member.address.url, reason=reason)
+        member.mark_unhealthy(str(reason))
 
     def _check_health(self, member: Member) -> None:
         """Check in the background whether an unhealthy member answers again."""
 
         def answered(answer: bytes) -> None:
-            member.good()
+            member.mark_healthy()
 
         def failed(failure: Failure) -> None:
             member.mark_unhealthy(failure.getErrorMessage())
 
-        member.post(RANGE.path, REVISION_REQUEST, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
+        member.call_unary(RANGE.path, REVISION_REQUEST, HEALTH_CHECK_TIMEOUT).addCallbacks(answered, failed)
 
     async def call(
         self, path: bytes, message: bytes, *, repeatable: bool = True, timeout: float | None = None
@@ -211,34 +211,34 @@ class EtcdClient(Client):  # type: ignore[misc]
                 continue
             tried.append(member)
             try:
-                answer = await member.post(path, message, timeout)
-                member.good()
+                answer = await member.call_unary(path, message, timeout)
+                member.mark_healthy()
                 return answer
             except RPCError as refusal:
                 error = refusal
-            except NotSent as why:
+            except NotSent as reason:
                 if isinstance(problem, NoMemberReachable):
-                    problem = NoMemberReachable(str(why))
+                    problem = NoMemberReachable(str(reason))
                 continue
-            except (NoResponse, ProtocolError) as why:
-                self.report_failure(member, why)
+            except (NoResponse, ProtocolError) as reason:
+                self.report_failure(member, reason)
                 if not repeatable:
-                    raise WriteOutcomeUnknown(str(why)) from None
-                late = isinstance(why, ResponseTimeout)
-                problem = StorageUnavailable(TIMED_OUT if late else f"rpc error: code = Unavailable desc = {why}")
+                    raise WriteOutcomeUnknown(str(reason)) from None
+                late = isinstance(reason, ResponseTimeout)
+                problem = StorageUnavailable(TIMED_OUT if late else f"rpc error: code = Unavailable desc = {reason}")
                 continue
-            if not error.elsewhere:
+            if not error.retry_other_member:
                 raise error
             member.mark_unhealthy(str(error))
             if error.uncertain and not repeatable:
                 raise WriteOutcomeUnknown(str(error))
             problem = StorageUnavailable(str(error))
 
-    async def ask(
-        self, method: Method, question: JSONObject, *, repeatable: bool = True, timeout: float | None = None
+    async def call_json(
+        self, method: Method, request: JSONObject, *, repeatable: bool = True, timeout: float | None = None
     ) -> JSONObject:
         """Call as L{call}, with request and answer in txaioetcd's JSON."""
-        message = encode(method.request, question)
+        message = encode(method.request, request)
         return decode(method.answer, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
 
     # --- overrides of txaioetcd
@@ -247,13 +247,13 @@ class EtcdClient(Client):  # type: ignore[misc]
         # The paths of the library have the prefix of an old version of the gateway.
         method = GATEWAY[b"/" + url[len(self._url) + 1 :].partition(b"/")[2]]
 
-        async def post() -> JSONObject:
+        async def call_unary() -> JSONObject:
             try:
-                return await self.ask(method, data, repeatable=False, timeout=timeout or WRITE_TIMEOUT)
+                return await self.call_json(method, data, repeatable=False, timeout=timeout or WRITE_TIMEOUT)
             except RPCError as error:
                 raise Error(error.code, error.message) from None
 
-        return Deferred.fromCoroutine(post())
+        return Deferred.fromCoroutine(call_unary())
 
     async def submit(self, txn: Transaction, timeout: float | None = None, repeatable: bool = False) -> Success:
         """
@@ -262,7 +262,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param repeatable: Whether it can be applied twice without harm.
         @raise Failed: The comparison fails.
         """
-        answer = await self.ask(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
+        answer = await self.call_json(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
         header, responses = validate_client_submit_response(answer)
         if answer.get("succeeded"):
             return Success(header, responses)
@@ -277,12 +277,14 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param how: The arguments of L{OpGet}: C{limit}, C{revision}, C{sort_order}, C{sort_target}, C{keys_only}, ...
         """
         wanted = KeySet(key, range_end=range_end) if range_end is not None else key
-        return Range._parse(await self.ask(RANGE, OpGet(wanted, **how)._marshal()["request_range"], timeout=timeout))
+        return Range._parse(
+            await self.call_json(RANGE, OpGet(wanted, **how)._marshal()["request_range"], timeout=timeout)
+        )
 
     async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
         """Grant a lease."""
         # An unused lease does no harm.
-        return RevocableLease.of(self, await self.ask(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
+        return RevocableLease.of(self, await self.call_json(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
 
     # --- additions to txaioetcd
 
@@ -298,7 +300,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         """Return the newest revision of the store, by any writer: a linearizable read."""
         return header_revision(await self.call(RANGE.path, REVISION_REQUEST, timeout=timeout))
 
-    def revision_soon(self) -> Deferred[int]:
+    def request_revision_now(self) -> Deferred[int]:
         """
         Return the newest revision, as L{revision}, but write the request at once.
 
@@ -308,7 +310,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         assert member is not None, "there are members"
 
         def answered(answer: bytes) -> int:
-            member.good()
+            member.mark_healthy()
             return header_revision(answer)
 
         def failed(failure: Failure) -> Deferred[int]:
@@ -316,7 +318,7 @@ class EtcdClient(Client):  # type: ignore[misc]
                 self.report_failure(member, failure.value)
             return Deferred.fromCoroutine(self.revision())
 
-        return member.post(RANGE.path, REVISION_REQUEST, self.read_timeout, True).addCallbacks(answered, failed)
+        return member.call_unary(RANGE.path, REVISION_REQUEST, self.read_timeout, True).addCallbacks(answered, failed)
 
     async def compact(self, revision: int) -> None:
         """

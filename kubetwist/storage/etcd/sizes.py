@@ -65,7 +65,7 @@ class EtcdSizes:
         for member in self._members:
             url = member.address.url
             try:
-                answer = await member.post(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
+                answer = await member.call_unary(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
                 size = int(decode(_STATUS.answer, answer).get("dbSize") or 0)
             except (RPCError, NotSent, NoResponse, StorageError, ValueError):
                 # The failure is reported by the calls that need an answer. The previous size is outdated.

@@ -15,13 +15,13 @@ from zlib import crc32
 MISMATCH: Final = b"\0checksum mismatch"
 
 
-def head_sum(number: int, key: str, previous: int, expires: float | None, gone: bool) -> int:
+def head_sum(number: int, key: str, previous: int, expires: float | None, deleted: bool) -> int:
     """
     Return the checksum of all columns of a row except the value.
 
-    @param gone: Whether there is no value.
+    @param deleted: Whether there is no value.
     """
-    return crc32(f"{number} {previous} {expires!r} {gone:d} {key}".encode()) & 0x7FFFFFFF
+    return crc32(f"{number} {previous} {expires!r} {deleted:d} {key}".encode()) & 0x7FFFFFFF
 
 
 def row_sum(number: int, key: str, previous: int, expires: float | None, value: bytes | None) -> int:

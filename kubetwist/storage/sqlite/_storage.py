@@ -91,17 +91,17 @@ class SQLiteStorage(EmbeddedStorage):
         reactor: ThreadedReactor,
         connect: Connect = sqlite3.connect,
         *,
-        accept_loss: bool = False,
+        allow_lost_writes: bool = False,
     ) -> None:
         """
         Use the file at C{path}.
 
-        @param accept_loss: Whether L{open} accepts a file that has lost acknowledged writes.
+        @param allow_lost_writes: Whether L{open} accepts a file that has lost acknowledged writes.
         """
         self.path = os.fspath(path)
         super().__init__(reactor, self.path)
         self._lock = FileLock(self.path)
-        self._file = LogFile(self.path, connect, accept_loss=accept_loss)
+        self._file = LogFile(self.path, connect, allow_lost_writes=allow_lost_writes)
         self._reading = LogFile(self.path, connect)
         self._writer = Writer(self._file, self, reactor)
         self._reader = Worker(f"kubetwist reads {self.path}", reactor)
@@ -138,12 +138,12 @@ class SQLiteStorage(EmbeddedStorage):
                 with suppress(StorageUnwritable):
                     await self._writer.run(self._file.checkpoint)
             contents = await self._writer.run(self._file.load)
-            await self._reader.run(self._reading.open_again)
+            await self._reader.run(self._reading.reopen)
         except BaseException:
             await self._release()
             raise
-        self._expiry.load(contents.due)
-        self._initialize(contents.heads, contents.revision, contents.compacted)
+        self._expiry.load(contents.expirations)
+        self._initialize(contents.latest_revisions, contents.revision, contents.compacted)
 
     async def close(self) -> None:
         """See L{IStorageBackend.close}."""
@@ -233,12 +233,12 @@ class SQLiteStorage(EmbeddedStorage):
         for answer in asking:
             answer.callback(result)
 
-    async def forward(self, revision: int) -> None:
-        """See L{IBumpableStorage.forward}."""
+    async def bump_revision(self, revision: int) -> None:
+        """See L{IBumpableStorage.bump_revision}."""
         self._check(self.revision)
         if self._pending or revision <= self.revision:
             raise InvalidArgument(f"{self.name} is at {self.revision} and cannot be made {revision}")
-        await self._writer.run(lambda: self._file.forward(revision))
+        await self._writer.run(lambda: self._file.bump_revision(revision))
         self.revision = self._submitted = self.compacted = revision
 
     async def compact(self, revision: int) -> None:
@@ -290,17 +290,19 @@ class SQLiteStorage(EmbeddedStorage):
             return Page(items, at, more)
 
     async def _read_past(self, prefix: str, start: str, limit: int, at: int) -> Page:
-        heads = dict(self._committed_keys(prefix))
+        latest_revisions = dict(self._committed_keys(prefix))
         newest = self.revision
         items, more = await self._reader.run(
-            lambda: self._reading.values_before(heads, newest, prefix, start, limit, at)
+            lambda: self._reading.values_before(latest_revisions, newest, prefix, start, limit, at)
         )
         return Page(items, at, more)
 
-    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+    async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
         """See L{IStorageHistory.read_changes}."""
         self._check(after)
-        history: History = await self._reader.run(lambda: self._reading.past(prefix, after, until, most, size))
+        history: History = await self._reader.run(
+            lambda: self._reading.past(prefix, after, until, max_changes, max_bytes)
+        )
         return history
 
     async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:

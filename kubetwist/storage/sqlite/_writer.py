@@ -26,7 +26,7 @@ MAX_TRANSACTION_BYTES: Final = 16 << 20
 def rows_of(transaction: Transaction) -> list[Row]:
     """Return the rows to append for a transaction."""
     first = transaction.revision << PLACE_BITS
-    expiries = transaction.expiries
+    expiries = transaction.expiration_times
     rows: list[Row] = []
     for number, event in enumerate(transaction.events, first):
         expires = expiries[number - first] if expiries else None

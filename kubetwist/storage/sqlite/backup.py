@@ -20,12 +20,12 @@ from .logfile import (
     corrupt_error,
     find_loss,
     load,
-    lost,
+    lost_writes_error,
     translate_sqlite_errors,
 )
 
 #: Pages copied in one step; after each step, progress is reported and the copied pages are flushed to disk.
-STEP: Final = 4096
+COPY_STEP_PAGES: Final = 4096
 
 #: Called with the copied and the total number of pages; may raise to cancel.
 Progress = Callable[[int, int], object]
@@ -55,24 +55,26 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
     """
     loss = find_loss(source, in_use=True)
     if loss:
-        raise lost(source, loss)
+        raise lost_writes_error(source, loss)
     try:
         descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StorageUnavailable(f"{target} cannot be made: {error.strerror}") from error
     try:
         with translate_sqlite_errors(source):
-            reading = sqlite3.connect(f"file:{quote(os.path.abspath(source))}?mode=rw", uri=True, isolation_level=None)
+            source_connection = sqlite3.connect(
+                f"file:{quote(os.path.abspath(source))}?mode=rw", uri=True, isolation_level=None
+            )
         try:
             with translate_sqlite_errors(source):
                 # One transaction around all steps: otherwise each step would restart after a write by the server.
-                reading.execute("BEGIN")
-                if not read_format(reading, source):
+                source_connection.execute("BEGIN")
+                if not read_format(source_connection, source):
                     raise StorageCorrupt(f"{source} is empty")
             with translate_sqlite_errors(f"the copy {target} of {source}"):
-                _copy(reading, target, descriptor, progress)
+                _copy(source_connection, target, descriptor, progress)
         finally:
-            reading.close()
+            source_connection.close()
         _sync(descriptor, target)
     finally:
         os.close(descriptor)
@@ -85,18 +87,18 @@ def _sync(descriptor: int, path: str) -> None:
         raise StorageUnavailable(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _copy(reading: sqlite3.Connection, target: str, descriptor: int, progress: Progress) -> None:
-    def report(status: int, left: int, total: int) -> None:
+def _copy(source_connection: sqlite3.Connection, target: str, descriptor: int, progress: Progress) -> None:
+    def report(status: int, remaining: int, total: int) -> None:
         _sync(descriptor, target)
-        progress(total - left, total)
+        progress(total - remaining, total)
 
-    writing = sqlite3.connect(target, isolation_level=None)
+    target_connection = sqlite3.connect(target, isolation_level=None)
     try:
-        reading.backup(writing, pages=STEP, progress=report, sleep=0)
+        source_connection.backup(target_connection, pages=COPY_STEP_PAGES, progress=report, sleep=0)
         # A backup is one file, and can be read on a read-only file system.
-        writing.execute("PRAGMA journal_mode = DELETE")
+        target_connection.execute("PRAGMA journal_mode = DELETE")
     finally:
-        writing.close()
+        target_connection.close()
 
 
 def verify_copy(path: str) -> Summary:
@@ -112,13 +114,13 @@ def verify_copy(path: str) -> Summary:
             version = read_format(connection, path)
             if not version:
                 raise StorageCorrupt(f"{path} is empty")
-            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if found != "ok":
-                raise corrupt_error(path, " ".join(found.split()))
+            (result,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if result != "ok":
+                raise corrupt_error(path, " ".join(result.split()))
             contents = load(connection, path, version)
         finally:
             connection.close()
-    return Summary(contents.revision, len(contents.heads))
+    return Summary(contents.revision, len(contents.latest_revisions))
 
 
 def restore_copy(path: str, bump: int) -> Summary:
@@ -135,7 +137,7 @@ def restore_copy(path: str, bump: int) -> Summary:
         file.open()
         contents = file.load()
         if bump:
-            file.forward(contents.revision + bump)
+            file.bump_revision(contents.revision + bump)
     finally:
         file.close()
-    return Summary(contents.revision + bump, len(contents.heads))
+    return Summary(contents.revision + bump, len(contents.latest_revisions))

@@ -63,13 +63,13 @@ Row = tuple[int, str, int, float | None, bytes | None, int | None]
 Connect = Callable[..., sqlite3.Connection]
 
 #: The advice for a file that cannot be used any more.
-REPAIR: Final = "twist kubeapi-restore puts a backup in its place"
+RESTORE_ADVICE: Final = "twist kubeapi-restore puts a backup in its place"
 
 #: Suffix of the file with the high-water mark.
-MARK: Final = "-mark"
+HIGH_WATER_MARK_SUFFIX: Final = "-mark"
 
 #: Number by which revisions are advanced after a loss of acknowledged writes is accepted.
-LOST_REVISIONS: Final = 1_000_000_000
+LOST_WRITES_REVISION_GAP: Final = 1_000_000_000
 
 _NO_ROW: Final = (None,) * 6
 
@@ -94,12 +94,12 @@ class Contents:
     """
     The facts that a store needs about its file.
 
-    @ivar heads: The newest revision of every key.
-    @ivar due: The keys with a time to live: C{(key, when, revision)}.
+    @ivar latest_revisions: The newest revision of every key.
+    @ivar expirations: The keys with a time to live: C{(key, when, revision)}.
     """
 
-    heads: dict[str, int]
-    due: list[tuple[str, float, int]]
+    latest_revisions: dict[str, int]
+    expirations: list[tuple[str, float, int]]
     revision: int
     compacted: int
 
@@ -118,9 +118,9 @@ def translate_sqlite_errors(path: str, *, writing: bool = False) -> Iterator[Non
         raise StorageUnavailable(f"{path} cannot be used: {error}") from error
 
 
-def corrupt_error(path: str, why: str) -> StorageCorrupt:
+def corrupt_error(path: str, reason: str) -> StorageCorrupt:
     """Return the error for a file that is damaged or foreign."""
-    return StorageCorrupt(f"{path} is damaged or no kubetwist store: {why}; {REPAIR}")
+    return StorageCorrupt(f"{path} is damaged or no kubetwist store: {reason}; {RESTORE_ADVICE}")
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> int:
@@ -140,7 +140,7 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
     """
     Return which acknowledged writes a store has lost; changes nothing.
 
-    No connection of this process may be open, for the reason that L{LogFile.open_again} states.
+    No connection of this process may be open, for the reason that L{LogFile.reopen} states.
 
     @param in_use: Whether another process may be writing: the log changes then, and is not verified.
     @return: The loss; L{None} if none is known.
@@ -153,7 +153,7 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
         raise StorageUnavailable(f"{path}-wal cannot be read: {error.strerror}") from error
     if damage:
         return f"its write-ahead log is damaged: {damage}"
-    mark = HighWaterMark(path + MARK).read()
+    mark = HighWaterMark(path + HIGH_WATER_MARK_SUFFIX).read()
     if not mark:
         return None
     with translate_sqlite_errors(path):
@@ -166,13 +166,14 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
             connection.close()
     if newest >= mark:
         return None
-    return f"its newest revision is {newest}, and its high-water mark in {path}{MARK} is {mark}"
+    return f"its newest revision is {newest}, and its high-water mark in {path}{HIGH_WATER_MARK_SUFFIX} is {mark}"
 
 
-def lost(path: str, why: str) -> StorageCorrupt:
+def lost_writes_error(path: str, reason: str) -> StorageCorrupt:
     """Return the error for a store that has lost acknowledged writes."""
     return StorageCorrupt(
-        f"{path} has lost acknowledged writes: {why}; {REPAIR}, --allow-lost-writes starts with what is left of it"
+        f"{path} has lost acknowledged writes: {reason}; {RESTORE_ADVICE}, "
+        "--allow-lost-writes starts with what is left of it"
     )
 
 
@@ -184,26 +185,28 @@ def load(connection: sqlite3.Connection, path: str, version: int = FORMAT) -> Co
     @param version: The format of the file.
     @raise StorageCorrupt: A column other than the value was changed.
     """
-    heads: dict[str, int] = {}
+    latest_revisions: dict[str, int] = {}
     due: dict[str, tuple[float, int]] = {}
     number = 0
     total = "sum" if version > 1 else "NULL"
     rows = connection.execute(f"SELECT id, key, previous, expires, value IS NULL, {total} FROM log ORDER BY id")
-    for number, key, previous, expires, gone, total in rows:
-        if total is not None and total >> 32 != head_sum(number, key, previous, expires, gone):
+    for number, key, previous, expires, deleted, total in rows:
+        if total is not None and total >> 32 != head_sum(number, key, previous, expires, deleted):
             raise corrupt_error(path, f"the row {number} was changed")
         revision = number >> PLACE_BITS
-        if gone:
-            heads.pop(key, None)
+        if deleted:
+            latest_revisions.pop(key, None)
         else:
-            heads[key] = revision
+            latest_revisions[key] = revision
         if expires is not None:
             due[key] = (expires, revision)
         elif due:
             due.pop(key, None)
     compacted = read_state(connection, "compacted")
     newest = newest_revision(connection)
-    return Contents(heads, [(key, when, revision) for key, (when, revision) in due.items()], newest, compacted)
+    return Contents(
+        latest_revisions, [(key, when, revision) for key, (when, revision) in due.items()], newest, compacted
+    )
 
 
 class LogFile:
@@ -215,12 +218,12 @@ class LogFile:
     @ivar loss: The loss of acknowledged writes that L{open} found and accepted; L{None} without one.
     """
 
-    def __init__(self, path: str, connect: Connect = sqlite3.connect, *, accept_loss: bool = False) -> None:
+    def __init__(self, path: str, connect: Connect = sqlite3.connect, *, allow_lost_writes: bool = False) -> None:
         self.path = path
         self.interrupted = False
         self.loss: str | None = None
-        self._accept_loss = accept_loss
-        self._mark = HighWaterMark(path + MARK)
+        self._allow_lost_writes = allow_lost_writes
+        self._mark = HighWaterMark(path + HIGH_WATER_MARK_SUFFIX)
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
 
@@ -233,17 +236,17 @@ class LogFile:
         @raise StorageCorrupt: It is damaged, not a store, of a newer format, or has lost acknowledged writes.
         @raise StorageUnavailable: It cannot be read or written.
         """
-        empty = self._look()
+        empty = self._create_if_missing()
         self.loss = find_loss(self.path)
-        if self.loss and not self._accept_loss:
-            raise lost(self.path, self.loss)
-        self.open_again()
+        if self.loss and not self._allow_lost_writes:
+            raise lost_writes_error(self.path, self.loss)
+        self.reopen()
         with translate_sqlite_errors(self.path):
             newest = newest_revision(self.connection)
         if self.loss:
             # Clients may hold revisions of lost writes, which must not be assigned again.
-            newest = max(newest, self._mark.read() or 0) + LOST_REVISIONS
-            self.forward(newest)
+            newest = max(newest, self._mark.read() or 0) + LOST_WRITES_REVISION_GAP
+            self.bump_revision(newest)
         self._mark.open(newest)
         if empty:
             try:
@@ -266,7 +269,7 @@ class LogFile:
         except OSError as error:
             raise StorageUnavailable(f"{self.path} cannot be read: {error.strerror}") from error
 
-    def open_again(self) -> None:
+    def reopen(self) -> None:
         """
         Connect to the file, where another connection of this process has it open.
 
@@ -276,12 +279,12 @@ class LogFile:
         with translate_sqlite_errors(self.path):
             self._connection = connection = self._connect(self.path, isolation_level=None)
             try:
-                self._begin(connection)
+                self._configure(connection)
             except BaseException:
                 self.close()
                 raise
 
-    def _look(self) -> bool:
+    def _create_if_missing(self) -> bool:
         """Create the file, as SQLite would make it readable for everyone; return whether it is empty."""
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -292,14 +295,14 @@ class LogFile:
             log = f"{self.path}-wal"
             self.interrupted = os.path.exists(log) and os.path.getsize(log) > 0
             if not start and self.interrupted:
-                raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not; {REPAIR}")
+                raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not; {RESTORE_ADVICE}")
         except OSError as error:
             raise StorageUnavailable(f"{self.path} cannot be opened: {error.strerror}") from error
         if start not in (b"", _MAGIC):  # SQLite would take a file of a few bytes for an empty one.
-            raise StorageCorrupt(f"{self.path} is no SQLite database, so no kubetwist store; {REPAIR}")
+            raise StorageCorrupt(f"{self.path} is no SQLite database, so no kubetwist store; {RESTORE_ADVICE}")
         return not start
 
-    def _begin(self, connection: sqlite3.Connection) -> None:
+    def _configure(self, connection: sqlite3.Connection) -> None:
         version = read_format(connection, self.path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -398,7 +401,7 @@ class LogFile:
             # SQLite writes nothing where nothing changes.
             self.connection.execute("INSERT OR REPLACE INTO state VALUES ('probed', ?)", (time.time_ns(),))
 
-    def forward(self, revision: int) -> None:
+    def bump_revision(self, revision: int) -> None:
         """Make C{revision} the newest, if it is greater, and compact all revisions before it."""
         with translate_sqlite_errors(self.path, writing=True), self._transaction():
             self.reserve_revision(revision)
@@ -469,12 +472,12 @@ class LogFile:
             return self._values(wanted)
 
     def values_before(
-        self, heads: dict[str, int], newest: int, prefix: str, start: str, limit: int, at: int
+        self, latest_revisions: dict[str, int], newest: int, prefix: str, start: str, limit: int, at: int
     ) -> tuple[list[StoredValue], bool]:
         """
         Return values below C{prefix} as of C{at}, and whether more follow.
 
-        @param heads: All keys below C{prefix}, with their revisions as of C{newest}.
+        @param latest_revisions: All keys below C{prefix}, with their revisions as of C{newest}.
         """
         with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(at)
@@ -485,7 +488,7 @@ class LogFile:
             )
             for key, previous in rows:
                 undone.setdefault(key, previous)
-            state = {**heads, **undone}
+            state = {**latest_revisions, **undone}
             keys = sorted(key for key, revision in state.items() if revision and key >= start)
             more = bool(limit) and len(keys) > limit
             if more:
@@ -510,7 +513,7 @@ class LogFile:
                 for key, value, number, previous, total in rows
             ]
 
-    def past(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+    def past(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
         """
         Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
 
@@ -530,10 +533,10 @@ class LogFile:
             changes: list[PastChange] = []
             for number, key, value, former in rows:
                 revision = number >> PLACE_BITS
-                if changes and revision > changes[-1].revision and (len(changes) >= most or size <= 0):
+                if changes and revision > changes[-1].revision and (len(changes) >= max_changes or max_bytes <= 0):
                     return History(changes, changes[-1].revision)
                 changes.append(PastChange(key, value, revision, former))
-                size -= len(value or b"") + len(former or b"")
+                max_bytes -= len(value or b"") + len(former or b"")
             return History(changes, until)
 
     def _check(self, revision: int) -> None:

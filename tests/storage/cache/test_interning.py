@@ -9,16 +9,16 @@ from kubetwist.api.record import (
     Record,
 )
 from kubetwist.storage.cache import _interning as sharedtexts
-from kubetwist.storage.cache._interning import share_texts
+from kubetwist.storage.cache._interning import intern_strings
 
 from .watchcache.cachecase import CacheCase
 
 
 class SharingTests(CacheCase):
-    """Texts of records in a cache."""
+    """Interned strings of records."""
 
     def test_economy(self) -> None:
-        """Equal labels of many records are kept once."""
+        """Equal labels of many records are one object."""
         for name in ("x", "y"):
             self.put(f"a/{name}", **orjson.loads(b'{"app":"frontend-of-the-shop"}'))
         self.put("a/z")
@@ -28,11 +28,11 @@ class SharingTests(CacheCase):
         self.assertIs(without.labels, NO_LABELS)
 
     def test_bounded(self) -> None:
-        """No more than SHARED_TEXTS texts are remembered, and equal texts are shared again afterwards."""
+        """At most MAX_INTERNED_STRINGS strings are kept, and equal strings are shared again afterwards."""
         self.patch(sharedtexts, "_texts", {})
         self.patch(sharedtexts, "MAX_INTERNED_STRINGS", 10)
         for number in range(100):
-            share_texts(Record(f"a/{number}", 1, b"", {f"k{number}": f"v{number}"}, {}))
+            intern_strings(Record(f"a/{number}", 1, b"", {f"k{number}": f"v{number}"}, {}))
             self.assertLess(len(sharedtexts._texts), 15)
-        one, other = (share_texts(Record(f"a/{at}", 1, b"", {"app": "-".join("xy")}, {})) for at in range(2))
+        one, other = (intern_strings(Record(f"a/{at}", 1, b"", {"app": "-".join("xy")}, {})) for at in range(2))
         self.assertIs(one.labels["app"], other.labels["app"])

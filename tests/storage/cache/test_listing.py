@@ -21,18 +21,18 @@ KEYS = st.sets(st.sampled_from("abcdefghij"))
 
 
 def record(key: str, revision: int = 1) -> Record:
-    """A record of a key."""
+    """Return a record with a key."""
     return Record(key, revision, b"", {}, {})
 
 
 def batches(keys: str, size: int = 3) -> Iterator[list[Record]]:
-    """Records of some keys, in batches."""
+    """Return records with some keys, in batches."""
     for start in range(0, len(keys), size):
         yield [record(key) for key in keys[start : start + size]]
 
 
 def shown(found: list[Record]) -> str:
-    """The keys of records."""
+    """Return the keys of records."""
     return "".join(one.key for one in found)
 
 
@@ -41,7 +41,7 @@ class GatherTests(SynchronousTestCase):
 
     @given(st.integers(1, 8), st.integers(1, 4), st.sets(st.sampled_from("abcdefg")))
     def test_pages(self, limit: int, size: int, wanted: set[str]) -> None:
-        """Pages together have every matching record once, in order, and none has more than its limit."""
+        """All pages together have every matching record once, in order, and no page exceeds its limit."""
         keys, found, after = "abcdefg", "", ""
         while True:
             rest = "".join(key for key in keys if key > after)
@@ -70,7 +70,7 @@ class UndoTests(SynchronousTestCase):
 
     @given(KEYS, KEYS, KEYS, st.sampled_from(["", "c", "j"]), st.integers(1, 4))
     def test_former_state(self, now: set[str], before: set[str], touched: set[str], after: str, size: int) -> None:
-        """What was changed is as it was, whether it was there before, is now, or both."""
+        """Changed records are returned in their former state, whether they existed before, exist now, or both."""
         undone = {key: record(key, 0) if key in before else None for key in touched}
         kept = "".join(sorted(key for key in now if key > after))
         found = [one for batch in rewind(batches(kept, size), undone, after) for one in batch]
@@ -79,7 +79,7 @@ class UndoTests(SynchronousTestCase):
         self.assertEqual({one.key for one in found if one.revision == 0}, {key for key in expected if key in touched})
 
     def test_no_empty_batches(self) -> None:
-        """A batch of which nothing is left is left out."""
+        """A batch without remaining records is omitted."""
         found = list(rewind(batches("abcdef"), dict.fromkeys("abc"), ""))
         self.assertEqual([shown(batch) for batch in found], ["def"])
 
@@ -88,7 +88,7 @@ class CountTests(SynchronousTestCase):
     """Tests for L{count_fetched}."""
 
     def test_fetched(self) -> None:
-        """Records are counted as they are taken."""
+        """Records are counted when they are consumed."""
         metrics = CacheMetrics()
         taken = count_fetched(batches("abcde"), metrics)
         next(taken)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.cache.watchcache}: caches that lose their place, or can not read something."""
+"""Tests for L{kubetwist.storage.cache.watchcache}: interrupted watches and corrupt objects."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .watchcache.cachecase import (
 
 
 class LossTests(CacheCase):
-    """When the backend ends the cache's watch."""
+    """Interruption of the cache's watch."""
 
     def test_reload(self) -> None:
-        """A cache that lost its place tells its watches to begin anew, and fills again."""
+        """A cache whose storage watch is interrupted ends its watches and fills again."""
         old = self.put("a/x")
         _, sink = self.watch()
         self.cache.ended(RevisionCompacted(1, 2))
@@ -41,7 +41,7 @@ class LossTests(CacheCase):
         self.assertRaises(RevisionCompacted, self.cache.watch, "", sink=sink, revision=old - 1)
 
     def test_unavailable(self) -> None:
-        """While the backend can not be read the cache answers with what it knows, and goes on trying."""
+        """While the backend cannot be read, the cache serves its last state and retries."""
         self.put("a/x")
         failing = [True]
         read_page = self.storage.read_page
@@ -64,7 +64,7 @@ class LossTests(CacheCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_stopped(self) -> None:
-        """A cache that stops gives up trying."""
+        """A stopped cache does not retry."""
 
         async def read(*args: Any, **kwargs: Any) -> Any:
             raise StorageUnavailable("lost")
@@ -75,7 +75,7 @@ class LossTests(CacheCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_undecodable(self) -> None:
-        """A stored value that can not be decoded is told of by its key, rather than left out; others are served."""
+        """A stored value that cannot be decoded is reported with its key and not omitted; other objects are served."""
         self.put("a/w")
         self.put("b/w")
         sink, elsewhere = RecordingSink(), RecordingSink()
@@ -98,12 +98,12 @@ class LossTests(CacheCase):
         self.assertEqual([record.key for record in self.cache.list("b/").records], ["b/w"])
         self.cache.watch("b/", sink=elsewhere)
         self.put("b/w")
-        self.assertEqual(elsewhere.seen(), [("MODIFIED", "b/w", 5)])
+        self.assertEqual(elsewhere.wait_until_fresh_or_timeout(), [("MODIFIED", "b/w", 5)])
         self.cache.stop()
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_translated(self) -> None:
-        """The owner of a cache decides which errors its readers and the sinks of its watches receive."""
+        """The error translator of a cache applies to readers and to the sinks of its watches."""
 
         class Translated(Exception):
             pass
@@ -131,7 +131,7 @@ class LossTests(CacheCase):
         cache.stop()
 
     def test_undecodable_no_more(self) -> None:
-        """What could not be decoded is there once it can be, is written again, or deleted."""
+        """A corrupt object is served again when it can be decoded, is written or deleted."""
         broken = {b"1", b"2", b"3"}
 
         def sometimes(key: str, value: bytes, revision: int) -> Record:
@@ -155,14 +155,14 @@ class LossTests(CacheCase):
         self.clock.pump([1] * 20)
         self.assertEqual([(record.key, record.revision) for record in cache.list().records], [("a/1", 2), ("a/2", 5)])
         self.assertRaises(RevisionCompacted, cache.list, revision=4)
-        listed = self.successResultOf(cache.list_at(revision=4)).records
+        listed = self.successResultOf(cache.list_at_revision(revision=4)).records
         self.assertEqual([(record.key, record.revision) for record in listed], [("a/1", 2), ("a/2", 3), ("a/3", 4)])
         cache.watch("", sink=RecordingSink())
         cache.stop()
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_not_decryptable_now(self) -> None:
-        """A cache that can not be filled at present says so to everybody, and is filled as soon as it can be."""
+        """A cache that cannot be filled raises an error to all readers, and is filled as soon as possible."""
         self.put("a/x")
         failing = [True]
         read_page = self.storage.read_page
@@ -188,7 +188,7 @@ class LossTests(CacheCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_lost_at_once(self) -> None:
-        """A watch that ends before it has begun leaves no cache that nobody tells anything."""
+        """A storage watch that ends before it is established is started again."""
         watch = self.storage.watch
         lost = [True]
 
@@ -209,7 +209,7 @@ class LossTests(CacheCase):
         self.assertEqual(cache.get("a/x").revision, 2)
 
     def test_compacted_while_filling(self) -> None:
-        """A compaction between two pages makes the cache begin again."""
+        """A compaction between two pages restarts the fill."""
         for number in range(5):
             self.put(f"a/{number}")
         read_page = self.storage.read_page

@@ -19,7 +19,7 @@ _prefixes = st.sampled_from(["", "a/", "a-b/", "b/", "c/"])
 
 
 def record(key: str, revision: int = 1) -> Record:
-    """A record without content."""
+    """Return a record without content."""
     return Record.from_draft(key, revision, Draft(b'{"metadata":{"name":"x"}}', {}, {}))
 
 
@@ -27,7 +27,7 @@ class RecordTableTests(SynchronousTestCase):
     """Tests for L{RecordTable}."""
 
     def setUp(self) -> None:
-        """Make chunks small, so that they split and vanish."""
+        """Set a small chunk size, so that chunks split and vanish."""
         self.patch(recordtable, "CHUNK", 2)
 
     @settings(max_examples=100, deadline=None)
@@ -38,7 +38,7 @@ class RecordTableTests(SynchronousTestCase):
         after=st.one_of(st.just(""), _keys),
     )
     def test_model(self, start: set[str], changes: list[tuple[str, bool]], prefix: str, after: str) -> None:
-        """A table holds what a dictionary would, and gives any range of it in order."""
+        """A table has the same content as a dictionary, and returns any range of it in order."""
         model = {key: record(key) for key in start}
         table = RecordTable(model.values())
         for revision, (key, keep) in enumerate(changes):
@@ -58,7 +58,7 @@ class RecordTableTests(SynchronousTestCase):
             self.assertIs(table.get(key), model.get(key))
 
     def test_lists_are_the_callers(self) -> None:
-        """What is done to the lists that a table gives, or to the table afterwards, is not seen on the other side."""
+        """Changes of returned lists do not affect the table, nor the reverse."""
         table = RecordTable([record("a/x"), record("a/y")])
         (batch,) = table.batches("")
         batch.clear()
@@ -68,7 +68,7 @@ class RecordTableTests(SynchronousTestCase):
         self.assertEqual(len(batch), 2)
 
     def test_after_the_end(self) -> None:
-        """Behind the last record of a prefix there is nothing, whatever other records there are."""
+        """After the last record of a prefix nothing is returned, even if other records follow."""
         table = RecordTable([record(key) for key in ("a/1", "b/1", "b/2", "b/3", "b/4", "b/5")])
         self.assertEqual((list(table.batches("a/", "b/2")), table.count("a/", "b/2")), ([], 0))
         self.assertEqual((list(table.batches("a/", "c")), table.count("a/", "c")), ([], 0))

@@ -80,11 +80,11 @@ class PacedCase(CacheCase):
         sink.room = room
         watch.resume()
         self.clock.advance(0)
-        return sink.seen()
+        return sink.wait_until_fresh_or_timeout()
 
 
 class PacingTests(PacedCase):
-    """Amount and content of what is sent."""
+    """Number and content of sent events."""
 
     def test_interfaces(self) -> None:
         """A paced watch provides the interface that sinks suspend and resume."""
@@ -97,20 +97,20 @@ class PacingTests(PacedCase):
         for name in "xyz":
             self.put(f"a/{name}")
         watch, sink = self.paced(2, initial=True)
-        self.assertEqual([key for _, key, _ in sink.seen()], ["a/x", "a/y"])
+        self.assertEqual([key for _, key, _ in sink.wait_until_fresh_or_timeout()], ["a/x", "a/y"])
         self.assertEqual((sink.caught, watch.live), (0, False))
         self.assertEqual([key for _, key, _ in self.more(watch, sink, 2)], ["a/z"])
         self.assertEqual((sink.caught, watch.live), (1, True))
         revision = self.put("a/w")
-        self.assertEqual(sink.seen(), [("ADDED", "a/w", revision)])
+        self.assertEqual(sink.wait_until_fresh_or_timeout(), [("ADDED", "a/w", revision)])
         self.assertEqual(watch.revision, revision)
 
     def test_changes_in_the_beginning(self) -> None:
-        """Objects that change before they are sent are sent once, in their new state; the others get events."""
+        """Objects that change before they are sent are sent once, in their new state; the other objects get events."""
         for name in "bdfhj":
             self.put(f"a/{name}")
         watch, sink = self.paced(2, initial=True)
-        sink.seen()
+        sink.wait_until_fresh_or_timeout()
         first = self.put("a/b")  # Sent already.
         self.put("a/f")
         self.delete("a/d")  # Sent already.
@@ -137,10 +137,10 @@ class PacingTests(PacedCase):
         self.put("a/x")
         self.put("a/xx")
         _, sink = self.paced(9, scope="a/x", initial=True)
-        self.assertEqual([key for _, key, _ in sink.seen()], ["a/x"])
+        self.assertEqual([key for _, key, _ in sink.wait_until_fresh_or_timeout()], ["a/x"])
         self.put("a/xx")
         self.delete("a/x")
-        self.assertEqual([(kind, key) for kind, key, _ in sink.seen()], [("DELETED", "a/x")])
+        self.assertEqual([(kind, key) for kind, key, _ in sink.wait_until_fresh_or_timeout()], [("DELETED", "a/x")])
 
     def test_suspended(self) -> None:
         """A suspended watch sends nothing, and sends what it has missed when it is resumed."""
@@ -150,20 +150,20 @@ class PacingTests(PacedCase):
         place = watch.revision
         first = self.put("a/x")
         second = self.put("b/x")
-        self.assertEqual((sink.seen(), watch.revision), ([], place))
+        self.assertEqual((sink.wait_until_fresh_or_timeout(), watch.revision), ([], place))
         self.assertEqual(self.more(watch, sink, 1), [("ADDED", "a/x", first)])
         self.assertEqual(watch.revision, first)
         self.assertEqual(self.more(watch, sink, 9), [("ADDED", "b/x", second)])
         self.assertTrue(watch.live)
 
     def test_suspended_in_a_transaction(self) -> None:
-        """A watch that is suspended within the events of a transaction sends the others of it, and none twice."""
+        """A watch that is suspended within a transaction sends the rest of its events, and none twice."""
         watch, sink = self.paced(100)
         sink.then = watch.suspend
         writes = [Write(f"{PREFIX}a/{name}", drafted(name).body, None) for name in "xyz"]
         self.successResultOf(self.storage.commit(writes))
         sink.then = lambda: None
-        self.assertEqual([key for _, key, _ in sink.seen()], ["a/x", "a/y", "a/z"])
+        self.assertEqual([key for _, key, _ in sink.wait_until_fresh_or_timeout()], ["a/x", "a/y", "a/z"])
         self.assertFalse(watch.live)
         self.put("a/w")
         self.assertEqual([key for _, key, _ in self.more(watch, sink, 9)], ["a/w"])
@@ -174,18 +174,18 @@ class PacingTests(PacedCase):
         self.assertEqual((watch.live, watch.revision), (True, self.storage.revision + 2))
         for name in "xyz":
             self.put(f"a/{name}")
-        self.assertEqual([key for _, key, _ in sink.seen()], ["a/z"])
+        self.assertEqual([key for _, key, _ in sink.wait_until_fresh_or_timeout()], ["a/z"])
 
     def test_selector_that_selects_nothing(self) -> None:
         """A selector visits a bounded number of objects per turn of the reactor, between which other calls run."""
-        self.patch(cachewatch, "EXAMINED", 2)
-        self.patch(cachewatch, "TAKEN", 2)
+        self.patch(cachewatch, "MAX_VISITED_PER_TURN", 2)
+        self.patch(cachewatch, "EVENT_BATCH_SIZE", 2)
         for number in range(7):
             self.put(f"a/{number}")
         _, sink = self.paced(9, match=labelled(app="none"), initial=True, revision=1)
         for _ in range(20):
             self.clock.advance(0)
-        self.assertEqual((sink.seen(), sink.caught), ([], 1))
+        self.assertEqual((sink.wait_until_fresh_or_timeout(), sink.caught), ([], 1))
         late, sink = self.paced(9, match=labelled(app="none"), revision=1)
         self.assertFalse(late.live)
         for _ in range(20):
@@ -193,7 +193,7 @@ class PacingTests(PacedCase):
         self.assertTrue(late.live)
 
     def test_stopped(self) -> None:
-        """A stopped watch sends nothing, whatever is unsent."""
+        """A stopped watch sends nothing, even if events are unsent."""
         self.put("a/x")
         watch, sink = self.paced(0, initial=True)
         watch.stop()
@@ -230,7 +230,7 @@ class PastTests(PacedCase):
         self.assertRaises(RevisionCompacted, self.cache.watch, "", sink=RecordingSink(), revision=then)
         _, sink = self.paced(100, revision=then)
         self.assertEqual(
-            [(kind, key) for kind, key, _ in sink.seen()],
+            [(kind, key) for kind, key, _ in sink.wait_until_fresh_or_timeout()],
             [
                 ("ADDED", "a/x"),
                 ("MODIFIED", "a/x"),
@@ -241,7 +241,7 @@ class PastTests(PacedCase):
             ],
         )
         _, sink = self.paced(100, scope="a/", match=labelled(app="1"), revision=then)
-        self.assertEqual(sink.seen(), [("ADDED", "a/x", then + 2), ("DELETED", "a/x", then + 3)])
+        self.assertEqual(sink.wait_until_fresh_or_timeout(), [("ADDED", "a/x", then + 2), ("DELETED", "a/x", then + 3)])
 
     def test_after_a_restart(self) -> None:
         """A new cache serves watches from before its creation."""
@@ -250,7 +250,7 @@ class PastTests(PacedCase):
         self.cache.stop()
         self.cache = self.started()
         _, sink = self.paced(100, revision=then)
-        self.assertEqual([key for _, key, _ in sink.seen()], ["a/x"])
+        self.assertEqual([key for _, key, _ in sink.wait_until_fresh_or_timeout()], ["a/x"])
 
     def test_compacted(self) -> None:
         """A watch from before the compaction is refused; one that falls behind it ends."""
@@ -275,7 +275,7 @@ class PastTests(PacedCase):
         self.assertEqual([type(error) for error in sink.ends], [WatchInterrupted])
 
     def test_failed(self) -> None:
-        """A watch whose past cannot be read for an unexpected reason says so, and the reason is logged."""
+        """An unexpected error in reading past events ends the watch with WatchFailed, and is logged."""
         then = self.storage.revision
         for number in range(9):
             self.put(f"b/{number}")
@@ -301,7 +301,7 @@ class PastTests(PacedCase):
         watch, sink = self.paced(0, match=match, initial=initial, revision=0 if initial else begun)
 
         def follow() -> None:
-            for kind, key, revision in sink.seen():
+            for kind, key, revision in sink.wait_until_fresh_or_timeout():
                 self.assertEqual(kind == "ADDED", key not in state, (kind, key))
                 if kind == "DELETED":
                     del state[key]

@@ -20,12 +20,12 @@ from kubetwist.storage.errors import RevisionCompacted
 
 
 def record(revision: int, size: int = 0) -> Record:
-    """A record of about some size."""
+    """Return a record of an approximate size."""
     return Record.from_draft("a/x", revision, Draft(b'{"metadata":{"name":"%b"}}' % (b"x" * size), {}, {}))
 
 
 def event(revision: int, size: int = 0) -> CacheEvent:
-    """An event with a record of about some size."""
+    """Return an event with a record of an approximate size."""
     return CacheEvent(ADDED, revision, record(revision, size), None)
 
 
@@ -33,11 +33,11 @@ class WindowTests(SynchronousTestCase):
     """Tests for L{Window}."""
 
     def revisions(self, window: Window, after: int) -> list[int]:
-        """The revisions of what happened."""
+        """Return the revisions of events."""
         return [event.revision for event in window.after(after)]
 
     def test_after(self) -> None:
-        """A window gives the events after a revision, up to where it begins."""
+        """A window returns the events after a revision, down to its oldest one."""
         window = Window(10, 100, 1 << 20)
         self.assertEqual(self.revisions(window, 10), [])
         for revision in (12, 15, 15, 20):
@@ -53,7 +53,7 @@ class WindowTests(SynchronousTestCase):
         self.assertEqual(caught.exception.oldest, 10)
 
     def test_count(self) -> None:
-        """No more events are kept than allowed, and not many less."""
+        """The number of events is limited, and not much smaller than the limit."""
         window = Window(0, 100, 1 << 30)
         for revision in range(1, 1001):
             window.add(event(revision))
@@ -62,7 +62,7 @@ class WindowTests(SynchronousTestCase):
             self.assertEqual(self.revisions(window, window.oldest), list(range(window.oldest + 1, revision + 1)))
 
     def test_bytes(self) -> None:
-        """Large objects make the window shorter; the newest event is always kept."""
+        """Large objects reduce the number of events; the newest event is always kept."""
         window = Window(0, 10_000, 100_000)
         for revision in range(1, 200):
             window.add(event(revision, 4000))
@@ -74,7 +74,7 @@ class WindowTests(SynchronousTestCase):
         self.assertIn(201, self.revisions(window, window.oldest))
 
     def test_whole_revisions(self) -> None:
-        """A revision with several events is given whole or not at all."""
+        """A revision with several events is returned completely or not at all."""
         window = Window(0, 16, 1 << 20)
         for number in range(100):
             window.add(event(1 + number // 4))
@@ -83,7 +83,7 @@ class WindowTests(SynchronousTestCase):
                 self.assertEqual(kept.count(revision), 4)
 
     def test_forget(self) -> None:
-        """What a store compacted is forgotten; the revision compacted to can be watched from."""
+        """Compacted events are dropped; a watch from the compacted revision is possible."""
         window = Window(0, 100, 1 << 20)
         for revision in range(1, 10):
             window.add(event(revision))
@@ -100,18 +100,18 @@ class CacheEventTests(SynchronousTestCase):
     """Tests for L{CacheEvent}."""
 
     def test_entered(self) -> None:
-        """For those whose selector begins to match, a change is an addition; all of them share one event."""
+        """For a selector that newly matches, the event is ADDED; all watches share one event."""
         change = CacheEvent(MODIFIED, 7, record(7), record(3))
-        entered = change.entered()
-        self.assertEqual((entered.kind, entered.revision), (ADDED, 7))
-        self.assertIs(entered.record, change.record)
-        self.assertIs(change.entered(), entered)
-        self.assertIsNot(change, entered)
+        as_added = change.as_added()
+        self.assertEqual((as_added.kind, as_added.revision), (ADDED, 7))
+        self.assertIs(as_added.record, change.record)
+        self.assertIs(change.as_added(), as_added)
+        self.assertIsNot(change, as_added)
 
     def test_left(self) -> None:
-        """For those whose selector stops matching, a change is a deletion of the old state, at the new revision."""
+        """For a selector that no longer matches, the event is DELETED with the old state, at the new revision."""
         change = CacheEvent(MODIFIED, 7, record(7, 1), record(3, 2))
-        left = change.left()
-        self.assertEqual((left.kind, left.revision, left.record.revision), (DELETED, 7, 7))
-        self.assertEqual(left.record.item, b'{"metadata":{"resourceVersion":"7","name":"xx"}}')
-        self.assertIs(change.left(), left)
+        deleted = change.as_deleted()
+        self.assertEqual((deleted.kind, deleted.revision, deleted.record.revision), (DELETED, 7, 7))
+        self.assertEqual(deleted.record.item, b'{"metadata":{"resourceVersion":"7","name":"xx"}}')
+        self.assertIs(change.as_deleted(), deleted)

@@ -1,4 +1,4 @@
-"""A key management service for tests: gRPC on a socket of its own, as plugins of kube-apiserver have it."""
+"""A key management service for tests: gRPC on a Unix socket, as in plugins of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class KMSPlugin:
 
     @property
     def endpoint(self) -> str:
-        """As a configuration names it."""
+        """Return the endpoint for a configuration."""
         return f"unix://{self.path}"
 
     def start(self) -> None:
-        """Listen."""
+        """Start listening."""
         methods = {
             name: grpc.unary_unary_rpc_method_handler(getattr(self, f"_{name.lower()}"))
             for name in ("Status", "Encrypt", "Decrypt")
@@ -50,7 +50,7 @@ class KMSPlugin:
         self._server.start()
 
     def stop(self) -> None:
-        """Listen no more, and leave no socket."""
+        """Stop listening, and remove the socket."""
         if self._server is not None:
             self._server.stop(0).wait()
             self._server = None

@@ -45,7 +45,7 @@ _values = st.binary(max_size=100)
 
 
 def gcm_by_hand(key: bytes, nonce: bytes, value: bytes, authenticated_data: bytes) -> bytes:
-    """AES-GCM as NIST SP 800-38D has it, of AES on single blocks: an implementation independent of the library's."""
+    """AES-GCM by NIST SP 800-38D with single AES blocks: an implementation independent of the library's."""
     block = Cipher(AES(key), ECB()).encryptor()
 
     def multiplied(left: int, right: int) -> int:
@@ -77,21 +77,21 @@ def gcm_by_hand(key: bytes, nonce: bytes, value: bytes, authenticated_data: byte
 
 
 class CipherTests(SynchronousTestCase):
-    """Each cipher by itself."""
+    """Single ciphers."""
 
     made = (*(ciphers.GCM(key) for key in KEYS), SeededGCM(LONG), SeededGCM(LONG + b"more"), SecretBox(LONG))
     all = (*made, *(ciphers.PaddedCBC(key) for key in KEYS))
 
     @given(st.sampled_from(all), _values)
     def test_round_trip(self, cipher: Any, value: bytes) -> None:
-        """What is encrypted can be decrypted, and is never the same twice."""
+        """An encrypted value can be decrypted, and two encryptions of it differ."""
         data = cipher.encrypt(value, PLACE)
         self.assertEqual(cipher.decrypt(data, PLACE), value)
         self.assertNotEqual(cipher.encrypt(value, PLACE), data)
 
     @given(st.sampled_from(made), _values, st.data())
     def test_tampered(self, cipher: Any, value: bytes, data: Any) -> None:
-        """Whatever bit is flipped, and wherever it is cut, the value is refused."""
+        """A value with any flipped bit, or truncated anywhere, is rejected."""
         sealed = cipher.encrypt(value, PLACE)
         bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
         flipped = bytearray(sealed)
@@ -101,7 +101,7 @@ class CipherTests(SynchronousTestCase):
 
     @given(st.sampled_from(all), _values)
     def test_garbage(self, cipher: Any, data: bytes) -> None:
-        """What is no sealed value is refused; AES-CBC, which authenticates nothing, may make something of it."""
+        """Invalid ciphertext is rejected, except by AES-CBC, which does not authenticate values."""
         try:
             value = cipher.decrypt(data, PLACE)
         except TransformError:
@@ -110,14 +110,14 @@ class CipherTests(SynchronousTestCase):
         self.assertIsInstance(value, bytes)
 
     def test_moved(self) -> None:
-        """A value can not be read at another place, where the place is authenticated."""
+        """A value cannot be decrypted at another key if the key is authenticated."""
         for cipher in (ciphers.GCM(LONG), SeededGCM(LONG)):
             data = cipher.encrypt(b"value", PLACE)
             error = self.assertRaises(TransformError, cipher.decrypt, data, PLACE + b"2")
             self.assertEqual(str(error), "cipher: message authentication failed")
 
     def test_other_key(self) -> None:
-        """A value can not be read with another key; the errors are the reference's."""
+        """A value cannot be decrypted with another encryption key; the errors are the reference's."""
         for kind, problem in (
             (ciphers.GCM, "cipher: message authentication failed"),
             (SeededGCM, "cipher: message authentication failed"),
@@ -127,7 +127,7 @@ class CipherTests(SynchronousTestCase):
             self.assertEqual(str(self.assertRaises(TransformError, kind(bytes(32)).decrypt, data, PLACE)), problem)
 
     def test_padding(self) -> None:
-        """A value of AES-CBC with a length or padding that can not be is refused."""
+        """A value of AES-CBC with an invalid length or padding is rejected."""
         cipher = ciphers.PaddedCBC(LONG)
 
         def raw(padded: bytes) -> bytes:
@@ -144,17 +144,17 @@ class CipherTests(SynchronousTestCase):
             self.assertEqual(str(self.assertRaises(TransformError, cipher.decrypt, data, PLACE)), problem)
 
     def test_seed(self) -> None:
-        """A seed has as many bytes as a key has at most."""
+        """A seed has the maximum length of a key."""
         error = self.assertRaises(TransformError, SeededGCM, bytes(31))
         self.assertEqual(str(error), "invalid seed length 31 used for key generation")
 
 
 class FormatTests(SynchronousTestCase):
-    """What is stored is what others make who follow the reference's description."""
+    """Stored values have the format of the reference's description."""
 
     @given(st.sampled_from(KEYS), st.binary(min_size=12, max_size=12), _values)
     def test_gcm(self, key: bytes, nonce: bytes, value: bytes) -> None:
-        """AES-GCM: the nonce of 12 bytes, the value, the tag; the key in the store is authenticated."""
+        """AES-GCM: a nonce of 12 bytes, the value, the tag; the storage key is authenticated."""
         data = gcm_by_hand(key, nonce, value, PLACE)
         self.assertEqual(ciphers.GCM(key).decrypt(data, PLACE), value)
         ours = ciphers.GCM(key).encrypt(value, PLACE)
@@ -162,7 +162,7 @@ class FormatTests(SynchronousTestCase):
 
     @given(st.binary(min_size=32, max_size=40), st.binary(min_size=32, max_size=32), _values)
     def test_seeded(self, seed: bytes, info: bytes, value: bytes) -> None:
-        """With a seed: 32 bytes that HKDF's expansion makes the key of, and what AES-GCM makes with it."""
+        """With a seed: 32 bytes for HKDF-Expand, which derives the key, and the value of AES-GCM with that key."""
         key = HKDFExpand(SHA256(), 32, info).derive(seed)
         self.assertEqual(key, hmac.new(seed, info + b"\x01", hashlib.sha256).digest())
         encryptor = Cipher(AES(key), GCM(bytes(12))).encryptor()
@@ -175,7 +175,7 @@ class FormatTests(SynchronousTestCase):
 
     @given(st.sampled_from(KEYS), st.binary(min_size=16, max_size=16), _values)
     def test_cbc(self, key: bytes, start: bytes, value: bytes) -> None:
-        """AES-CBC: a block to start with, and the value padded as PKCS #7 has it."""
+        """AES-CBC: an initialization vector, and the value with PKCS #7 padding."""
         padder = PKCS7(128).padder()
         encryptor = Cipher(AES(key), CBC(start)).encryptor()
         data = start + encryptor.update(padder.update(value) + padder.finalize()) + encryptor.finalize()
@@ -183,12 +183,12 @@ class FormatTests(SynchronousTestCase):
 
     @given(st.binary(min_size=32, max_size=32), _values)
     def test_secretbox(self, key: bytes, value: bytes) -> None:
-        """A secret box: a nonce of 24 bytes, and what NaCl makes with it; the place does not matter."""
+        """Secretbox: a nonce of 24 bytes and the NaCl box; the storage key is not authenticated."""
         self.assertEqual(SecretBox(key).decrypt(bytes(NaClBox(key).encrypt(value)), PLACE), value)
         self.assertEqual(NaClBox(key).decrypt(SecretBox(key).encrypt(value, PLACE)), value)
 
     def test_vector(self) -> None:
-        """A published vector of AES-GCM, the test case 4 of McGrew and Viega, is read as what it stands for."""
+        """A published vector of AES-GCM, test case 4 of McGrew and Viega, is decrypted."""
         key = bytes.fromhex("feffe9928665731c6d6a8f9467308308")
         nonce = bytes.fromhex("cafebabefacedbaddecaf888")
         value = bytes.fromhex(
@@ -205,12 +205,12 @@ class FormatTests(SynchronousTestCase):
 
 
 def provider(kind: str, *names: str) -> Provider:
-    """A provider with keys that are made of their names."""
+    """Return a provider with keys that are derived from their names."""
     return Provider(kind, tuple(Key(name, hashlib.sha256(name.encode()).digest()) for name in names))
 
 
 def transformers(*rules: tuple[list[Any], list[Provider]]) -> Transformers:
-    """Those of a file."""
+    """Return the transformers of a configuration."""
 
     def service(_: Any) -> Any:
         raise AssertionError("there are no services")
@@ -219,26 +219,26 @@ def transformers(*rules: tuple[list[Any], list[Provider]]) -> Transformers:
 
 
 def secrets(*providers: Provider) -> Any:
-    """The transformer of secrets."""
+    """Return the transformer of secrets."""
     return transformers(([SECRETS], list(providers))).of(SECRETS)
 
 
 class TransformerTests(SynchronousTestCase):
-    """Which provider and which key is used."""
+    """Selection of the provider and the key."""
 
     def problem(self, transformer: Any, data: bytes) -> str:
-        """Why something can not be read."""
+        """Return the error of a value that cannot be decrypted."""
         return str(self.assertRaises(TransformError, transformer.decrypt, data, PLACE))
 
     def test_prefixes(self) -> None:
-        """What is stored begins with the provider and the name of the key."""
+        """A stored value begins with the provider and the key's name."""
         for kind in ("aesgcm", "aescbc", "secretbox"):
             data = secrets(provider(kind, "one", "two")).encrypt(b"{}", PLACE)
             self.assertTrue(data.startswith(f"k8s:enc:{kind}:v1:one:".encode()), data)
         self.assertEqual(secrets(Provider("identity")).encrypt(b"{}", PLACE), b"{}")
 
     def test_rotation(self) -> None:
-        """The first key of the first provider writes; all others read, and what they read is stale."""
+        """The first key of the first provider encrypts; all decrypt, and values of the other keys are stale."""
         first, second = provider("aesgcm", "one"), provider("secretbox", "one", "two")
         written = {
             "one": secrets(first).encrypt(b"1", PLACE),
@@ -256,13 +256,13 @@ class TransformerTests(SynchronousTestCase):
         self.assertEqual(later.decrypt(written["plain"], PLACE), Plain(b"4", False))
 
     def test_same_provider_twice(self) -> None:
-        """A provider that stands there twice is asked twice."""
+        """A provider that is configured twice is tried twice."""
         old = secrets(provider("aescbc", "one")).encrypt(b"1", PLACE)
         both = secrets(provider("aescbc", "two"), provider("aescbc", "one"))
         self.assertEqual(both.decrypt(old, PLACE), Plain(b"1", True))
 
     def test_unknown(self) -> None:
-        """What nobody can read is refused in the reference's words."""
+        """A value that no provider can decrypt is rejected with the reference's message."""
         data = secrets(provider("aesgcm", "one")).encrypt(b"1", PLACE)
         other = Provider("aesgcm", (Key("one", bytes(32)),))
         for transformer, problem in (
@@ -283,7 +283,7 @@ class TransformerTests(SynchronousTestCase):
         self.assertEqual(self.problem(secrets(provider("aesgcm", "one")), b"{}"), "no matching prefix found")
 
     def test_rules(self) -> None:
-        """A resource has its own rule, else that of its group, else that of all; without any it is left as it is."""
+        """A resource has its specific rule, or its group's, or the rule for all; without a rule it is not encrypted."""
         found = transformers(
             ([SECRETS], [provider("aesgcm", "own")]),
             ([GroupResource("apps", "*")], [provider("aesgcm", "group")]),
@@ -304,7 +304,7 @@ class TransformerTests(SynchronousTestCase):
             self.assertTrue(authenticated_data.of(resource).encrypt(b"{}", PLACE).startswith(prefix), resource)
 
     def test_rules_of_one_resource(self) -> None:
-        """Several rules of one resource are one list of providers."""
+        """Several rules of one resource are joined to one list of providers."""
         data = secrets(provider("secretbox", "one")).encrypt(b"1", PLACE)
         both = transformers(([SECRETS], [provider("aesgcm", "one")]), ([SECRETS], [provider("secretbox", "one")])).of(
             SECRETS

@@ -26,31 +26,31 @@ IDENTITY = "identity: {}"
 
 
 def key(secret: str = SECRET, name: str = "k") -> str:
-    """A list of one key."""
+    """Return a list of one key."""
     return f"{{keys: [{{name: {name}, secret: {secret}}}]}}"
 
 
 def rule(providers: str, resources: str = "secrets") -> str:
-    """A rule of the file."""
+    """Return a rule of the configuration."""
     return f"- resources: [{resources}]\n  providers: [{providers}]\n"
 
 
 def kms(**fields: object) -> str:
-    """A key management service."""
+    """Return a key management service."""
     given = {"apiVersion": "v2", "name": "foo", "endpoint": "unix:///run/kms.sock", **fields}
     return f"{{kms: {{{', '.join(f'{name}: {value}' for name, value in given.items() if value is not None)}}}}}"
 
 
 def loaded(text: str, reload: bool = False) -> tuple[Rule, ...]:
-    """What a file says whose rules are C{text}."""
+    """Return the rules of a configuration with the rules C{text}."""
     return load_configuration((HEAD + "resources:\n" + text).encode(), "/etc/enc.yaml", reload=reload)
 
 
 class LoadTests(SynchronousTestCase):
-    """What is made of a file."""
+    """Parsing of valid configurations."""
 
     def test_all(self) -> None:
-        """Every provider, with its keys and defaults, for the resources that the file names."""
+        """Every provider is parsed, with its keys and defaults, for the resources of its rule."""
         box = b64encode(bytes(32)).decode()
         providers = [
             f"{{aesgcm: {key()}}}",
@@ -84,33 +84,33 @@ class LoadTests(SynchronousTestCase):
         )
 
     def test_no_secrets(self) -> None:
-        """A key does not show its secret."""
+        """The representation of a key does not contain its secret."""
         (found,) = loaded(rule(f"{{aesgcm: {key()}}}"))
         self.assertNotIn("secure", repr(found))
 
     def test_order(self) -> None:
-        """A resource may have several rules; a wider rule comes after it."""
+        """A resource may have several rules; a wider rule follows it."""
         text = rule(IDENTITY, "events") + rule(IDENTITY, "secrets") + rule(IDENTITY, "secrets")
         self.assertEqual(
             len(loaded(text + rule(IDENTITY, "'*.apps'") + rule(IDENTITY, "'*.'") + rule(IDENTITY, "'*.*'"))), 6
         )
 
     def refused(self, text: str, reload: bool = False) -> str:
-        """Why a file can not be used."""
+        """Return the error of an invalid configuration."""
         error = str(self.assertRaises(ConfigurationError, loaded, text, reload))
         for secret in (SECRET, "secret is secure", "hunter2"):
             self.assertNotIn(secret, error)
         return error
 
     def problem(self, text: str, reload: bool = False) -> str:
-        """What is wrong with a field of it."""
+        """Return the error of a field."""
         error = self.refused(text, reload)
         start = "error while parsing file: "
         self.assertTrue(error.startswith(start), error)
         return error.removeprefix(start)
 
     def test_masked(self) -> None:
-        """A rule behind a wider one would never be used, and is refused."""
+        """A rule after a wider one is rejected, since it would not be used."""
         for first, second, problem in (
             ("'*.'", "secrets", 'resource "secrets" is masked by earlier rule "*."'),
             ("'*.'", "'*.'", 'resource "*." is masked by earlier rule "*."'),
@@ -124,7 +124,7 @@ class LoadTests(SynchronousTestCase):
             self.assertEqual(self.refused(text), f"error while building transformers: {problem}")
 
     def test_structure(self) -> None:
-        """What must be there is asked for."""
+        """Missing required fields are errors."""
         for text, problem in (
             ("", "resources: Required value: at least one resources is required"),
             (
@@ -152,7 +152,7 @@ class LoadTests(SynchronousTestCase):
             self.assertEqual(self.problem(text), problem)
 
     def test_two_providers(self) -> None:
-        """Two providers in one element are refused, without showing their keys as the reference does."""
+        """Two providers in one element are rejected; unlike the reference's, the error does not contain their keys."""
         problem = self.problem(rule(f"{{aesgcm: {key()}, identity: {{}}}}"))
         self.assertIn('{"AESCBC":null,"AESGCM":{"Keys":[{"Name":"k","Secret":"REDACTED"}]},"Identity":{},', problem)
         self.assertTrue(
@@ -162,7 +162,7 @@ class LoadTests(SynchronousTestCase):
         )
 
     def test_keys(self) -> None:
-        """A key has one of the lengths that its cipher takes, in base64."""
+        """A key has one of the lengths that its cipher supports, in base64."""
         for kind, secret, problem in (
             ("aesgcm", "YQ==", "secret is not of the expected length, got 1, expected one of [16 24 32]"),
             ("secretbox", SECRET, "secret is not of the expected length, got 16, expected one of [32]"),
@@ -175,7 +175,7 @@ class LoadTests(SynchronousTestCase):
             )
 
     def test_resources(self) -> None:
-        """Resources that can not be encrypted, or not in this way, are refused."""
+        """Resources that cannot be encrypted, or with an invalid pattern, are rejected."""
         for resource, problem in (
             ("Secrets", "resource name should not contain capital letters"),
             ("'*'", "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources"),
@@ -196,7 +196,7 @@ class LoadTests(SynchronousTestCase):
             )
 
     def test_overlaps(self) -> None:
-        """What one list names twice, or as a part of another, is refused."""
+        """Duplicate and overlapping resources in one list are rejected."""
         twice = "the same resource cannot be specified multiple times"
         overlap = (
             "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they "
@@ -218,7 +218,7 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual(len(loaded(rule(IDENTITY, "'*.', '*.apps', secrets.x.example"))), 1)
 
     def test_services(self) -> None:
-        """A key management service has a name of its own, a socket, and no settings of another version."""
+        """A key management service has a unique name, a socket, and no settings of another version."""
         where = "resources[0].providers[0].kms."
         for provider, problem in (
             (kms(name="''"), f"{where}name: Required value: name is a mandatory field for a provider"),
@@ -258,7 +258,7 @@ class LoadTests(SynchronousTestCase):
         )
 
     def test_version_one(self) -> None:
-        """Services of version 1 are refused, which is the version where none is named; twice by name on reload."""
+        """Services of version 1, which is the default version, are rejected; on reload the error names each twice."""
         text = (
             "error while building transformers: KMSv1 is deprecated and will only receive security updates going "
             "forward. Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
@@ -269,7 +269,7 @@ class LoadTests(SynchronousTestCase):
         self.assertIn("duplicate KMS provider name foo", self.problem(twice, reload=True))
 
     def test_decoding(self) -> None:
-        """A file of another kind, with unknown fields, or of no form at all is refused, and not quoted."""
+        """A file of another kind, with unknown fields or invalid syntax is rejected, and not quoted."""
         start = 'error while parsing file: error decoding encryption provider configuration file "/etc/enc.yaml": '
         for content, problem in (
             (f"kind: EncryptionConfiguration\nhunter2: {SECRET}", "Object 'apiVersion' is missing in 'REDACTED'"),
@@ -298,6 +298,6 @@ class LoadTests(SynchronousTestCase):
 
     @given(st.binary(max_size=200))
     def test_garbage(self, content: bytes) -> None:
-        """Whatever the bytes are, they are understood or refused."""
+        """Any bytes are parsed or rejected."""
         with contextlib.suppress(ConfigurationError):
             load_configuration(HEAD.encode() + content, "x", reload=True)

@@ -45,7 +45,7 @@ STORED = bytes.fromhex(
 
 
 class NoKeeper:
-    """Is not asked."""
+    """A fetcher that must not be called."""
 
     def fetch(self, source: DEKSource) -> Deferred[None]:
         """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}."""
@@ -53,16 +53,16 @@ class NoKeeper:
 
 
 class EnvelopeTests(SynchronousTestCase):
-    """What is stored of a value whose key a service keeps."""
+    """Values with envelope encryption."""
 
     def setUp(self) -> None:
-        """Have an envelope that knows one key."""
+        """Create an envelope with one cached key."""
         self.sealing = EncryptionState(SOURCE, BYTES)
         self.envelope = Envelope(NoKeeper(), lambda: self.sealing, lambda: self.sealing)
         self.envelope.cache_cipher(SOURCE, self.sealing.cipher)
 
     def test_format(self) -> None:
-        """What is stored has the reference's form, and is read in it."""
+        """A stored value has the reference's format, and is decoded from it."""
         self.assertEqual(self.envelope.decrypt(STORED, PLACE), Plain(b'{"kind":"Secret"}', False))
         ours = self.envelope.encrypt(b'{"kind":"Secret"}', PLACE)
         self.assertEqual((ours[:2], ours[79:]), (STORED[:2], STORED[79:]))
@@ -70,7 +70,7 @@ class EnvelopeTests(SynchronousTestCase):
 
     @given(st.binary(max_size=300))
     def test_round_trip(self, value: bytes) -> None:
-        """What is encrypted can be decrypted, again and again."""
+        """An encrypted value can be decrypted repeatedly."""
         self.setUp()
         data = self.envelope.encrypt(value, PLACE)
         self.assertEqual([self.envelope.decrypt(data, PLACE) for _ in range(2)], [Plain(value, False)] * 2)
@@ -95,14 +95,14 @@ class EnvelopeTests(SynchronousTestCase):
 
     @given(st.binary(max_size=60))
     def test_garbage(self, data: bytes) -> None:
-        """What is no message is refused."""
+        """Invalid messages are rejected."""
         self.setUp()
         for stored in (data, STORED[: len(data)] + data, data + STORED):
             with contextlib.suppress(TransformError, MissingKey):
                 self.assertEqual(self.envelope.decrypt(stored, PLACE).value, b'{"kind":"Secret"}')
 
     def test_missing(self) -> None:
-        """A value with another key says which one it needs."""
+        """A value with a key that is not cached raises MissingKey with that key."""
         other = DEKSource("key-2", b"other seed")
         data = EncryptionState(other, bytes(32)).seal(b"value", PLACE)
         error = self.assertRaises(MissingKey, self.envelope.decrypt, data, PLACE)
@@ -111,7 +111,7 @@ class EnvelopeTests(SynchronousTestCase):
         self.assertEqual(self.envelope.decrypt(data, PLACE), Plain(b"value", True))
 
     def test_stale(self) -> None:
-        """A value is stale when the service has another key by now, not when there is another seed of the same key."""
+        """A value is stale when the service has another key, not when there is another seed of the same key."""
         data = self.envelope.encrypt(b"value", PLACE)
         self.sealing = EncryptionState(DEKSource("key-1", b"another seed"), BYTES)
         self.assertEqual(self.envelope.decrypt(data, PLACE), Plain(b"value", False))
@@ -119,7 +119,7 @@ class EnvelopeTests(SynchronousTestCase):
         self.assertEqual(self.envelope.decrypt(data, PLACE), Plain(b"value", True))
 
     def test_plain_key(self) -> None:
-        """Values whose key is no seed, as the reference made them before 1.29, are read, and are stale."""
+        """Values with a key instead of a seed, from before version 1.29, are decrypted, and are stale."""
         source = DEKSource("key-1", b"key", kind=KEY)
         sealed = b"n" * 12 + AESGCM(BYTES).encrypt(b"n" * 12, b"value", PLACE)
         data = octets(1, sealed) + octets(2, b"key-1") + octets(3, b"key")
@@ -130,7 +130,7 @@ class EnvelopeTests(SynchronousTestCase):
         self.assertEqual(str(error), "crypto/aes: invalid key size 7")
 
     def test_order(self) -> None:
-        """Fields may come in any order, unknown ones are skipped, and of several the last counts."""
+        """Fields are accepted in any order, unknown ones are ignored, and the last of several is used."""
         start, tail = STORED[2:79], STORED[79:]
         for data in (
             tail + octets(1, start),
@@ -141,7 +141,7 @@ class EnvelopeTests(SynchronousTestCase):
                 self.assertEqual(self.envelope.decrypt(data, PLACE).value, b'{"kind":"Secret"}')
 
     def test_invalid(self) -> None:
-        """A message that lacks something, or has too much of it, is refused in the reference's words."""
+        """Messages with missing or too large fields are rejected with the reference's messages."""
         data, key_id, source = octets(1, b"x" * 40), octets(2, b"key"), octets(3, b"seed")
         invalid = "should be a domain with at least two segments separated by dots"
         for message, problem in (
@@ -177,11 +177,11 @@ class EnvelopeTests(SynchronousTestCase):
 
 
 class FieldsTests(SynchronousTestCase):
-    """Messages of texts, bytes, and maps of them."""
+    """Messages of strings, bytes, and maps."""
 
     @given(st.dictionaries(st.text(max_size=5), st.binary(max_size=200), max_size=4), st.text(max_size=5))
     def test_round_trip(self, values: dict[str, bytes], text: str) -> None:
-        """What is written is read."""
+        """Encoded messages are decoded."""
         message = Fields(octets(1, text.encode()) + pairs(2, tuple(values.items())) + count(3, 300))
         self.assertEqual(message.text(1), text)
         self.assertEqual(dict(message.annotations(2)), values)
@@ -189,7 +189,7 @@ class FieldsTests(SynchronousTestCase):
 
     @given(st.binary(max_size=60))
     def test_garbage(self, data: bytes) -> None:
-        """Whatever the bytes are, they are a message or refused."""
+        """Any bytes are a message or are rejected."""
         with contextlib.suppress(WireError):
             message = Fields(data)
             message.annotations(1), message.text(2), message.number(3)

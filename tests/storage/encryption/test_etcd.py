@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption.storage} over etcd itself, where other servers write, too."""
+"""Tests for L{kubetwist.storage.encryption.storage} with a real etcd that other servers also write to."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ OTHER = Provider("secretbox", (Key("two", bytes(32)),))
 
 
 def over_etcd(case: SynchronousTestCase, reactor: Any) -> EncryptedStorage:
-    """An encrypted store in an etcd of its own."""
+    """Return an encrypted store in a separate etcd."""
     return EncryptedStorage(fresh_storage(case, reactor), Fixed(transformer(GCM)), reactor)
 
 
 class EtcdTests(storage_tests(over_etcd, TurningReactor)):
-    """An encrypted store in etcd does what every store does."""
+    """An encrypted store in etcd passes the tests of all stores."""
 
     skip = etcd_skip_reason() or None
     # Time is real in etcd.
@@ -45,11 +45,11 @@ class SharingTests(EtcdCase):
     """Several servers with different keys on one etcd."""
 
     def opened(self, *providers: Provider) -> EncryptedStorage:
-        """A store of a server that has these keys."""
+        """Return the store of a server with these keys."""
         return EncryptedStorage(self.open(), Fixed(transformer(*providers)), self.reactor)
 
     def test_others_writes(self) -> None:
-        """Each reads what the other one writes with its own key, and knows that it is stale."""
+        """Each server decrypts the values of the other one, and reports them as stale."""
         stores = [self.opened(GCM, OTHER), self.opened(OTHER, GCM)]
         observers = [RecordingObserver(), RecordingObserver()]
         for store, observer in zip(stores, observers, strict=True):
@@ -66,7 +66,7 @@ class SharingTests(EtcdCase):
         self.assertEqual(stale, [[False, True], [True, False]])
 
     def test_another_server_encrypts(self) -> None:
-        """What comes from a server whose keys one has not ends a watch; what was written before stays readable."""
+        """An event with an unknown key ends a watch; values that were written before stay readable."""
         first, second = self.opened(GCM), self.opened(OTHER)
         observer = RecordingObserver()
         self.reactor.run(first.commit([Write("/r/a", b"a", 0)]))

@@ -74,16 +74,16 @@ class FakeService:
         self.closed = True
 
     def asked(self) -> list[str]:
-        """What was asked for; forgotten then."""
+        """Return the calls, and clear the list."""
         calls, self.calls = self.calls, []
         return calls
 
 
 class ProviderTests(SynchronousTestCase):
-    """A service that is asked no more often than it has to be."""
+    """A provider that calls its service only when necessary."""
 
     def setUp(self) -> None:
-        """Have a service, and who asks it."""
+        """Create a service and its provider."""
         self.clock = Clock()
         self.clock.rightNow = 1_000_000.0
         self.service = FakeService()
@@ -91,15 +91,15 @@ class ProviderTests(SynchronousTestCase):
         self.addCleanup(self.provider.close)
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start the provider."""
         self.successResultOf(self.provider.start())
 
     def check(self) -> str | None:
-        """What is wrong with the service."""
+        """Return the error of the health check."""
         return self.successResultOf(self.provider.check())
 
     def test_seed(self) -> None:
-        """One seed encrypts everything, for as long as the service has the same key; it is asked every minute."""
+        """One seed encrypts all values while the service has the same key; the status is polled every minute."""
         self.start()
         self.assertEqual(self.service.asked(), ["status", "encrypt"])
         data = [self.provider.envelope.encrypt(b"%d" % number, PLACE) for number in range(3)]
@@ -112,7 +112,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(self.service.asked(), ["status"] * 5)
 
     def test_rotation(self) -> None:
-        """A new key of the service brings a new seed; what was written before is read, and is stale."""
+        """A new key of the service creates a new seed; values of the old one are decrypted, and are stale."""
         self.start()
         envelope = self.provider.envelope
         old = envelope.encrypt(b"old", PLACE)
@@ -126,7 +126,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(self.service.asked(), [])
 
     def test_fetch(self) -> None:
-        """A seed of another server is asked for once, whoever waits for it, and remembered."""
+        """A seed of another server is fetched once for all waiting reads, and cached."""
         self.start()
         other = KMSv2Provider("foo", self.service, self.clock)
         self.addCleanup(other.close)
@@ -145,7 +145,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(self.service.asked(), [])
 
     def test_fetch_fails(self) -> None:
-        """A seed that can not be had is told of, and asked for again the next time."""
+        """A seed that cannot be decrypted is an error, and is fetched again the next time."""
         self.start()
         missing = MissingKey(self.provider, DEKSource("zero", bytes(32)), PLACE)
         for unavailable, kind in ((False, TransformError), (True, TransformUnavailable)):
@@ -159,7 +159,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(str(error), "invalid seed length 5 used for key generation")
 
     def test_late_service(self) -> None:
-        """Without the service nothing is read or written; when it comes it is found within seconds."""
+        """Without the service nothing is decrypted or encrypted; it is used within seconds after its start."""
         self.service.problem = ServiceError("rpc error: code = Unavailable desc = gone", True)
         self.start()
         envelope = self.provider.envelope
@@ -176,7 +176,7 @@ class ProviderTests(SynchronousTestCase):
         envelope.encrypt(b"", PLACE)
 
     def test_lost_service(self) -> None:
-        """When the service goes, reading goes on, and writing for three minutes."""
+        """When the service fails, decryption continues, and encryption for three minutes."""
         self.start()
         envelope = self.provider.envelope
         data = envelope.encrypt(b"value", PLACE)
@@ -197,7 +197,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(envelope.decrypt(data, PLACE), Plain(b"value", False))
 
     def test_health(self) -> None:
-        """A look is good for a while: longer when the service was well."""
+        """The result of a health check is reused, longer if the service is healthy."""
         self.start()
         self.service.asked()
         self.service.healthz = "tired"
@@ -213,7 +213,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual((self.check(), self.service.asked()), (None, ["status"]))
 
     def test_health_of_calls(self) -> None:
-        """A service that does not answer is said to be so when it was asked, and in fewer words afterwards."""
+        """The error of a service that does not respond has a prefix when it is checked, and none when it is reused."""
         self.service.problem = ServiceError("gone", True)
         self.assertEqual(
             self.check(), "failed to perform status section of the healthz check for KMS Provider foo, error: gone"
@@ -221,7 +221,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(self.check(), "gone")
 
     def test_answers(self) -> None:
-        """A service that says strange things is not well, and is not written with."""
+        """A service with an invalid status is unhealthy, and its key is not used."""
         start = "kmsv2 Provider foo is not healthy, error: "
         for attributes, problem in (
             ({"version": "v1beta1"}, "expected KMSv2 API version v2, got v1beta1"),
@@ -245,7 +245,7 @@ class ProviderTests(SynchronousTestCase):
         )
 
     def test_two_keys(self) -> None:
-        """A service that encrypts with another key than it tells of is not well; the seed of before is kept."""
+        """A service that encrypts with another key than in its status is unhealthy; the former seed is kept."""
         self.start()
         data = self.provider.envelope.encrypt(b"value", PLACE)
         self.service.key_id, self.service.encrypts_with = "two", "three"
@@ -261,7 +261,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(self.provider.envelope.decrypt(data, PLACE), Plain(b"value", False))
 
     def test_no_seed(self) -> None:
-        """A service that encrypts nothing is not well."""
+        """A service that returns an empty ciphertext is unhealthy."""
         self.service.encrypts_with = "k" * 1025
         problem = self.check() or ""
         self.assertIn(
@@ -272,7 +272,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertTrue(problem.endswith("expirationTimestamp=0001-01-01T00:00:00Z"), problem)
 
     def test_close(self) -> None:
-        """Who is closed asks no more."""
+        """A closed provider makes no more calls."""
         self.start()
         self.provider.close()
         self.assertEqual((self.clock.getDelayedCalls(), self.service.closed), ([], True))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption._kmsclient}, against a server of gRPC's own on a socket."""
+"""Tests for L{kubetwist.storage.encryption._kmsclient} with a gRPC server on a socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ClientTests(TestCase):
     """Calls over a real socket."""
 
     def setUp(self) -> None:
-        """Have a plugin and its client."""
+        """Start a plugin and its client."""
         from twisted.internet import reactor
 
         # The path of a socket has at most about a hundred bytes.
@@ -35,13 +35,13 @@ class ClientTests(TestCase):
         self.reactor = reactor
 
     def client(self, timeout: float = 30.0) -> GRPCKMSService:
-        """A client of the plugin."""
+        """Return a client of the plugin."""
         client = GRPCKMSService(KeyService("foo", str(self.plugin.path), timeout), self.reactor)
         self.addCleanup(client.close)
         return client
 
     async def test_calls(self) -> None:
-        """The three calls carry what they should, there and back."""
+        """The three calls transfer their requests and responses."""
         self.plugin.start()
         client = self.client()
         self.assertEqual(await client.status(), ServiceStatus("v2", "ok", "key-1"))
@@ -51,7 +51,7 @@ class ClientTests(TestCase):
         self.assertEqual(self.plugin.calls, ["status", "encrypt key-1", "decrypt key-1"])
 
     async def test_refusal(self) -> None:
-        """What the plugin refuses fails with its words; that is no lack of the plugin."""
+        """An error of the plugin has its message, and does not mark the plugin as unavailable."""
         self.plugin.start()
         self.plugin.lost.add("key-0")
         error = await self.assertFailure(self.client().decrypt("u", DEKSource("key-0", b"x")), ServiceError)
@@ -59,7 +59,7 @@ class ClientTests(TestCase):
         self.assertFalse(error.unavailable)
 
     async def test_not_there(self) -> None:
-        """A plugin that is not there is waited for while there is time."""
+        """The client waits for a plugin that is not running until the timeout."""
         error = await self.assertFailure(self.client(timeout=0.05).status(), ServiceError)
         self.assertEqual(str(error), "rpc error: code = DeadlineExceeded desc = context deadline exceeded")
         self.assertTrue(error.unavailable)
@@ -68,7 +68,7 @@ class ClientTests(TestCase):
         self.assertEqual((await waiting).key_id, "key-1")
 
     async def test_close(self) -> None:
-        """Who is closed fails at once, and so does what is asked afterwards."""
+        """Closing the client fails its calls immediately, and later calls."""
         client = self.client()
         waiting = client.status()
         client.close()
@@ -77,10 +77,10 @@ class ClientTests(TestCase):
 
 
 class WithoutGRPCTests(SynchronousTestCase):
-    """Where gRPC is not installed."""
+    """A Python installation without gRPC."""
 
     def test_told(self) -> None:
-        """A service can not be configured, and it is said what is missing."""
+        """A service cannot be configured, and the error names the missing package."""
         self.addCleanup(sys.modules.__setitem__, "grpc", sys.modules["grpc"])
         sys.modules["grpc"] = None  # type: ignore[assignment]
         service = KeyService("foo", "/run/kms.sock", 3.0)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption._metrics}: what is told of values, keys and services."""
+"""Tests for L{kubetwist.storage.encryption._metrics}."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECRETS, PLACE = GroupResource("", "secrets"), b"/registry/secrets/default/db"
 
 
 def counted(readings: Any, name: str) -> dict[tuple[str, ...], float]:
-    """The values of a name by their labels, in the order of their names; of histograms how much was observed."""
+    """Return the values of a metric by sorted labels; for histograms the number of observations."""
     found: dict[tuple[str, ...], float] = {}
     one: MetricSnapshot
     for one in readings:
@@ -47,10 +47,10 @@ def counted(readings: Any, name: str) -> dict[tuple[str, ...], float]:
 
 
 class TransformationTests(SynchronousTestCase):
-    """What is told of values."""
+    """Metrics of values."""
 
     def test_counted(self) -> None:
-        """Values are counted by resource, direction and prefix; those that fail by why, and not timed."""
+        """Values are counted by resource, direction and prefix; failures are counted by status and not timed."""
         metrics = EncryptionMetrics()
         box = Provider("secretbox", (Key("one", bytes(32)),))
         rule = Rule((GroupResource("*", "*"),), (box, Provider("identity")))
@@ -62,10 +62,10 @@ class TransformationTests(SynchronousTestCase):
         transformers.of(GroupResource("apps", "deployments")).decrypt(b"{}", PLACE)
         for bad in (data[:-1], b"k8s:enc:aesgcm:v1:x"):
             self.assertRaises(TransformError, secrets.decrypt, bad, PLACE)
-        told = list(metrics.collect({}, {}, key_id_hash))
+        snapshots = list(metrics.collect({}, {}, key_id_hash))
         prefix = "k8s:enc:secretbox:v1:"
         self.assertEqual(
-            counted(told, "apiserver_storage_transformation_operations_total"),
+            counted(snapshots, "apiserver_storage_transformation_operations_total"),
             {
                 ("secrets", "to_storage", prefix, "OK"): 1,
                 ("secrets", "from_storage", prefix, "OK"): 2,
@@ -75,30 +75,30 @@ class TransformationTests(SynchronousTestCase):
             },
         )
         self.assertEqual(
-            counted(told, "apiserver_storage_transformation_duration_seconds"),
+            counted(snapshots, "apiserver_storage_transformation_duration_seconds"),
             {("to_storage", prefix): 1, ("from_storage", prefix): 2, ("from_storage", "identity"): 1},
         )
 
 
 class ServiceTests(SynchronousTestCase):
-    """What is told of services."""
+    """Metrics of services."""
 
     def setUp(self) -> None:
-        """Have a service, and who asks it."""
+        """Create a service and its provider."""
         clock = Clock()
         self.service, self.metrics = FakeService(), EncryptionMetrics()
         self.provider = KMSv2Provider("foo", self.service, clock, self.metrics)
         self.addCleanup(self.provider.close)
         self.clock = clock
 
-    def told(self, name: str) -> dict[tuple[str, ...], float]:
-        """What is told under a name."""
+    def snapshots(self, name: str) -> dict[tuple[str, ...], float]:
+        """Return the values of a metric."""
         envelope = self.provider.envelope
-        readings = self.metrics.collect({"foo": envelope.known}, {"foo": envelope.uses}, key_id_hash)
+        readings = self.metrics.collect({"foo": envelope.cached_keys}, {"foo": envelope.uses}, key_id_hash)
         return counted(readings, f"apiserver_envelope_encryption_{name}")
 
     def test_keys(self) -> None:
-        """Keys are known by their digests, and counted where they are used."""
+        """Keys have hashes as labels, and are counted when they are used."""
         self.successResultOf(self.provider.start())
         data = self.provider.envelope.encrypt(b"x", PLACE)
         self.provider.envelope.decrypt(data, PLACE)
@@ -106,13 +106,13 @@ class ServiceTests(SynchronousTestCase):
         digest = key_id_hash("one")
         self.assertTrue(digest.startswith("sha256:"))
         uses = {("to_storage", "foo", digest, ""): 1, ("from_storage", "foo", digest, ""): 2}
-        self.assertEqual(self.told("key_id_hash_total"), uses)
-        self.assertEqual(self.told("key_id_hash_last_timestamp_seconds").keys(), uses.keys())
-        self.assertEqual(self.told("key_id_hash_status_last_timestamp_seconds").keys(), {("foo", digest, "")})
-        self.assertEqual(self.told("dek_source_cache_size"), {("foo",): 1})
+        self.assertEqual(self.snapshots("key_id_hash_total"), uses)
+        self.assertEqual(self.snapshots("key_id_hash_last_timestamp_seconds").keys(), uses.keys())
+        self.assertEqual(self.snapshots("key_id_hash_status_last_timestamp_seconds").keys(), {("foo", digest, "")})
+        self.assertEqual(self.snapshots("dek_source_cache_size"), {("foo",): 1})
 
     def test_calls(self) -> None:
-        """Calls are timed by method and code, and names that are none are counted."""
+        """Calls are timed by method and status code; invalid key ids are counted."""
         self.successResultOf(self.provider.start())
         self.service.problem = ServiceError("rpc error", True, "Unavailable")
         missing = MissingKey(self.provider, DEKSource("zero", bytes(32)), PLACE)
@@ -123,18 +123,20 @@ class ServiceTests(SynchronousTestCase):
         self.clock.advance(10)
         method = "/v2.KeyManagementService/"
         self.assertEqual(
-            self.told("kms_operations_latency_seconds"),
+            self.snapshots("kms_operations_latency_seconds"),
             {
                 ("foo", f"{method}Status", "OK"): 3,
                 ("foo", f"{method}Encrypt", "OK"): 1,
                 ("foo", f"{method}Decrypt", "Unavailable"): 1,
             },
         )
-        self.assertEqual(self.told("invalid_key_id_from_status_total"), {("foo", "empty"): 1, ("foo", "too_long"): 1})
+        self.assertEqual(
+            self.snapshots("invalid_key_id_from_status_total"), {("foo", "empty"): 1, ("foo", "too_long"): 1}
+        )
         self.flushLoggedErrors()
 
     def test_bounded(self) -> None:
-        """However many keys there were, those are told of that were used last."""
+        """The number of keys in metrics is limited to the most recently used ones."""
         uses = KeyIDMetrics()
         for number in range(150):
             uses.wrote(str(number))

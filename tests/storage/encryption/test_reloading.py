@@ -22,16 +22,16 @@ from .test_kms import FakeService
 
 KEY = "/r/secrets/default/db"
 PLACE = KEY.encode()
-GONE = ServiceError("gone", True)
+UNAVAILABLE = ServiceError("gone", True)
 
 
 def places(key: str) -> GroupResource | None:
-    """Where resources are."""
+    """Return the storage prefix of a resource."""
     return GroupResource("", key.split("/")[2]) if key.startswith("/r/") else None
 
 
 def configuration(*providers: str) -> bytes:
-    """A file."""
+    """Return a configuration file."""
     return (
         "kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n"
         f"resources: [{{resources: [secrets], providers: [{', '.join(providers)}]}}]"
@@ -39,17 +39,17 @@ def configuration(*providers: str) -> bytes:
 
 
 def gcm(name: str) -> str:
-    """A provider with a key of its own."""
+    """Return a provider with a separate key."""
     return f"{{aesgcm: {{keys: [{{name: {name}, secret: {b64encode(name.encode() * 16).decode()}}}]}}}}"
 
 
 def kms(name: str, timeout: str = "3s") -> str:
-    """A provider with a service."""
+    """Return a provider with a service."""
     return f"{{kms: {{apiVersion: v2, name: {name}, endpoint: 'unix:///{name}', timeout: {timeout}}}}}"
 
 
 class Files:
-    """One file, which changes when it is told so."""
+    """A file whose changes are triggered by the test."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -64,28 +64,28 @@ class Files:
         return load([self.content])
 
     def change(self, content: bytes) -> Any:
-        """Have another content."""
+        """Replace the content."""
         return self.use(self.load([content]))
 
 
 class FileEncryptionTests(SynchronousTestCase):
-    """Encryption as a file says."""
+    """Encryption that is configured by a file."""
 
     def setUp(self) -> None:
-        """Have services that are made when they are needed."""
+        """Create services on request."""
         self.clock = Clock()
         self.services: list[FakeService] = []
         self.problem: ServiceError | None = None
 
     def make(self, service: KeyService, reactor: Any) -> FakeService:
-        """Make what calls a service."""
+        """Return the client of a service."""
         made = FakeService()
         made.problem = self.problem
         self.services.append(made)
         return made
 
     def followed(self, content: bytes) -> FileEncryption:
-        """Encryption by a file that is followed."""
+        """Create encryption with a watched file."""
         self.files = Files(content)
         encryption = FileEncryption("/etc/enc", places, self.clock, self.make)
         encryption.follow(self.files)
@@ -100,7 +100,7 @@ class FileEncryptionTests(SynchronousTestCase):
         return encryption
 
     def written(self, encryption: FileEncryption) -> bytes:
-        """What is stored of a value."""
+        """Return the stored form of a value."""
         transformer = encryption.transformer(KEY)
         assert transformer is not None
         data = transformer.encrypt(b"value", PLACE)
@@ -108,7 +108,7 @@ class FileEncryptionTests(SynchronousTestCase):
         return data
 
     def test_read(self) -> None:
-        """A file that is not followed is read once."""
+        """A file that is not watched is read once."""
         path = Path(self.mktemp())
         path.write_bytes(configuration(gcm("a")))
         encryption = FileEncryption(str(path), places, self.clock, self.make)
@@ -118,7 +118,7 @@ class FileEncryptionTests(SynchronousTestCase):
         self.assertEqual((encryption.has_services, self.successResultOf(encryption.problem())), (False, None))
 
     def test_no_file(self) -> None:
-        """A file that is not there is told of as the reference does."""
+        """The error of a missing file is the reference's."""
         error = self.assertRaises(ValueError, FileEncryption("/no/file", places, self.clock).read)
         self.assertEqual(
             str(error),
@@ -127,7 +127,7 @@ class FileEncryptionTests(SynchronousTestCase):
         )
 
     def test_change(self) -> None:
-        """New content is in use at once; what was written before is read by it, and is stale."""
+        """New content is used immediately; values of the old content are decrypted, and are stale."""
         encryption = self.followed(configuration(gcm("a")))
         old = self.written(encryption)
         self.assertIs(self.files.change(configuration(gcm("b"), gcm("a"))), None)
@@ -142,13 +142,13 @@ class FileEncryptionTests(SynchronousTestCase):
         self.assertRaises(TransformError, transformer.decrypt, old, PLACE)
 
     def test_bad_change(self) -> None:
-        """Bad content changes nothing."""
+        """Invalid content changes nothing."""
         encryption = self.followed(configuration(gcm("a")))
         self.assertRaises(ValueError, self.files.change, b"bad")
         self.assertTrue(self.written(encryption).startswith(b"k8s:enc:aesgcm:v1:a:"))
 
     def test_to_service(self) -> None:
-        """A new service is in use when it is well; the one before is asked no more when nothing can wait for it."""
+        """A new service is used when it is healthy; the old one is closed when no call can wait for it."""
         encryption = self.followed(configuration(kms("a"), "{identity: {}}"))
         self.assertTrue(self.written(encryption).startswith(b"k8s:enc:kms:v2:a:"))
         used = self.files.change(configuration(kms("b"), kms("c")))
@@ -163,9 +163,9 @@ class FileEncryptionTests(SynchronousTestCase):
         self.assertEqual((second.closed, third.closed, self.clock.getDelayedCalls()), (True, True, []))
 
     def test_to_ill_service(self) -> None:
-        """New content whose service is not well is not used, until the service is; it is tried again by itself."""
+        """New content with an unhealthy service is retried, and used when the service is healthy."""
         encryption = self.followed(configuration(gcm("a")))
-        self.problem = GONE
+        self.problem = UNAVAILABLE
         used = self.files.change(configuration(kms("b"), gcm("a")))
         self.clock.pump([0.1] * 50)
         self.assertNoResult(used)
@@ -186,9 +186,9 @@ class FileEncryptionTests(SynchronousTestCase):
         self.assertEqual([service.closed for service in self.services[:-1]], [True] * (len(self.services) - 1))
 
     def test_superseded(self) -> None:
-        """Content that comes while services are waited for takes the place of what wanted them."""
+        """Newer content replaces content that waits for its services."""
         encryption = self.followed(configuration(gcm("a")))
-        self.problem = GONE
+        self.problem = UNAVAILABLE
         used: Deferred[None] = self.files.change(configuration(kms("b")))
         self.clock.pump([0.1] * 5)
         self.files.change(configuration(gcm("c")))
@@ -199,12 +199,12 @@ class FileEncryptionTests(SynchronousTestCase):
         self.assertEqual(([service.closed for service in self.services], self.clock.getDelayedCalls()), ([True], []))
 
     def test_health(self) -> None:
-        """All services are looked at, and named by their places."""
+        """All services are checked, with their indexes as names."""
         encryption = self.followed(configuration(kms("a"), kms("b"), kms("c")))
         self.assertTrue(encryption.has_services)
         self.assertEqual(self.successResultOf(encryption.problem()), None)
         self.clock.advance(20)
-        self.services[1].problem = GONE
+        self.services[1].problem = UNAVAILABLE
         start = "kms-provider-1: failed to perform status section of the healthz check for KMS Provider b, error: gone"
         self.assertEqual(self.successResultOf(encryption.problem()), start)
         self.clock.advance(20)
@@ -216,8 +216,8 @@ class FileEncryptionTests(SynchronousTestCase):
         )
 
     def test_start_without_service(self) -> None:
-        """A service that is not there keeps nothing from starting."""
-        self.problem = GONE
+        """An unreachable service does not prevent the start."""
+        self.problem = UNAVAILABLE
         encryption = self.followed(configuration(kms("a")))
         transformer = encryption.transformer(KEY)
         assert transformer is not None

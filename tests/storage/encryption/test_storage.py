@@ -48,7 +48,7 @@ GCM = Provider("aesgcm", (Key("one", b"0123456789abcdef"),))
 
 
 def transformer(*providers: Provider) -> Transformer:
-    """What providers make."""
+    """Return the transformer of providers."""
 
     def service(_: Any) -> Any:
         raise AssertionError("there are no services")
@@ -57,7 +57,7 @@ def transformer(*providers: Provider) -> Transformer:
 
 
 class Fixed:
-    """An L{kubetwist.storage.encryption.storage.Encryption} of everything below a prefix."""
+    """An L{kubetwist.storage.encryption.storage.Encryption} of all keys below a prefix."""
 
     def __init__(self, used: Transformer, prefix: str = "/") -> None:
         self.used = used
@@ -78,27 +78,27 @@ class Fixed:
 
 
 def over_memory(case: SynchronousTestCase, reactor: StorageReactor) -> EncryptedStorage:
-    """An encrypted store in memory."""
+    """Return an encrypted store in memory."""
     return EncryptedStorage(MemoryStorage(reactor), Fixed(transformer(GCM)), reactor)
 
 
 def over_sqlite(case: SynchronousTestCase, reactor: StorageReactor) -> EncryptedStorage:
-    """An encrypted store in a file."""
+    """Return an encrypted store in a file."""
     folder = tempfile.TemporaryDirectory()
     case.addCleanup(folder.cleanup)
     return EncryptedStorage(SQLiteStorage(Path(folder.name) / "s", reactor), Fixed(transformer(GCM)), reactor)
 
 
 class MemoryTests(storage_tests(over_memory)):
-    """An encrypted store does what every store does."""
+    """An encrypted store passes the tests of all stores."""
 
 
 class SQLiteTests(storage_tests(over_sqlite)):
-    """So it does over a file."""
+    """An encrypted store in a file passes them, too."""
 
 
 class KeeperOf:
-    """Has keys when it is told so: an L{kubetwist.storage.encryption._envelope.DEKFetcher}."""
+    """An L{kubetwist.storage.encryption._envelope.DEKFetcher} whose keys arrive when the test provides them."""
 
     def __init__(self) -> None:
         self.sealing = EncryptionState(DEKSource("one", b"mine"), bytes(32))
@@ -113,7 +113,7 @@ class KeeperOf:
         return answer
 
     def answer(self, error: Exception | None = None) -> None:
-        """Give what was asked for first."""
+        """Deliver the key that was requested first."""
         source, answer = self.waiting.pop(0)
         if error is not None:
             answer.errback(error)
@@ -123,7 +123,7 @@ class KeeperOf:
 
 
 def foreign(name: str, key: str, value: bytes) -> bytes:
-    """What another server wrote, whose seed is called C{name}."""
+    """Return a value of another server whose seed is called C{name}."""
     return EncryptionState(DEKSource("one", name.encode()), bytes(32)).seal(value, key.encode())
 
 
@@ -131,7 +131,7 @@ class EncryptedCase(SynchronousTestCase):
     """Has an encrypted store over one in memory."""
 
     def setUp(self) -> None:
-        """Open it."""
+        """Open the store."""
         self.reactor = StorageReactor()
         self.inner = MemoryStorage(self.reactor)
         self.encryption = Fixed(self.made(), "/r/")
@@ -140,11 +140,11 @@ class EncryptedCase(SynchronousTestCase):
         self.addCleanup(lambda: self.reactor.run(self.storage.close()))
 
     def made(self) -> Transformer:
-        """What is used at first."""
+        """Return the initial transformer."""
         return transformer(GCM)
 
     def use(self, used: Transformer) -> None:
-        """Encrypt in another way from now on."""
+        """Use another transformer from now on."""
         self.encryption.used = used
         self.storage.changed()
 
@@ -153,32 +153,32 @@ class EncryptedCase(SynchronousTestCase):
         self.successResultOf(self.storage.commit([Write(key, value, None, None, attachment)]))
 
     def put_raw(self, *values: tuple[str, bytes]) -> None:
-        """Write what is stored, as if another server did it."""
+        """Write a stored value as another server would."""
         self.successResultOf(self.inner.commit([Write(key, value, None) for key, value in values]))
 
     def raw(self, key: str) -> bytes:
-        """What is stored."""
+        """Return the stored values."""
         return self.successResultOf(self.inner.read(key)).value
 
     def watch(self, then: Any = None) -> RecordingObserver:
-        """Watch what is encrypted."""
+        """Watch the encrypted keys."""
         observer = RecordingObserver(then)
         self.handle = self.successResultOf(self.storage.watch("/r/", self.storage.revision, observer))
         return observer
 
 
 class EncryptedTests(EncryptedCase):
-    """What is stored, and what is read."""
+    """Stored and decrypted values."""
 
     def test_interface(self) -> None:
-        """A store that is encrypted provides L{IStaleFormatDetector}, too, and its watches what watches do."""
+        """An encrypted store also provides L{IStaleFormatDetector}, and its watches provide L{IStorageWatch}."""
         verifyObject(IStaleFormatDetector, self.storage)
         self.watch()
         verifyObject(IStorageWatch, self.handle)
         verifyObject(IStorageObserver, self.handle)
 
     def test_stored(self) -> None:
-        """What is to be encrypted is not stored as it is; what is beside it is."""
+        """Values below the prefix are stored encrypted; other values are not."""
         self.put("/r/a", b"secret")
         self.put("/other/a", b"plain")
         self.assertTrue(self.raw("/r/a").startswith(b"k8s:enc:aesgcm:v1:one:"))
@@ -188,14 +188,14 @@ class EncryptedTests(EncryptedCase):
             self.assertEqual(self.successResultOf(self.storage.read(key)).value, value)
 
     def test_not_at_all(self) -> None:
-        """What is no resource is neither encrypted nor looked at."""
+        """Values of keys that are not resources are neither encrypted nor decrypted."""
         self.put_raw(("/other/a", b"k8s:enc:whatever"))
         self.assertEqual(self.successResultOf(self.storage.read("/other/a")).value, b"k8s:enc:whatever")
         (item,) = self.successResultOf(self.storage.read_page("/other/")).items
         self.assertEqual((item.value, item.problem), (b"k8s:enc:whatever", ""))
 
     def test_attachment(self) -> None:
-        """What is attached to a write comes to watchers, with the value as it was; it is not decrypted for them."""
+        """Watches get the attachment and the plain value of a write without decrypting it."""
         observer = self.watch()
         attachment = object()
         self.patch(self.encryption.used, "decrypt", None)
@@ -204,13 +204,13 @@ class EncryptedTests(EncryptedCase):
         self.assertEqual((event.value, event.attachment, event.revision), (b"secret", attachment, 2))
 
     def test_other_writers(self) -> None:
-        """What others write is decrypted for watchers."""
+        """Values of other servers are decrypted for watches."""
         observer = self.watch()
         self.put_raw(("/r/a", self.encryption.used.encrypt(b"secret", b"/r/a")))
         self.assertEqual((observer.seen(), observer.progress), ([("/r/a", b"secret", 2, 0)], 2))
 
     def test_unreadable(self) -> None:
-        """What can not be read is told of by its key, and by what is wrong with it."""
+        """A value that cannot be decrypted is reported with its key and the reason."""
         self.put("/r/a", b"secret")
         self.put("/r/b", b"secret")
         changed = bytearray(self.raw("/r/a"))
@@ -230,7 +230,7 @@ class EncryptedTests(EncryptedCase):
             self.assertEqual((second.value, second.problem), (b"secret", ""))
 
     def test_unreadable_event(self) -> None:
-        """A watch to which something comes that can not be read is over."""
+        """A watch ends at an event that cannot be decrypted."""
         observer = self.watch()
         self.put_raw(("/r/b", self.encryption.used.encrypt(b"b", b"/r/b")), ("/r/a", b"k8s:enc:aesgcm:v1:two:x"))
         self.put("/r/b", b"later")
@@ -239,7 +239,7 @@ class EncryptedTests(EncryptedCase):
         self.assertEqual(str(reason)[:38], 'unable to transform key "/r/a": no mat')
 
     def test_unreadable_past(self) -> None:
-        """So is one that begins before such a thing."""
+        """A watch whose past has such an event ends, too."""
         revision = self.storage.revision
         self.put_raw(("/r/a", b"k8s:enc:aesgcm:v1:two:x"))
         observer = RecordingObserver()
@@ -248,7 +248,7 @@ class EncryptedTests(EncryptedCase):
         self.assertEqual((observer.events, len(observer.reasons)), ([], 1))
 
     def test_stale(self) -> None:
-        """A value of another key than the first is stale, one of the first is not."""
+        """A value of another key than the first is stale, a value of the first key is not."""
         old = Provider("secretbox", (Key("old", bytes(32)),))
         self.use(transformer(old))
         self.put("/r/a", b"secret")
@@ -258,14 +258,14 @@ class EncryptedTests(EncryptedCase):
         self.assertFalse(self.successResultOf(self.storage.is_stale("/r/a")))
 
     def test_never_stale(self) -> None:
-        """What no rule is about is never stale, and not read to find that out."""
+        """Values without a rule are never stale, and are not read for that."""
         self.patch(self.inner, "read", None)
         self.assertFalse(self.successResultOf(self.storage.is_stale("/other/a")))
         self.use(IDENTITY)
         self.assertFalse(self.successResultOf(self.storage.is_stale("/r/a")))
 
     def test_unwritable(self) -> None:
-        """What can not be encrypted is not written, nor is what would come with it."""
+        """A value that cannot be encrypted fails the whole transaction."""
 
         def refuse(value: bytes, authenticated_data: bytes) -> bytes:
             raise TransformError("no key")
@@ -277,7 +277,7 @@ class EncryptedTests(EncryptedCase):
         self.successResultOf(self.storage.commit([Write("/other/a", b"", None)]))
 
     def test_many(self) -> None:
-        """Many values are decrypted by a thread, in their order."""
+        """Many values are decrypted in a thread, in order."""
         values = {f"/r/{number:03}": b"%d" % number * 1000 for number in range(INLINE_DECRYPT_BYTES // 1000)}
         for key, value in values.items():
             self.put(key, value)
@@ -286,17 +286,17 @@ class EncryptedTests(EncryptedCase):
         self.assertEqual({item.key: item.value for item in self.reactor.run(page).items}, values)
 
     def test_life(self) -> None:
-        """What encrypts is started with the store, and stopped with it."""
+        """Encryption is started and stopped with the store."""
         self.assertEqual(self.encryption.life, ["started"])
         self.reactor.run(self.storage.close())
         self.assertEqual(self.encryption.life, ["started", "stopped"])
 
 
 class WaitingTests(EncryptedCase):
-    """Values whose keys must be asked for."""
+    """Values whose keys must be fetched."""
 
     def made(self) -> Transformer:
-        """A service."""
+        """Create a service."""
         self.fetcher = KeeperOf()
         return self.fetcher.envelope
 
@@ -309,7 +309,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual(self.successResultOf(reading).value, b"secret")
 
     def test_read_fails(self) -> None:
-        """A read fails by the key of the store, when the service has no key for it."""
+        """A read whose key the service cannot decrypt fails with the storage key."""
         self.put_raw(("/r/a", foreign("other", "/r/a", b"secret")))
         for error in (TransformError("lost"), TransformUnavailable("lost")):
             reading = Deferred.fromCoroutine(self.storage.read("/r/a"))
@@ -318,14 +318,14 @@ class WaitingTests(EncryptedCase):
             self.assertEqual(str(failure.value), 'unable to transform key "/r/a": lost')
 
     def page(self) -> Deferred[Any]:
-        """All values, of which two are of one seed, and one is of another."""
+        """Return three values: two of one seed, and one of another."""
         for name, seed in (("a", "first"), ("b", "second"), ("c", "first")):
             self.put_raw((f"/r/{name}", foreign(seed, f"/r/{name}", name.encode())))
         self.put("/r/d", b"d")
         return Deferred.fromCoroutine(self.storage.read_page("/r/"))
 
     def test_page(self) -> None:
-        """A page waits for all the keys that it needs, each of which is asked for once."""
+        """A page waits for all its keys; each is fetched once."""
         page = self.page()
         self.assertEqual([source.encrypted for source, _ in self.fetcher.waiting], [b"first", b"second"])
         self.fetcher.answer()
@@ -334,7 +334,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual([item.value for item in self.successResultOf(page).items], [b"a", b"b", b"c", b"d"])
 
     def test_page_fails(self) -> None:
-        """In a page, what has no key is told of, and the others are there."""
+        """Values of a page without a key have a problem; the other values are readable."""
         page = self.page()
         self.fetcher.answer(TransformError("lost"))
         self.fetcher.answer()
@@ -343,7 +343,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual([item.value for item in items], [b"", b"b", b"", b"d"])
 
     def test_page_unavailable(self) -> None:
-        """A page for which nobody can be asked is not to be had at present."""
+        """A page fails with DecryptionUnavailable if the service does not respond."""
         page = self.page()
         self.fetcher.answer()
         self.fetcher.answer(TransformUnavailable("nobody there"))
@@ -351,7 +351,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual(str(error), 'unable to transform key "/r/b": nobody there')
 
     def test_events(self) -> None:
-        """Events that wait for a key keep their order, and so does the progress that they are."""
+        """Events that wait for a key keep their order, also relative to progress."""
         observer = self.watch()
         self.put("/r/0", b"0")
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
@@ -366,7 +366,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual(([event.revision for event in observer.events], observer.progress), ([2, 3, 4, 4, 6], 6))
 
     def test_own_writes(self) -> None:
-        """A write is answered when those know of it who watch it and wait for a key; others do not wait."""
+        """A write is acknowledged after the watches of its key have delivered it; other writes do not wait."""
         observer = self.watch()
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
         mine = self.storage.commit([Write("/r/b", b"b", None)])
@@ -381,7 +381,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual([event.value for event in observer.events], [b"a", b"b"])
 
     def test_key_is_lost(self) -> None:
-        """A watch that waits for a key that is lost is over; who waits to be answered is answered."""
+        """A watch whose missing key cannot be fetched ends; waiting writes are acknowledged."""
         observer = self.watch()
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
         mine = self.storage.commit([Write("/r/b", b"b", None)])
@@ -392,7 +392,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual(observer.events, [])
 
     def test_stopped(self) -> None:
-        """A watch that is stopped while it waits tells nothing."""
+        """A watch that is stopped while it waits delivers nothing."""
         observer = self.watch()
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
         self.handle.stop()
@@ -400,7 +400,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual((observer.events, observer.reasons, observer.progress), ([], [], 0))
 
     def test_failing_observer(self) -> None:
-        """An observer that fails when it is told late has lost its place, as any other."""
+        """An observer that raises on a delayed event loses its watch."""
 
         def broken(events: Sequence[StorageEvent]) -> None:
             raise ZeroDivisionError
@@ -412,7 +412,7 @@ class WaitingTests(EncryptedCase):
         self.assertIsInstance(observer.reasons[0], ZeroDivisionError)
 
     def test_forgotten(self) -> None:
-        """A key that is gone again whenever it was got is no reason to go on for ever."""
+        """Fetching a key that is evicted from the cache repeatedly is limited."""
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
 
         def decrypt(data: bytes, authenticated_data: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Messages that etcd sends."""
+"""Messages of etcd."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ keys = st.binary(min_size=1, max_size=12)
 
 
 def text(data: bytes) -> str:
-    """Bytes in base64."""
+    """Encode bytes in base64."""
     return b64encode(data).decode()

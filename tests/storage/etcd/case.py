@@ -1,4 +1,4 @@
-"""What tests of the store in etcd share: an etcd, and a reactor that turns as long as something is waited for."""
+"""Shared parts of the tests of the store in etcd: an etcd, and a reactor that runs while a test waits."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ class TurningReactor(StorageReactor):
         return getattr(self.real, name)
 
     def seconds(self) -> float:
-        """The time."""
+        """Return the time."""
         return float(self.real.seconds())
 
     def callLater(self, when: float, what: Any, *args: Any, **kw: Any) -> Any:
-        """Call something later."""
+        """Schedule a call."""
         return self.real.callLater(when, what, *args, **kw)
 
     def callFromThread(self, call: Any, /, *args: Any, **kw: Any) -> None:
-        """Have something called in this thread."""
+        """Schedule a call in the reactor's thread."""
         self.real.callFromThread(call, *args, **kw)
 
     def run(self, awaitable: Any) -> Any:
-        """Turn until there is a result, and return or raise that."""
+        """Run the reactor until there is a result, and return or raise it."""
         results: list[Any] = []
         deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
         deferred.addBoth(results.append)
@@ -68,7 +68,7 @@ class TurningReactor(StorageReactor):
         return result
 
     def turn_until(self, condition: Any) -> None:
-        """Turn until something is so."""
+        """Run the reactor until a condition is true."""
         until = time.monotonic() + DEAD
         while not condition():
             if time.monotonic() > until:
@@ -76,7 +76,7 @@ class TurningReactor(StorageReactor):
             self.real.iterate(0.05)
 
     def close(self) -> None:
-        """Let go of what it has."""
+        """Release all resources."""
         self.real.fireSystemEvent("shutdown")
         self.real.iterate(0)
         self.real.removeAll()
@@ -84,7 +84,7 @@ class TurningReactor(StorageReactor):
 
 
 def etcd_storage(reactor: Any, urls: list[str], tls: Any = None, mixed: bool = True, **how: Any) -> EtcdStorage:
-    """A store in an etcd."""
+    """Return a store in an etcd."""
     return EtcdStorage(EtcdClient(reactor, [Address.parse(url) for url in urls], tls, mixed), reactor, **how)
 
 
@@ -92,7 +92,7 @@ _used: dict[SynchronousTestCase, list[tuple[EtcdStorage, EtcdServer]]] = {}
 
 
 def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
-    """A store in an etcd of its own, which ends with the test, or when the store is closed and another one is made."""
+    """A store in a separate etcd, which ends with the test, or when the store is closed and another one is made."""
     used = _used.setdefault(case, [])
     for storage, etcd in used:
         if storage.closed:
@@ -121,7 +121,7 @@ class Overheard:
         self._rest = b""
 
     def __call__(self, data: bytes) -> bytes:
-        """What is left of some data."""
+        """Drop messages from received data; return the rest."""
         buffer, kept = self._rest + data, b""
         while len(buffer) >= 9:
             stop = 9 + int.from_bytes(buffer[:3], "big")
@@ -135,7 +135,7 @@ class Overheard:
 
     @staticmethod
     def _what(content: bytes) -> set[str]:
-        """What a message is that came in one frame; answers differ in the forms of their fields."""
+        """Return the kind of a message in one frame; responses differ in their fields."""
         tags = {tag for tag, _, _ in scan(content, 5, len(content))}
         known = {(2 << 3 | VARINT, 3 << 3 | LENGTH): "written", (11 << 3 | LENGTH,): "events"}
         what = {name for wanted, name in known.items() if tags.issuperset(wanted)}
@@ -143,7 +143,7 @@ class Overheard:
 
 
 class EtcdCase(SynchronousTestCase):
-    """Has an etcd, and makes stores in it."""
+    """Starts an etcd, and opens stores in it."""
 
     skip = etcd_skip_reason() or None
     members = 1
@@ -158,27 +158,27 @@ class EtcdCase(SynchronousTestCase):
         self.addCleanup(self.reactor.close)
 
     def open(self, *urls: str, **how: Any) -> EtcdStorage:
-        """A store, open until the end of the test; by default it knows all members."""
+        """Open a store until the end of the test; by default with all members."""
         storage = etcd_storage(self.reactor, list(urls) or self.etcd.urls, **how)
         self.addCleanup(lambda: self.reactor.run(storage.close()))
         self.reactor.run(storage.open())
         return storage
 
     def wire(self, member: int = 0) -> CutWire:
-        """A wire to a member."""
+        """Return a cut wire to a member."""
         wire = CutWire(self.reactor, self.etcd.members[member].port)
         self.addCleanup(lambda: self.reactor.run(maybeDeferred(wire.cut)))
         return wire
 
     def overhear(self, wire: CutWire, lost: Callable[[set[str]], bool]) -> None:
-        """Have messages lost on a wire, of connections that are there and of those that will be; see L{Overheard}."""
+        """Drop messages on a wire, on existing and new connections; see L{Overheard}."""
         wire.filtering = lambda: Overheard(lost)
         for end in wire.ends:
             if end.from_server:
                 end.filter = Overheard(lost)
 
     def follow(self, storage: EtcdStorage, prefix: str = "/r/") -> RecordingObserver:
-        """What happens in a store from now on."""
+        """Return an observer of all later events of a store."""
         observer = RecordingObserver()
         self.reactor.run(storage.watch(prefix, storage.revision, observer))
         return observer

@@ -1,4 +1,4 @@
-"""Calls to etcd that are counted."""
+"""Metrics of calls to etcd."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from kubetwist.metrics.registry import Histogram
 from kubetwist.storage.etcd._metrics import EtcdMetrics
 
 
-def told(metrics: EtcdMetrics, name: str) -> dict[tuple[str, ...], float]:
-    """The values of a name by their labels; of histograms how much was observed."""
+def metric_values(metrics: EtcdMetrics, name: str) -> dict[tuple[str, ...], float]:
+    """Return the values of a metric by labels; for histograms the number of observations."""
     return {
         labels: value.count if isinstance(value, Histogram) else value
         for reading in metrics.collect()

@@ -1,4 +1,4 @@
-"""A wire between a client and a server that tests cut."""
+"""A TCP proxy between a client and a server whose connections tests can cut."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from twisted.internet.protocol import ClientFactory, Factory, Protocol
 
 
 class _End(Protocol):
-    """One end of a connection; what comes in here goes out at the other."""
+    """One side of a proxied connection; received data is sent on the other side."""
 
     other: _End | None = None
 
@@ -16,11 +16,11 @@ class _End(Protocol):
         self.wire = wire
         self.from_server = from_server
         self.held: list[bytes] = []
-        self.gone = False
+        self.closed = False
         self.filter = wire.filtering() if from_server and wire.filtering is not None else None
 
     def connectionMade(self) -> None:
-        """Connect the other end, too."""
+        """Connect to the other side."""
         self.wire.ends.add(self)
         if not self.from_server:
             factory = ClientFactory()
@@ -28,7 +28,7 @@ class _End(Protocol):
             factory.buildProtocol = lambda address: self._join()
             factory.clientConnectionFailed = lambda connector, reason: self.transport.abortConnection()
             self.wire.reactor.connectTCP("127.0.0.1", self.wire.target, factory)
-        elif self.other.gone:
+        elif self.other.closed:
             self.transport.abortConnection()
         else:
             for data in self.other.held:
@@ -41,7 +41,7 @@ class _End(Protocol):
         return end
 
     def dataReceived(self, data: bytes) -> None:
-        """Hand it on."""
+        """Forward received data."""
         if self.from_server and self.wire.swallowing is not None and self.wire.swallowing(data):
             return
         if self.filter is not None:
@@ -53,8 +53,8 @@ class _End(Protocol):
             other.transport.write(data)
 
     def connectionLost(self, reason: Any = None) -> None:
-        """Close the other end, too."""
-        self.gone = True
+        """Close the other side."""
+        self.closed = True
         self.wire.ends.discard(self)
         if self.other is not None and self.other.transport is not None:
             self.other.transport.abortConnection()
@@ -81,20 +81,20 @@ class CutWire:
 
     @property
     def url(self) -> str:
-        """For the client."""
+        """Return the address for the client."""
         return f"http://127.0.0.1:{self.port}"
 
     def break_connections(self) -> None:
-        """Lose all connections; new ones can be made."""
+        """Close all connections; new ones are accepted."""
         for end in list(self.ends):
             end.transport.abortConnection()
 
     def cut(self) -> Any:
-        """Lose all connections, and take no new ones."""
+        """Close all connections, and accept no new ones."""
         stopped = self._port.stopListening()
         self.break_connections()
         return stopped
 
     def mend(self) -> None:
-        """Take connections again."""
+        """Accept connections again."""
         self._port = self.reactor.listenTCP(self.port, self._factory, interface="127.0.0.1")

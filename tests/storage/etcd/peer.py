@@ -1,4 +1,4 @@
-"""The other side of a connection to etcd, in memory, by the library h2: what it takes and sends is HTTP/2 indeed."""
+"""A server for the client of etcd, in memory, with the library h2, which verifies HTTP/2."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL_WELL = [(b"grpc-status", b"0"), (b"grpc-message", b"")]
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
-    """Some data in pieces."""
+    """Split data into pieces."""
     marks = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
     return [data[begin:end] for begin, end in pairwise(marks)]
 
@@ -50,7 +50,7 @@ class Peer:
         self.giving_back = True
 
     def receive(self, data: bytes) -> None:
-        """Take what the client sends: whole frames, since h2 looks at its own settings between pieces only."""
+        """Handle data of the client: whole frames, since h2 applies its settings only between calls."""
         begin = len(PREFACE) if data.startswith(PREFACE) else 0
         pieces = [data[:begin]] if begin else []
         while begin < len(data):
@@ -73,24 +73,24 @@ class Peer:
             elif isinstance(event, PingReceived):
                 self.pings += 1
 
-    def output(self) -> bytes:
-        """What it sends."""
+    def data_to_send(self) -> bytes:
+        """Return the data to send."""
         return self.h2.data_to_send()
 
     def paths(self) -> list[bytes]:
-        """What was asked for."""
+        """Return the requested paths."""
         return [headers[b":path"] for headers in self.requests.values()]
 
     def messages(self, stream: int) -> list[bytes]:
-        """The messages of a request."""
+        """Return the messages of a request."""
         return MessageReader(1 << 30).feed(self.bodies[stream])
 
     def begin(self, stream: int) -> None:
-        """Begin to answer."""
+        """Send the headers of a response."""
         self.h2.send_headers(stream, ANSWER)
 
     def send(self, stream: int, message: bytes) -> None:
-        """Send a message; there is room for it."""
+        """Send a message that fits into the window."""
         data = prefixed(message)
         while data:
             size = min(len(data), self.h2.max_outbound_frame_size, self.h2.local_flow_control_window(stream))
@@ -99,11 +99,11 @@ class Peer:
             data = data[size:]
 
     def finish(self, stream: int, trailers: Any = ALL_WELL) -> None:
-        """End an answer."""
+        """Send the trailers of a response."""
         self.h2.send_headers(stream, trailers, end_stream=True)
 
     def answer(self, stream: int, message: bytes) -> None:
-        """Answer a request."""
+        """Send a complete response."""
         self.begin(stream)
         self.send(stream, message)
         self.finish(stream)

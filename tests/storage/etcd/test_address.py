@@ -14,7 +14,7 @@ class AddressTests(SynchronousTestCase):
     """Tests for L{Address}."""
 
     def test_forms(self) -> None:
-        """A member has a host and a port; without a scheme it is spoken to without TLS."""
+        """A member has a host and a port; without a scheme it is used without TLS."""
         for url, host, port, tls, authority in (
             ("https://etcd.example.com:2380", "etcd.example.com", 2380, True, "etcd.example.com:2380"),
             ("http://10.0.0.1", "10.0.0.1", 2379, False, "10.0.0.1:2379"),
@@ -27,14 +27,14 @@ class AddressTests(SynchronousTestCase):
             self.assertEqual(address.authority, authority)
 
     def test_refused(self) -> None:
-        """Other schemes, paths, queries, bad ports and no host at all are refused with the text."""
+        """Other schemes, paths, queries, invalid ports and missing hosts are rejected with the text."""
         for url in ("ftp://a", "https://a/path", "https://a?x=1", "https://a:99999", "https://", "https://a:x"):
             error = self.assertRaises(ValueError, Address.parse, url)
             self.assertIn(f"{url!r} is not the URL of an etcd server", str(error))
 
     @given(st.text(max_size=20))
     def test_any_text(self, text: str) -> None:
-        """Any text is an address or refused with one kind of error."""
+        """Any text is an address or is rejected with one kind of error."""
         try:
             address = Address.parse(text)
         except ValueError:

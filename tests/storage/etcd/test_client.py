@@ -1,4 +1,4 @@
-"""Tests of L{kubetwist.storage.etcd.client} and of watching, against etcd itself, whose gateway is off."""
+"""Tests for L{kubetwist.storage.etcd.client} and watches, with a real etcd whose gateway is disabled."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .case import EtcdCase
 
 
 class ClientTests(EtcdCase):
-    """What txaioetcd's client has, and where this one goes."""
+    """The methods of txaioetcd's client, and the additions."""
 
     flags = ("--enable-grpc-gateway=false",)
 
     def test_keys(self) -> None:
-        """Keys are set, read and deleted, with what was there before."""
+        """Keys are set, read and deleted, and return previous values."""
         client, run = self.open().client, self.reactor.run
         first = run(client.set(b"/r/\xff", b"\0one"))
         second = run(client.set(b"/r/\xff", b"two", return_previous=True))
@@ -40,7 +40,7 @@ class ClientTests(EtcdCase):
         self.assertEqual(run(client.get(b"/r/a")).kvs, [])
 
     def test_transactions(self) -> None:
-        """Transactions succeed, or tell what there is instead."""
+        """Transactions succeed, or return the existing values."""
         client, run = self.open().client, self.reactor.run
         once = Transaction(
             compare=[CompVersion(b"/k", "==", 0)], success=[OpSet(b"/k", b"v")], failure=[OpGet(KeySet(b"/k"))]
@@ -52,7 +52,7 @@ class ClientTests(EtcdCase):
         self.assertEqual((found.kvs[0].value, found.kvs[0].mod_revision), (b"v", done.header.revision))
 
     def test_refusals(self) -> None:
-        """What etcd refuses is txaioetcd's error where its own methods are called, and ours elsewhere."""
+        """An error of etcd is txaioetcd's error for its methods, and RPCError for the additions."""
         client, run = self.open().client, self.reactor.run
         with self.assertRaises(Error) as caught:
             run(client.set(b"", b"v"))
@@ -62,7 +62,7 @@ class ClientTests(EtcdCase):
         self.assertTrue(refused.exception.future)
 
     def test_leases_and_status(self) -> None:
-        """Leases are made and ended; a member tells about itself."""
+        """Leases are granted and revoked; a member returns its status."""
         client, run = self.open().client, self.reactor.run
         lease = run(client.lease(600, 77))
         self.assertEqual((lease.lease_id, lease.time_to_live), (77, 600))
@@ -75,7 +75,7 @@ class ClientTests(EtcdCase):
         self.assertGreater(status.db_size, 0)
 
     def test_large_value(self) -> None:
-        """A value that is larger than windows are goes there and comes back, while others are asked for."""
+        """A value larger than the flow control windows is written and read during other calls."""
         storage = self.open()
         value = bytes(range(256)) * 5000
         writing = storage.commit([Write("/r/large", value, 0)])
@@ -86,10 +86,10 @@ class ClientTests(EtcdCase):
 
 
 class WatchTests(EtcdCase):
-    """Watches of what is larger than one message."""
+    """Watches of changes that are larger than one message."""
 
     def test_fragments(self) -> None:
-        """What is split comes whole: all changes of a revision at once, none missing, none twice."""
+        """Split responses are joined: all changes of a revision arrive at once, none is missing or repeated."""
         storage = self.open()
         begin = storage.revision
         revisions = [
@@ -123,7 +123,7 @@ class WatchTests(EtcdCase):
             self.assertLess(before[-1].revision, after[0].revision)
 
     def test_lost_place(self) -> None:
-        """Who asks for what is forgotten is told what is left."""
+        """A watch from a compacted revision fails with the compacted revision."""
         storage = self.open()
         revision = [self.write(storage, "/r/a", b"%d" % number) for number in range(3)][-1]
         self.reactor.run(storage.compact(revision))

@@ -12,10 +12,10 @@ from tests.storage.etcd.answers import text
 
 
 class TableTests(SynchronousTestCase):
-    """L{encode} and L{decode}: txaioetcd's dictionaries, as protobuf."""
+    """Tests for L{encode} and L{decode}: txaioetcd's dictionaries as protobuf."""
 
     def test_there_and_back(self) -> None:
-        """A message is what it was, but for what says nothing."""
+        """Encoding and decoding returns the message without fields that have default values."""
         for name, message in (
             ("LeaseGrantRequest", {"TTL": "5", "ID": "-3"}),
             ("LeaseTimeToLiveResponse", {"ID": "7", "TTL": "-1", "keys": [text(b"a"), ""]}),
@@ -31,7 +31,7 @@ class TableTests(SynchronousTestCase):
         self.assertEqual(encode("RangeRequest", {"key": "", "limit": 0, "keys_only": False, "range_end": None}), b"")
 
     def test_nonsense(self) -> None:
-        """What has no field, or is none of its values, is an error of who asks; what etcd may add, of nobody."""
+        """Unknown fields or invalid values in a request are an error; unknown fields in a response are ignored."""
         for message in ({"nothing": 1}, {"sort_order": "UP"}, {"key": "*"}, {"limit": "many"}):
             with self.assertRaises(ValueError):
                 encode("RangeRequest", message)

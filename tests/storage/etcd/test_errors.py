@@ -13,10 +13,10 @@ from kubetwist.storage.etcd._compaction import parse_compact_revision
 
 
 class ErrorTests(SynchronousTestCase):
-    """What is made of what etcd says."""
+    """Errors from responses of etcd."""
 
     def test_refusals(self) -> None:
-        """The first write that is not as expected is named, with what is there instead."""
+        """The first write whose precondition fails is reported with the existing revision."""
         for write, there, kind in (
             (Write("/k", b"v", 0), 4, KeyExists),
             (Write("/k", None, 0), 4, KeyExists),
@@ -31,7 +31,7 @@ class ErrorTests(SynchronousTestCase):
         self.assertEqual(str(error), "/b is at revision 6")
 
     def test_compacted_to(self) -> None:
-        """What kube-apiserver's key says is a number, or nothing."""
+        """The value of kube-apiserver's compaction key is a number, or is ignored."""
         self.assertEqual(
             [parse_compact_revision(value) for value in (b"12", b"", b"x", None, b"9" * 40)], [12, 0, 0, 0, 0]
         )

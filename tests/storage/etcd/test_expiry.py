@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Tests for L{kubetwist.storage.etcd._expiry}, and for what L{kubetwist.storage.migration} makes of etcd."""
+"""Tests for L{kubetwist.storage.etcd._expiry}, and for L{kubetwist.storage.migration} with etcd."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from .case import EtcdCase
 
 
 class MovingTests(EtcdCase):
-    """Stores that are moved to etcd and out of it."""
+    """Migration to and from etcd."""
 
     def other(self, storage: Any) -> Any:
-        """Another store, open until the end of the test."""
+        """Open another store until the end of the test."""
         self.reactor.run(storage.open())
         self.addCleanup(lambda: self.reactor.run(storage.close()))
         return storage
 
     def move(self, source: Any, target: Any) -> Any:
-        """Move everything."""
+        """Run a migration."""
         return self.reactor.run(Migration(source, target, "/registry/", "/registry/", self.reactor).run())
 
     def assert_about(self, found: dict[str, float], wanted: dict[str, float]) -> None:
-        """Times are what they should be, but for what leases are shared for and seconds are rounded by."""
+        """Assert that times differ only by shared leases and rounded seconds."""
         self.assertEqual(found.keys(), wanted.keys())
         for key, when in wanted.items():
             self.assertTrue(when - 5 <= found[key] <= when + 65, (key, found[key] - when))
 
     def test_expiries(self) -> None:
-        """etcd tells when keys end, of those below the prefix that have an end."""
+        """The expiration times of the keys below a prefix that have a lease are read from etcd."""
         storage = self.open()
         now = self.reactor.seconds()
         self.write(storage, "/registry/a", b"1", ttl=100)
@@ -42,11 +42,12 @@ class MovingTests(EtcdCase):
         self.write(storage, "/registry/c", b"1")
         self.write(storage, "/other/a", b"1", ttl=100)
         self.assert_about(
-            self.reactor.run(storage.expiries("/registry/")), {"/registry/a": now + 100, "/registry/b": now + 5000}
+            self.reactor.run(storage.expiration_times("/registry/")),
+            {"/registry/a": now + 100, "/registry/b": now + 5000},
         )
 
     def test_there_and_back(self) -> None:
-        """Everything, large values and times to live included, goes to etcd and comes back."""
+        """All data, including large values and times to live, is copied to etcd and back."""
         source = self.other(SQLiteStorage(os.path.abspath(self.mktemp()), self.reactor))
         for number in range(250):
             value = os.urandom(400_000 if number % 100 == 7 else number)
@@ -55,17 +56,17 @@ class MovingTests(EtcdCase):
         etcd = self.open()
         moved = self.move(source, etcd)
         self.assertEqual((moved.keys, moved.expiring), (250, 25))
-        due = source.due()
-        self.assert_about(self.reactor.run(etcd.expiries("/registry/")), due)
+        due = source.list_expirations()
+        self.assert_about(self.reactor.run(etcd.expiration_times("/registry/")), due)
         back = self.other(MemoryStorage(self.reactor))
         self.assertEqual(self.move(etcd, back).keys, 250)
-        self.assert_about(back.due(), due)
+        self.assert_about(back.list_expirations(), due)
         pages = [self.reactor.run(storage.read_page("/registry/")).items for storage in (source, back)]
         one, other = ({item.key: item.value for item in items} for items in pages)
         self.assertEqual(one, other)
 
     def test_served(self) -> None:
-        """An etcd that a server says to serve is not moved."""
+        """An etcd that a server is registered in is not migrated."""
         storage = self.open()
         self.write(storage, "/registry/x", b"1")
         self.write(storage, "/registry/masterleases/10.0.0.1", b"{}", ttl=15)

@@ -25,7 +25,7 @@ from kubetwist.storage.etcd._frames import (
     Head,
     HeadWriter,
     MessageReader,
-    frame_head,
+    frame_header,
     http_code,
     parse_frame,
     prefixed,
@@ -39,7 +39,7 @@ places = st.lists(st.integers(0, 3000), max_size=20)
 
 @st.composite
 def frames(draw: Any) -> tuple[bytes, list[tuple[int, int, bytes]]]:
-    """A frame, or those that are one, as they go over the wire; and kind, stream and content of what they are."""
+    """Return strategies for encoded frames, with kind, stream and content of the decoded frame."""
     stream = draw(st.integers(1, 1 << 30))
     # hyperframe reads no headers that are nothing but padding.
     content = draw(st.binary(min_size=1, max_size=80))
@@ -70,11 +70,11 @@ def frames(draw: Any) -> tuple[bytes, list[tuple[int, int, bytes]]]:
 
 
 class FrameReaderTests(SynchronousTestCase):
-    """L{FrameReader} finds frames."""
+    """Tests for L{FrameReader}."""
 
     @given(st.lists(frames(), max_size=8), places)
     def test_pieces(self, sent: list[tuple[bytes, list[tuple[int, int, bytes]]]], where: list[int]) -> None:
-        """Frames are the same in whatever pieces they come; padding is gone, and headers are whole."""
+        """Frames are decoded the same however they are split; padding is removed, and header blocks are joined."""
         reader = FrameReader()
         found = []
         for piece in cut(b"".join(wire for wire, _ in sent), where):
@@ -84,7 +84,7 @@ class FrameReaderTests(SynchronousTestCase):
 
     @given(st.binary(max_size=200), places)
     def test_nonsense(self, data: bytes, where: list[int]) -> None:
-        """Whatever comes is frames or L{ProtocolError}, and that does not depend on its pieces."""
+        """Any bytes are decoded or raise L{ProtocolError}, however they are split."""
 
         def outcome(pieces: list[bytes]) -> Any:
             reader = FrameReader()
@@ -96,13 +96,13 @@ class FrameReaderTests(SynchronousTestCase):
         self.assertEqual(outcome(cut(data, where)), outcome([data]))
 
     def test_refused(self) -> None:
-        """What is no HTTP/2, or not in order, is refused."""
+        """Invalid HTTP/2 frames, and frames in the wrong order, are rejected."""
         begun = HeadersFrame(1, b"a").serialize()
         for data in (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            frame_head(MAX_FRAME_SIZE + 1, DATA, 0, 1),
-            frame_head(0, DATA, 0, 0),
-            frame_head(1, DATA, 8, 1) + b"\x05",
+            frame_header(MAX_FRAME_SIZE + 1, DATA, 0, 1),
+            frame_header(0, DATA, 0, 0),
+            frame_header(1, DATA, 8, 1) + b"\x05",
             ContinuationFrame(1, b"a").serialize(),
             begun + PingFrame(0, b"12345678").serialize(),
             begun + ContinuationFrame(3, b"a").serialize(),
@@ -117,16 +117,16 @@ class FrameReaderTests(SynchronousTestCase):
 
 
 class HeadTests(SynchronousTestCase):
-    """Headers, read and written."""
+    """Reading and writing of headers."""
 
     def block(self, *headers: tuple[bytes, bytes]) -> bytes:
-        """Headers as etcd sends them that was told to have no table."""
+        """Return a header block as etcd encodes it without a dynamic table."""
         encoder = Encoder()
         encoder.header_table_size = 0
         return encoder.encode(headers)
 
     def test_heads(self) -> None:
-        """Answers begin with a status of HTTP, and end with one of gRPC and its reason."""
+        """Responses begin with an HTTP status, and end with a gRPC status and message."""
         kind = (b"content-type", b"application/grpc")
         self.assertEqual(read_head(self.block((b":status", b"200"), kind)), Head(200, True, None, ""))
         self.assertEqual(
@@ -138,7 +138,7 @@ class HeadTests(SynchronousTestCase):
         self.assertFalse(read_head(self.block((b":status", b"200"), (b"content-type", b"application/grpcx"))).grpc)
 
     def test_nonsense(self) -> None:
-        """What is no head is refused; so is whoever has a table nevertheless."""
+        """Invalid header blocks are rejected, also those that use a dynamic table."""
         encoder = Encoder()
         encoder.encode([(b"grpc-status", b"0")])
         for block in (
@@ -157,7 +157,7 @@ class HeadTests(SynchronousTestCase):
 
     @given(st.binary(max_size=60))
     def test_any_bytes(self, block: bytes) -> None:
-        """Whatever comes is a head or L{ProtocolError}."""
+        """Any bytes are a header block or raise L{ProtocolError}."""
         with contextlib.suppress(ProtocolError):
             self.assertIsInstance(read_head(block), Head)
 
@@ -165,19 +165,19 @@ class HeadTests(SynchronousTestCase):
         st.lists(st.one_of(st.sampled_from([b"/a/B", b"/a/C", b"/d/E"]), st.sampled_from([0, 100, 4096, 65536]))),
     )
     def test_written(self, steps: list[Any]) -> None:
-        """Whoever reads blocks in order understands them, however large its table is, and becomes."""
+        """Blocks that are read in order are decoded for every table size, also when it changes."""
         writer, reader = HeadWriter("etcd:2379", "http"), Decoder()
         for step in steps:
             if isinstance(step, int):
                 writer.limit_table(step)
                 reader.max_allowed_table_size = step
                 continue
-            found = dict(reader.decode(writer.block(step, leader=step == b"/d/E"), raw=True))
+            found = dict(reader.decode(writer.block(step, require_leader=step == b"/d/E"), raw=True))
             self.assertEqual((found[b":path"], found[b":authority"]), (step, b"etcd:2379"))
             self.assertEqual(found.get(b"hasleader"), b"true" if step == b"/d/E" else None)
 
     def test_short(self) -> None:
-        """What was sent before takes a byte a header."""
+        """A header that was sent before takes one byte."""
         writer = HeadWriter("etcd:2379", "http")
         for path in (b"/a/B", b"/a/C", b"/a/B", b"/a/C"):
             writer.block(path)
@@ -186,11 +186,11 @@ class HeadTests(SynchronousTestCase):
 
 
 class MessageReaderTests(SynchronousTestCase):
-    """L{MessageReader} finds messages."""
+    """Tests for L{MessageReader}."""
 
     @given(st.lists(st.binary(max_size=100)), places)
     def test_pieces(self, messages: list[bytes], where: list[int]) -> None:
-        """Messages are the same in whatever pieces they come."""
+        """Messages are decoded the same however their bytes are split."""
         reader = MessageReader(100)
         found = []
         for piece in cut(b"".join(map(prefixed, messages)), where):
@@ -200,7 +200,7 @@ class MessageReaderTests(SynchronousTestCase):
         self.assertFalse(reader.idle)
 
     def test_refused(self) -> None:
-        """Messages that are too large, or compressed, are refused before they have come."""
+        """Messages that are too large or compressed are rejected before they have arrived."""
         for data in (b"\0\0\0\0\x65", b"\1\0\0\0\0"):
             with self.assertRaises(ProtocolError):
                 MessageReader(100).feed(data)

@@ -19,7 +19,7 @@ from zope.interface.verify import verifyObject
 from kubetwist.storage.etcd._connection import (
     CONNECT_TIMEOUT,
     KEEPALIVE,
-    PING_PATIENCE,
+    PING_ACK_DELAY,
     Connection,
     Stream,
 )
@@ -65,17 +65,17 @@ class Wire:
         self.sent: list[bytes] = []
 
     def setTcpNoDelay(self, enabled: bool) -> None:
-        """Nothing waits here."""
+        """Return that no data is waiting."""
 
     setTcpKeepAlive = setTcpNoDelay
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
-        """Who is told when everything is written."""
+        """Register the producer of the written data."""
         self.producer = producer
         assert streaming is (self.writeSomeData is None)
 
     def writeSomeData(self, data: bytes) -> Any:
-        """Write at once."""
+        """Write immediately."""
         assert not self.held, "what is written must not overtake what waits"
         if self.broken:
             return ConnectionLost()
@@ -88,27 +88,27 @@ class Wire:
         self.held += data
 
     def drain(self) -> None:
-        """Take what waits."""
+        """Deliver the waiting data."""
         held, self.held, self.most = self.held, b"", None
         self.sent.append(held)
         self.producer.resumeProducing()
 
     def abortConnection(self) -> None:
-        """Close."""
+        """Close the connection."""
         self.closed = True
 
     def lose(self, reason: Exception | None = None) -> None:
-        """The connection is closed by the other."""
+        """Handle that the peer has closed the connection."""
         self.closed = True
         self.connection.connectionLost(Failure(reason or ConnectionLost()))
 
     def turn(self) -> None:
-        """Let both talk until nobody has anything to say."""
+        """Let both sides exchange data until neither sends any more."""
         while not self.closed:
             self.connection.channel.member.reactor.advance(0)
             sent, self.sent = b"".join(self.sent), []
             self.peer.receive(sent)
-            answered = self.peer.output()
+            answered = self.peer.data_to_send()
             if answered:
                 self.connection.dataReceived(answered)
             elif not self.sent:
@@ -116,37 +116,37 @@ class Wire:
 
 
 class SlowWire(Wire):
-    """One that writes when it can, and tells when it has too much to write; as TLS is."""
+    """A transport that buffers data and reports a full buffer, as TLS does."""
 
     writeSomeData = None
 
     def write(self, data: bytes) -> None:
-        """Write later, that is now."""
+        """Write immediately."""
         self.sent.append(data)
 
 
 class MemberTests(SynchronousTestCase):
-    """Calls of a member, over connections in memory."""
+    """Calls of a member over connections in memory."""
 
     def setUp(self) -> None:
-        """Make a member, and nothing that it is connected to."""
+        """Create a member without connections."""
         self.reactor = MemoryReactorClock()
         self.examined: list[Member] = []
         self.member = Member(Address.parse("http://127.0.0.1:7"), self.reactor, None, self.examined.append)
         self.addCleanup(self.assert_clean)
 
     def assert_clean(self) -> None:
-        """Nothing is left when it is closed."""
+        """No calls remain when the member is closed."""
         self.member.close()
         self.reactor.advance(CONNECT_TIMEOUT)
         self.assertEqual([call for call in self.reactor.getDelayedCalls() if call.active()], [])
 
     def attempts(self) -> int:
-        """How often somebody has tried to connect."""
+        """Return the number of connection attempts."""
         return len(self.reactor.tcpClients)
 
     def connect(self, settings: dict[Any, int] | None = None, greet: bool = True, kind: type[Wire] = Wire) -> Wire:
-        """Have the last attempt succeed."""
+        """Let the last connection attempt succeed."""
         host, port, factory, _, _ = self.reactor.tcpClients[-1]
         self.assertEqual((host, port), ("127.0.0.1", 7))
         protocol = factory.buildProtocol(None)
@@ -158,24 +158,24 @@ class MemberTests(SynchronousTestCase):
         return wire
 
     def refuse(self) -> None:
-        """Have the last attempt fail."""
+        """Let the last connection attempt fail."""
         self.reactor.tcpClients[-1][2].clientConnectionFailed(None, Failure(ConnectionRefusedError("nobody there")))
 
-    def ask(self, seconds: float = 5.0, message: bytes = b"question") -> Any:
-        """Ask for something."""
-        return self.member.post(PATH, message, seconds)
+    def send_call(self, seconds: float = 5.0, message: bytes = b"question") -> Any:
+        """Send a request."""
+        return self.member.call_unary(PATH, message, seconds)
 
     def watch(self, seconds: float = 5.0) -> tuple[Stream, list[bytes], list[Exception | None]]:
-        """Ask for something that goes on; what comes of it, and its end."""
+        """Open a stream; return its messages and its end."""
         messages: list[bytes] = []
         ends: list[Exception | None] = []
         return self.member.stream(PATH, b"all", messages.append, ends.append, seconds), messages, ends
 
     def test_calls(self) -> None:
-        """All calls go over one connection, those that came before it was there in their order."""
-        answers = [self.ask(message=b"%d" % number) for number in range(3)]
+        """All calls use one connection; calls that waited for it are sent in order."""
+        answers = [self.send_call(message=b"%d" % number) for number in range(3)]
         wire = self.connect()
-        answers.append(self.ask(message=b"3"))
+        answers.append(self.send_call(message=b"3"))
         wire.turn()
         streams = list(wire.peer.requests)
         self.assertEqual([wire.peer.messages(stream) for stream in streams], [[b"0"], [b"1"], [b"2"], [b"3"]])
@@ -188,13 +188,13 @@ class MemberTests(SynchronousTestCase):
             verifyObject(interface, wire.connection)
 
     def test_together(self) -> None:
-        """The calls of a turn are sent together when the turn is over."""
+        """The calls of one turn are sent together at its end."""
         wire = self.connect_watched()
-        answers = [self.ask() for _ in range(4)]
+        answers = [self.send_call() for _ in range(4)]
         self.assertEqual(wire.sent, [])
         self.reactor.advance(0)
         self.assertEqual(len(wire.sent), 1)
-        answers.append(self.member.post(PATH, b"question", 5.0, True))
+        answers.append(self.member.call_unary(PATH, b"question", 5.0, True))
         self.assertEqual(len(wire.sent), 2)
         wire.turn()
         self.assertEqual(wire.peer.ended, [1, 3, 5, 7, 9, 11])
@@ -203,13 +203,13 @@ class MemberTests(SynchronousTestCase):
             self.failureResultOf(answer, NoResponse)
 
     def test_lost_before_sent(self) -> None:
-        """What was not even written when its connection is lost is sent over another one."""
+        """Calls that were not written when their connection is lost are sent over another one."""
         wire = self.connect_watched()
-        sent = self.ask()
+        sent = self.send_call()
         self.reactor.advance(0)
-        unsent, given_up = self.ask(), self.watch()
+        unsent, given_up = self.send_call(), self.watch()
         given_up[0].stop()
-        again = self.ask()
+        second_attempt = self.send_call()
         wire.lose()
         self.failureResultOf(sent, NoResponse)
         other = self.connect()
@@ -217,11 +217,11 @@ class MemberTests(SynchronousTestCase):
         for stream in (1, 3):
             other.peer.answer(stream, b"fine")
         other.turn()
-        self.assertEqual((self.successResultOf(unsent), self.successResultOf(again)), (b"fine", b"fine"))
+        self.assertEqual((self.successResultOf(unsent), self.successResultOf(second_attempt)), (b"fine", b"fine"))
 
     def test_refusal(self) -> None:
-        """An answer may be an error of etcd's, or none at all, or too many."""
-        answers = [self.ask() for _ in range(3)]
+        """A response may be an error of etcd; no response or several responses are errors."""
+        answers = [self.send_call() for _ in range(3)]
         wire = self.connect()
         wire.peer.begin(1)
         wire.peer.finish(1, [(b"grpc-status", b"9"), (b"grpc-message", b"no")])
@@ -237,8 +237,8 @@ class MemberTests(SynchronousTestCase):
         self.assertFalse(wire.closed)
 
     def test_unreachable(self) -> None:
-        """Who can not be reached has done nothing; it is suspected, and looked at later, less and less often."""
-        answer = self.ask()
+        """An unreachable member has processed nothing; it is unhealthy and checked with increasing delays."""
+        answer = self.send_call()
         self.refuse()
         self.assertIn("127.0.0.1:7", str(self.failureResultOf(answer, NotSent).value))
         self.assertEqual(self.member.unhealthy_since, self.reactor.seconds())
@@ -249,13 +249,13 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual(len(self.examined), 1)
         self.reactor.advance(BACKOFF_FIRST)
         self.assertEqual(len(self.examined), 2)
-        self.member.good()
+        self.member.mark_healthy()
         self.assertIsNone(self.member.unhealthy_since)
 
     def test_later_calls(self) -> None:
-        """When an attempt fails, it is made again for those who came after it was begun."""
-        first = self.ask()
-        later = self.ask()
+        """After a failed connection attempt, a new one is made for the calls that were added later."""
+        first = self.send_call()
+        later = self.send_call()
         self.refuse()
         self.failureResultOf(first, NotSent)
         wire = self.connect()
@@ -264,33 +264,33 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual((self.successResultOf(later), self.attempts()), (b"fine", 2))
 
     def test_no_greeting(self) -> None:
-        """Who takes connections and says nothing, as one that is paused, has done nothing."""
-        answer = self.ask(60.0)
+        """A member that accepts connections but sends nothing has processed nothing."""
+        answer = self.send_call(60.0)
         wire = self.connect(greet=False)
         self.reactor.advance(CONNECT_TIMEOUT)
         self.assertIn("no HTTP/2 in 3 seconds", str(self.failureResultOf(answer, NotSent).value))
         self.assertTrue(wire.closed)
 
     def test_other_protocol(self) -> None:
-        """Nor has who speaks something else."""
-        answer = self.ask()
+        """A peer with another protocol has processed nothing."""
+        answer = self.send_call()
         self.connect(greet=False).connection.dataReceived(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         self.assertIn("no HTTP/2", str(self.failureResultOf(answer, NotSent).value))
 
     def test_lost(self) -> None:
-        """What was sent over a connection that is lost may have been done; what comes then goes over another one."""
-        answer = self.ask()
+        """Calls on a lost connection have an unknown outcome; later calls use another connection."""
+        answer = self.send_call()
         self.connect().lose(ConnectionDone())
         self.failureResultOf(answer, NoResponse)
-        again = self.ask()
+        second_attempt = self.send_call()
         wire = self.connect()
         wire.peer.answer(1, b"fine")
         wire.turn()
-        self.assertEqual(self.successResultOf(again), b"fine")
+        self.assertEqual(self.successResultOf(second_attempt), b"fine")
 
     def test_against_rules(self) -> None:
-        """Who breaks the rules loses the connection, and has done nobody knows what."""
-        answers = [self.ask(), self.ask()]
+        """A protocol violation closes the connection, and the outcome of its calls is unknown."""
+        answers = [self.send_call(), self.send_call()]
         wire = self.connect()
         wire.connection.dataReceived(bytes(9))
         for answer in answers:
@@ -298,11 +298,11 @@ class MemberTests(SynchronousTestCase):
         self.assertTrue(wire.closed)
 
     def test_broken(self) -> None:
-        """What can not even be written is sent over another connection; what was sent before has no answer."""
-        first = self.ask()
+        """Calls that cannot be written are sent over another connection; earlier calls get no response."""
+        first = self.send_call()
         wire = self.connect()
         wire.broken = True
-        second, (_, messages, ends) = self.ask(), self.watch()
+        second, (_, messages, ends) = self.send_call(), self.watch()
         self.reactor.advance(0)
         self.failureResultOf(first, NoResponse)
         other = self.connect()
@@ -313,11 +313,11 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual((self.successResultOf(second), messages, ends), (b"fine", [b"event"], []))
 
     def test_timeout(self) -> None:
-        """Who takes too long is told that nobody waits; where others are answered, the connection stays."""
-        slow = self.ask(2.0)
+        """A call with a timeout is cancelled at the member; the connection stays open if other calls get responses."""
+        slow = self.send_call(2.0)
         wire = self.connect()
         self.reactor.advance(1)
-        quick = self.ask(2.0)
+        quick = self.send_call(2.0)
         wire.turn()
         wire.peer.answer(3, b"fine")
         wire.turn()
@@ -327,15 +327,15 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual((self.successResultOf(quick), wire.peer.resets, wire.closed), (b"fine", {1: 8}, False))
 
     def test_silence(self) -> None:
-        """Where nothing comes any more, new calls go over another connection; the old one goes when nobody waits."""
-        first = self.ask(2.0)
+        """After a timeout on a silent connection, new calls use another one; the old one closes after its last call."""
+        first = self.send_call(2.0)
         wire = self.connect()
         self.reactor.advance(1)
-        second = self.ask(2.0)
+        second = self.send_call(2.0)
         self.reactor.advance(1)
         self.failureResultOf(first, ResponseTimeout)
         self.assertFalse(wire.closed)
-        third = self.ask()
+        third = self.send_call()
         other = self.connect()
         other.peer.answer(1, b"fine")
         other.turn()
@@ -345,7 +345,7 @@ class MemberTests(SynchronousTestCase):
         self.assertTrue(wire.closed)
 
     def test_keepalive(self) -> None:
-        """Who is silent for long is asked for a sign of life, as long as somebody waits; and left if there is none."""
+        """A connection that is silent during calls is pinged, and closed without a response to the ping."""
         wire = self.connect_watched()
         _, messages, ends = self.watch()
         wire.turn()
@@ -361,8 +361,8 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual((messages, wire.closed), ([b"event"], True))
 
     def connect_watched(self) -> Wire:
-        """A connection with an answered call."""
-        answer = self.ask()
+        """Return a connection with an answered call."""
+        answer = self.send_call()
         wire = self.connect()
         wire.peer.answer(1, b"")
         wire.turn()
@@ -370,35 +370,35 @@ class MemberTests(SynchronousTestCase):
         return wire
 
     def test_no_keepalive(self) -> None:
-        """Nobody is asked for signs of life while nobody waits for anything."""
+        """A connection without calls is not pinged."""
         wire = self.connect_watched()
         self.reactor.pump([KEEPALIVE] * 10)
         wire.turn()
         self.assertEqual((wire.peer.pings, wire.closed), (0, False))
 
     def test_too_many_pings(self) -> None:
-        """Where signs of life are asked for too often, that is done less often."""
+        """The keepalive interval grows if the member reports too many pings."""
         wire = self.connect_watched()
         wire.peer.h2.close_connection(11, b"too_many_pings")
         wire.turn()
         self.assertEqual((self.member.keepalive, wire.closed), (2 * KEEPALIVE, True))
 
     def test_sign_of_life(self) -> None:
-        """Signs of life are given, but not at once."""
+        """Pings of the member are answered, with a delay."""
         wire = self.connect_watched()
         wire.peer.h2.ping(b"12345678")
         wire.turn()
         self.assertEqual(wire.sent, [])
-        self.reactor.advance(PING_PATIENCE)
+        self.reactor.advance(PING_ACK_DELAY)
         self.assertEqual(len(b"".join(wire.sent)), 17)
 
     def test_going_away(self) -> None:
-        """A member that goes away finishes what it has begun; what it has not looked at is asked again, once."""
-        first, second = self.ask(), self.ask()
+        """A member that sends GOAWAY finishes its calls; unprocessed calls are sent again, once."""
+        first, second = self.send_call(), self.send_call()
         wire = self.connect()
         wire.peer.begin(1)
         wire.peer.h2.close_connection(0, last_stream_id=1)
-        wire.connection.dataReceived(wire.peer.output())
+        wire.connection.dataReceived(wire.peer.data_to_send())
         self.assertFalse(wire.closed)
         self.assertNoResult(first)
         other = self.connect()
@@ -410,8 +410,8 @@ class MemberTests(SynchronousTestCase):
         self.failureResultOf(first, NoResponse)
 
     def test_refused(self) -> None:
-        """A call that a member refuses to look at is made again."""
-        answer = self.ask()
+        """A call whose stream the member refuses is sent again."""
+        answer = self.send_call()
         wire = self.connect()
         wire.peer.h2.reset_stream(1, 7)
         wire.turn()
@@ -421,10 +421,10 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(answer), b"fine")
 
     def test_room(self) -> None:
-        """A member is asked as much at a time as it allows; who has given up is not asked for."""
-        answers = [self.ask() for _ in range(2)]
+        """The number of concurrent calls is limited by the member; cancelled calls are not sent."""
+        answers = [self.send_call() for _ in range(2)]
         stream, _, ends = self.watch()
-        answers.append(self.ask())
+        answers.append(self.send_call())
         wire = self.connect({SettingCodes.MAX_CONCURRENT_STREAMS: 1})
         seen = []
         for _ in range(3):
@@ -437,16 +437,16 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual(ends, [])
 
     def test_stuck(self) -> None:
-        """Where nothing can be written, what comes waits, and nothing overtakes anything."""
-        first = self.ask()
+        """While the transport is full, calls wait and keep their order."""
+        first = self.send_call()
         wire = self.connect()
         wire.most = 10
-        second = self.ask()
+        second = self.send_call()
         self.reactor.advance(0)
-        third = self.ask()
+        third = self.send_call()
         self.reactor.advance(0)
         wire.peer.answer(1, b"one")
-        wire.connection.dataReceived(wire.peer.output())
+        wire.connection.dataReceived(wire.peer.data_to_send())
         self.assertEqual(self.successResultOf(first), b"one")
         self.assertTrue(wire.held)
         wire.drain()
@@ -457,11 +457,11 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual((self.successResultOf(second), self.successResultOf(third)), (b"3", b"5"))
 
     def test_paused(self) -> None:
-        """Where the transport has too much to write, calls wait until it has less."""
-        first = self.ask()
+        """While the transport's buffer is full, calls wait."""
+        first = self.send_call()
         wire = self.connect(kind=SlowWire)
         wire.producer.pauseProducing()
-        second = self.ask()
+        second = self.send_call()
         wire.turn()
         wire.peer.answer(1, b"one")
         wire.turn()
@@ -473,7 +473,7 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(second), b"two")
 
     def test_stream(self) -> None:
-        """A stream has answers until it is stopped; only the first must come in time."""
+        """A stream receives messages until it is cancelled; only the first has a timeout."""
         stream, messages, ends = self.watch(2.0)
         wire = self.connect()
         wire.peer.begin(1)
@@ -491,7 +491,7 @@ class MemberTests(SynchronousTestCase):
         self.assertIsInstance(late[0], ResponseTimeout)
 
     def test_end_of_stream(self) -> None:
-        """A stream ends well, or with an error, or with its connection."""
+        """A stream ends successfully, with an error, or with its connection."""
         ends = [self.watch()[2] for _ in range(3)]
         wire = self.connect()
         wire.peer.begin(1)
@@ -504,10 +504,10 @@ class MemberTests(SynchronousTestCase):
         self.assertIsInstance(ends[2][0], NoResponse)
 
     def test_last_stream(self) -> None:
-        """When a connection has no more numbers, another one is made."""
+        """When the stream ids of a connection are used up, another connection is opened."""
         wire = self.connect_watched()
         wire.connection.session._next = LAST_STREAM
-        last, other = self.ask(), self.ask()
+        last, other = self.send_call(), self.send_call()
         wire.connection.dataReceived(b"")
         second = self.connect()
         second.peer.answer(1, b"fine")
@@ -517,21 +517,21 @@ class MemberTests(SynchronousTestCase):
         self.failureResultOf(last, NoResponse)
 
     def test_closed(self) -> None:
-        """With the client go connections, and what waits."""
-        waiting = self.ask()
+        """Closing the client closes connections and fails waiting calls."""
+        waiting = self.send_call()
         self.member.close()
         self.failureResultOf(waiting, NotSent)
-        self.failureResultOf(self.ask(), NotSent)
+        self.failureResultOf(self.send_call(), NotSent)
         wire = self.connect(greet=False)
         wire.turn()
         self.assertTrue(wire.closed)
 
 
 class BrokenTests(SynchronousTestCase):
-    """Connections that break while nobody looks."""
+    """Connections that break while they are idle."""
 
     def test_broken_while_idle(self) -> None:
-        """What is sent over a connection that turns out to be broken goes over another one."""
+        """Calls over a connection that turns out to be broken are sent over another one."""
         reactor = TurningReactor()
         self.addCleanup(reactor.close)
         server = socket.create_server(("127.0.0.1", 0))
@@ -551,7 +551,7 @@ class BrokenTests(SynchronousTestCase):
         def serve(answer: Any, stream: int) -> None:
             peer, connection = Peer(), accepted[-1]
             connection.setblocking(False)
-            connection.sendall(peer.output())
+            connection.sendall(peer.data_to_send())
 
             def asked() -> bool:
                 with contextlib.suppress(BlockingIOError):
@@ -560,25 +560,25 @@ class BrokenTests(SynchronousTestCase):
 
             reactor.turn_until(asked)
             peer.answer(stream, b"fine")
-            connection.sendall(peer.output())
+            connection.sendall(peer.data_to_send())
             self.assertEqual(reactor.run(answer), b"fine")
 
-        answer = member.post(PATH, b"", 10.0)
+        answer = member.call_unary(PATH, b"", 10.0)
         reactor.turn_until(accept)
         serve(answer, 1)
         accepted[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         accepted[0].close()
-        answer = member.post(PATH, b"", 10.0)
+        answer = member.call_unary(PATH, b"", 10.0)
         reactor.turn_until(accept)
         serve(answer, 1)
         self.assertEqual(self.flushLoggedErrors(), [])
 
 
 class AddressTests(SynchronousTestCase):
-    """L{Address.parse} reads --etcd-servers."""
+    """Tests for L{Address.parse}."""
 
     def test_addresses(self) -> None:
-        """Members have a scheme, a host and a port, of which two can be left out."""
+        """Members have a scheme, a host and a port; scheme and port have defaults."""
         for url, expected in (
             ("http://127.0.0.1:2379", ("127.0.0.1", 2379, False, "127.0.0.1:2379")),
             ("https://etcd-0.example.com:2379/", ("etcd-0.example.com", 2379, True, "etcd-0.example.com:2379")),
@@ -590,7 +590,7 @@ class AddressTests(SynchronousTestCase):
             self.assertEqual((address.host, address.port, address.tls, address.authority), expected)
 
     def test_nonsense(self) -> None:
-        """What is none is named."""
+        """An invalid address is named in the error."""
         for url in ("", "unix:///etcd.sock", "http://a/b", "http://a:b", "http://:1", "http://a?x"):
             with self.assertRaises(ValueError) as caught:
                 Address.parse(url)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd._http2}, against the library h2."""
+"""Tests for L{kubetwist.storage.etcd._http2} with the library h2."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .peer import (
 
 
 class RecordedCall(Call):
-    """A call that tells what became of it."""
+    """A call that records its results."""
 
     def __init__(self, path: bytes = b"/s/M", message: bytes = b"question", **how: bool) -> None:
         super().__init__(path, message, 1 << 30, **how)
@@ -72,25 +72,25 @@ class SessionCase(SynchronousTestCase):
     """Has both sides of a connection."""
 
     def make(self, settings: dict[Any, int] | None = None) -> tuple[Session, Peer]:
-        """Both sides, as they are when they have greeted each other."""
+        """Create both sides, and exchange their prefaces."""
         self.refused: list[Call] = []
         self.asked_for_life = 0
         session = Session("etcd:2379", "http", self.refused.append, self.pinged)
         peer = Peer(settings)
         peer.receive(session.connection_preface())
-        self.assertFalse(session.room)
+        self.assertFalse(session.has_capacity)
         self.turn(session, peer)
         self.assertTrue(session.ready)
         return session, peer
 
     def pinged(self) -> None:
-        """The peer wants a sign of life."""
+        """Record a ping of the peer."""
         self.asked_for_life += 1
 
     def turn(self, session: Session, peer: Peer) -> None:
-        """Let both sides talk until nobody has anything to say."""
+        """Let both sides exchange data until neither sends any more."""
         while True:
-            sent, answered = session.output(), peer.output()
+            sent, answered = session.data_to_send(), peer.data_to_send()
             if not sent and not answered:
                 return
             if sent:
@@ -99,7 +99,7 @@ class SessionCase(SynchronousTestCase):
                 session.feed(answered)
 
     def begin(self, session: Session, peer: Peer, call: RecordedCall | None = None) -> RecordedCall:
-        """Have a call sent."""
+        """Send a call."""
         call = call or RecordedCall()
         session.begin(call)
         self.turn(session, peer)
@@ -107,10 +107,10 @@ class SessionCase(SynchronousTestCase):
 
 
 class CallTests(SessionCase):
-    """Calls that are answered."""
+    """Calls with responses."""
 
     def test_answer(self) -> None:
-        """A call has a method and a message, and ends with its answer."""
+        """A call sends a method and a message, and ends with its response."""
         session, peer = self.make()
         calls = [self.begin(session, peer, RecordedCall(path)) for path in (b"/s/A", b"/s/B", b"/s/A")]
         self.assertEqual(peer.paths(), [b"/s/A", b"/s/B", b"/s/A"])
@@ -123,7 +123,7 @@ class CallTests(SessionCase):
         self.assertEqual((session.calls, peer.resets), ({}, {}))
 
     def test_refusal(self) -> None:
-        """An answer may be a refusal from the beginning, or in the end."""
+        """A response may be an error in its headers or in its trailers."""
         session, peer = self.make()
         first, second = self.begin(session, peer), self.begin(session, peer)
         peer.h2.send_headers(1, [*ANSWER, (b"grpc-status", b"3"), (b"grpc-message", b"too%20large")], end_stream=True)
@@ -134,7 +134,7 @@ class CallTests(SessionCase):
         self.assertEqual(found, [(3, "too large"), (14, "etcd answers with code 14")])
 
     def test_something_else_answers(self) -> None:
-        """What is no answer of gRPC is an error of its kind, and ends one call."""
+        """A response that is not gRPC is an error of its kind, and ends only its call."""
         session, peer = self.make()
         calls = [self.begin(session, peer) for _ in range(3)]
         peer.h2.send_headers(1, [(b":status", b"503"), (b"content-type", b"text/html")])
@@ -146,7 +146,7 @@ class CallTests(SessionCase):
         self.assertEqual((calls[2].over, list(peer.resets)), (["ended"], [1]))
 
     def test_stream(self) -> None:
-        """A call may have answers until it is ended; what comes after that is for nobody."""
+        """A streaming call receives messages until it is cancelled; later messages are dropped."""
         session, peer = self.make()
         call = self.begin(session, peer, RecordedCall(streaming=True))
         self.assertEqual(peer.ended, [])
@@ -162,7 +162,7 @@ class CallTests(SessionCase):
         self.assertFalse(session.calls)
 
     def test_broken_receiver(self) -> None:
-        """Who can not take an answer loses that call, and no other."""
+        """A call that raises on a message is cancelled; other calls continue."""
         session, peer = self.make()
         first, second = self.begin(session, peer, RecordedCall(streaming=True)), self.begin(session, peer)
         peer.begin(1)
@@ -175,7 +175,7 @@ class CallTests(SessionCase):
 
     @given(st.lists(st.integers(0, 4000), max_size=30))
     def test_pieces(self, places: list[int]) -> None:
-        """Whatever the pieces are in which answers come, they are the same."""
+        """Responses are the same however their bytes are split."""
         session, peer = self.make()
         calls = [self.begin(session, peer, RecordedCall(streaming=number == 1)) for number in range(3)]
         peer.begin(3)
@@ -184,17 +184,17 @@ class CallTests(SessionCase):
         peer.h2.ping(b"12345678")
         peer.send(3, b"z")
         peer.answer(5, b"")
-        for piece in cut(peer.output(), places):
+        for piece in cut(peer.data_to_send(), places):
             session.feed(piece)
         self.assertEqual([call.messages for call in calls], [[b"y" * 700], [b"x" * 500, b"z"], [b""]])
         self.assertEqual([call.over for call in calls], [["ended"], [], ["ended"]])
 
 
 class WindowTests(SessionCase):
-    """Large things, both ways."""
+    """Flow control in both directions."""
 
     def test_large_request(self) -> None:
-        """A large request goes out as the other takes it; what is small need not wait for its window."""
+        """A large request is sent as the peer's window allows; small requests do not wait for its stream's window."""
         session, peer = self.make()
         peer.giving_back = False
         large = self.begin(session, peer, RecordedCall(message=b"l" * 300_000))
@@ -216,7 +216,7 @@ class WindowTests(SessionCase):
         self.assertEqual(large.over, ["ended"])
 
     def test_window_of_connection(self) -> None:
-        """When all streams together may send nothing more, they wait, in their order."""
+        """Requests wait in order for the window of the connection."""
         session, peer = self.make({SettingCodes.INITIAL_WINDOW_SIZE: 1 << 20})
         peer.giving_back = False
         for message in (b"a" * 100_000, b"b" * 10):
@@ -227,7 +227,7 @@ class WindowTests(SessionCase):
         self.assertEqual((peer.messages(1), peer.messages(3)), ([b"a" * 100_000], [b"b" * 10]))
 
     def test_other_settings(self) -> None:
-        """Windows, frames, tables and the number of calls are the other's to say, at any time."""
+        """The peer can change windows, frame sizes, table sizes and the number of streams at any time."""
         session, peer = self.make({SettingCodes.INITIAL_WINDOW_SIZE: 10})
         peer.giving_back = False
         call = self.begin(session, peer, RecordedCall(message=b"m" * 40_000))
@@ -241,10 +241,10 @@ class WindowTests(SessionCase):
             }
         )
         self.turn(session, peer)
-        self.assertEqual((peer.messages(1), session.room), ([b"m" * 40_000], False))
+        self.assertEqual((peer.messages(1), session.has_capacity), ([b"m" * 40_000], False))
         peer.answer(1, b"")
         self.turn(session, peer)
-        self.assertEqual((call.over, session.room), (["ended"], True))
+        self.assertEqual((call.over, session.has_capacity), (["ended"], True))
         self.begin(session, peer)
         # A window can shrink below nothing; then that much more is to be given before anything is sent.
         peer.answer(3, b"")
@@ -261,7 +261,7 @@ class WindowTests(SessionCase):
         self.assertEqual(peer.messages(5), [b"m" * 200])
 
     def test_large_answers(self) -> None:
-        """What was received is given back, so that answers of any size come."""
+        """Windows are updated for received data, so that responses of any size arrive."""
         session, peer = self.make()
         call = self.begin(session, peer, RecordedCall(streaming=True))
         peer.begin(1)
@@ -274,7 +274,7 @@ class WindowTests(SessionCase):
         self.assertEqual(peer.h2.remote_settings[SettingCodes.INITIAL_WINDOW_SIZE], STREAM_WINDOW)
 
     def test_canceled_request(self) -> None:
-        """Of a call that is given up nothing more is sent, nor of one that was answered before it was complete."""
+        """A cancelled call sends no more data, nor does a call that gets its response early."""
         session, peer = self.make()
         peer.giving_back = False
         first = self.begin(session, peer, RecordedCall(message=bytes(100_000)))
@@ -293,10 +293,10 @@ class WindowTests(SessionCase):
 
 
 class EndTests(SessionCase):
-    """How connections and streams end, and what is known of calls then."""
+    """Ends of connections and streams, and the outcome of calls."""
 
     def test_reset(self) -> None:
-        """A stream that is refused was not looked at; of one that is broken off nobody knows."""
+        """A refused stream was not processed; the outcome of a reset stream is unknown."""
         session, peer = self.make()
         refused, broken = self.begin(session, peer), self.begin(session, peer)
         peer.h2.reset_stream(1, 7)
@@ -306,24 +306,24 @@ class EndTests(SessionCase):
         self.assertIsInstance(broken.over[0], NoResponse)
 
     def test_going_away(self) -> None:
-        """What the other says to have looked at is finished, watches excepted; all else was certainly not done."""
+        """After GOAWAY processed calls are finished, except watches; the remaining calls were not processed."""
         session, peer = self.make()
         begun, watch, new = self.begin(session, peer), RecordedCall(streaming=True), self.begin(session, peer)
         self.begin(session, peer, watch)
         self.assertEqual([begun.stream, new.stream, watch.stream], [1, 3, 5])
         peer.begin(1)
-        session.feed(peer.output() + GoAwayFrame(0, 1).serialize())
-        self.assertEqual((session.usable, session.room, begun.over), (False, False, []))
+        session.feed(peer.data_to_send() + GoAwayFrame(0, 1).serialize())
+        self.assertEqual((session.usable, session.has_capacity, begun.over), (False, False, []))
         self.assertEqual(self.refused, [new, watch])
         peer.send(1, b"done")
         peer.finish(1)
-        session.feed(peer.output())
+        session.feed(peer.data_to_send())
         self.assertEqual((begun.over, session.calls), (["ended"], {}))
         with self.assertRaises(ProtocolError):
             session.feed(GoAwayFrame(0, 5).serialize())
 
     def test_shutting_down(self) -> None:
-        """A member that goes away in good order ends its watches at once: they go on elsewhere."""
+        """GOAWAY ends watches immediately, so that they resume on another member."""
         session, peer = self.make()
         watch, call = self.begin(session, peer, RecordedCall(streaming=True)), self.begin(session, peer)
         session.feed(GoAwayFrame(0, LAST_STREAM, 0, b"bye").serialize())
@@ -333,16 +333,16 @@ class EndTests(SessionCase):
         self.assertTrue(session.too_many_pings)
 
     def test_lost(self) -> None:
-        """With the connection go all its calls."""
+        """The loss of the connection fails all its calls."""
         session, peer = self.make()
         calls = [self.begin(session, peer) for _ in range(2)]
         error = NoResponse("lost")
         session.lost(error)
         self.assertEqual([call.over for call in calls], [[error], [error]])
-        self.assertFalse(session.room)
+        self.assertFalse(session.has_capacity)
 
     def test_last_stream(self) -> None:
-        """A connection has so many streams, and then no more."""
+        """A connection has a maximum stream id, and then accepts no more calls."""
         session, peer = self.make()
         self.begin(session, peer)
         session._next = LAST_STREAM
@@ -350,23 +350,23 @@ class EndTests(SessionCase):
         self.assertEqual((sorted(session.calls), session.usable), ([1, LAST_STREAM], False))
 
     def test_signs_of_life(self) -> None:
-        """Who asks for a sign of life gets it when that is time; who asks again does not wait."""
+        """Pings are answered with a delay; a second ping is answered immediately."""
         session, peer = self.make()
         peer.h2.ping(b"12345678")
-        session.feed(peer.output())
-        self.assertEqual((session.output(), self.asked_for_life), (b"", 1))
+        session.feed(peer.data_to_send())
+        self.assertEqual((session.data_to_send(), self.asked_for_life), (b"", 1))
         session.acknowledge()
-        self.assertEqual(session.output(), PingFrame(0, b"12345678", flags=["ACK"]).serialize())
+        self.assertEqual(session.data_to_send(), PingFrame(0, b"12345678", flags=["ACK"]).serialize())
         for _ in range(2):
             peer.h2.ping(b"abcdefgh")
-        session.feed(peer.output())
-        self.assertEqual(session.output(), PingFrame(0, b"abcdefgh", flags=["ACK"]).serialize() * 2)
+        session.feed(peer.data_to_send())
+        self.assertEqual(session.data_to_send(), PingFrame(0, b"abcdefgh", flags=["ACK"]).serialize() * 2)
         session.ping()
         self.turn(session, peer)
         self.assertEqual(peer.pings, 1)
 
     def test_flood(self) -> None:
-        """Who wants answers without end, and takes none, is left."""
+        """A peer that requests replies without reading them is disconnected."""
         for frame in (PingFrame(0, b"12345678"), SettingsFrame(0)):
             session, _ = self.make()
             with self.assertRaises(ProtocolError):
@@ -374,16 +374,16 @@ class EndTests(SessionCase):
 
 
 class StrictTests(SessionCase):
-    """What breaks the rules ends the connection."""
+    """Protocol violations close the connection."""
 
     def head(self, *headers: tuple[bytes, bytes]) -> bytes:
-        """A block of headers."""
+        """Return a header block."""
         encoder = Encoder()
         encoder.header_table_size = 0
         return encoder.encode(headers)
 
     def test_beginning(self) -> None:
-        """Whoever does not begin with settings does not speak HTTP/2."""
+        """A connection that does not begin with SETTINGS is rejected."""
         for data in (
             PingFrame(0, b"12345678").serialize(),
             SettingsFrame(0, flags=["ACK"]).serialize(),
@@ -394,26 +394,26 @@ class StrictTests(SessionCase):
                 session.feed(data)
 
     def test_rules(self) -> None:
-        """Each of these is against one."""
-        good, trailers = self.head(*ANSWER), self.head(*ALL_WELL)
+        """Each of these frames is a protocol violation."""
+        valid, trailers = self.head(*ANSWER), self.head(*ALL_WELL)
 
         def headers(block: bytes, *flags: str, stream: int = 1) -> bytes:
             return HeadersFrame(stream, block, flags=["END_HEADERS", *flags]).serialize()
 
-        begun = headers(good)
+        begun = headers(valid)
         whole = DataFrame(1, b"\0\0\0\0\1a").serialize()
         for name, data in {
             "data before headers": whole,
             "no trailers": begun + DataFrame(1, b"", flags=["END_STREAM"]).serialize(),
             "no status": headers(self.head((b"a", b"b"))),
             "no code": begun + whole + headers(self.head((b"a", b"b")), "END_STREAM"),
-            "headers amid": begun + headers(good),
-            "status in the end": begun + headers(good, "END_STREAM"),
+            "headers amid": begun + headers(valid),
+            "status in the end": begun + headers(valid, "END_STREAM"),
             "half a message": begun + DataFrame(1, b"\0\0\0\0\2a").serialize() + headers(trailers, "END_STREAM"),
             "compressed": begun + DataFrame(1, b"\1\0\0\0\1a").serialize(),
             "only informational": headers(self.head((b":status", b"100")), "END_STREAM"),
-            "nobody's": headers(good, stream=7),
-            "the other's": headers(good, stream=2),
+            "nobody's": headers(valid, stream=7),
+            "the other's": headers(valid, stream=2),
             "reset of nothing": RstStreamFrame(9).serialize(),
             "a push": PushPromiseFrame(1, 2, b"", flags=["END_HEADERS"]).serialize(),
             "too wide": WindowUpdateFrame(0, (1 << 31) - 1).serialize(),
@@ -421,7 +421,7 @@ class StrictTests(SessionCase):
             "no window": WindowUpdateFrame(1, 1).serialize()[:-1] + b"\0",
             "frames too small": SettingsFrame(0, {5: 100}).serialize(),
             "a window too large": SettingsFrame(0, {4: 1 << 31}).serialize(),
-            "a continuation": ContinuationFrame(1, good).serialize(),
+            "a continuation": ContinuationFrame(1, valid).serialize(),
         }.items():
             session, peer = self.make()
             self.begin(session, peer)
@@ -429,7 +429,7 @@ class StrictTests(SessionCase):
                 session.feed(data)
 
     def test_allowed(self) -> None:
-        """Each of these is none, though it means nothing here."""
+        """Each of these frames is valid, and ignored."""
         session, peer = self.make()
         call = self.begin(session, peer)
         informational = HeadersFrame(1, self.head((b":status", b"103")), flags=["END_HEADERS"]).serialize()
@@ -442,18 +442,18 @@ class StrictTests(SessionCase):
 
     @given(st.binary(max_size=120), st.integers(0, 60))
     def test_any_bytes(self, noise: bytes, where: int) -> None:
-        """Whatever comes, amid what is right, the connection goes on or ends with L{ProtocolError}."""
+        """After any bytes among valid frames, the connection continues or raises L{ProtocolError}."""
         session, peer = self.make()
         self.begin(session, peer, RecordedCall(streaming=True))
         peer.begin(1)
         peer.send(1, b"message")
-        data = peer.output()
+        data = peer.data_to_send()
         with contextlib.suppress(ProtocolError):
             session.feed(data[:where] + noise + data[where:])
 
     def test_errors(self) -> None:
-        """What etcd answers tells whether a write that met it may have been done nevertheless."""
-        for code, message, uncertain, elsewhere in (
+        """An error of etcd states whether a write may have been applied."""
+        for code, message, uncertain, retry_other_member in (
             (3, "etcdserver: request is too large", False, False),
             (8, "etcdserver: too many requests", False, True),
             (14, "etcdserver: request timed out", True, True),
@@ -464,6 +464,6 @@ class StrictTests(SessionCase):
             (16, "etcdserver: invalid auth token", False, False),
         ):
             error = RPCError(code, message)
-            self.assertEqual((error.uncertain, error.elsewhere), (uncertain, elsewhere), message)
+            self.assertEqual((error.uncertain, error.retry_other_member), (uncertain, retry_other_member), message)
         self.assertTrue(RPCError(11, "etcdserver: mvcc: required revision has been compacted").compacted)
         self.assertTrue(RPCError(11, "etcdserver: mvcc: required revision is a future revision").future)

@@ -1,4 +1,4 @@
-"""Tests of L{kubetwist.storage.etcd._storage} when connections and members are lost, against etcd itself."""
+"""Tests for L{kubetwist.storage.etcd._storage} after the loss of connections and members, with a real etcd."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from .cutwire import CutWire
 
 
 class LossTests(EtcdCase):
-    """Connections that are lost, and what is known then."""
+    """Lost connections, and the outcome of calls."""
 
     def test_resumption(self) -> None:
-        """A watch that is interrupted goes on where it was: nothing is missing, nothing comes twice."""
+        """A watch that is interrupted resumes at its revision: no event is missing or repeated."""
         wire = self.wire()
         storage, other = self.open(wire.url), self.open()
         observer = self.follow(storage)
@@ -57,7 +57,7 @@ class LossTests(EtcdCase):
         self.assertEqual(observer.reasons, [])
 
     def test_unreachable(self) -> None:
-        """While etcd can not be reached, reads and writes fail at once; afterwards all goes on."""
+        """While etcd is unreachable, reads and writes fail fast; afterwards they succeed."""
         wire = self.wire()
         storage = self.open(wire.url)
         observer = self.follow(storage)
@@ -72,12 +72,12 @@ class LossTests(EtcdCase):
                 self.reactor.run(attempt)
             self.assertIn("code = Unavailable", str(caught.exception))
         wire.mend()
-        again = self.write(storage, "/r/a", b"3", revision)
+        second_attempt = self.write(storage, "/r/a", b"3", revision)
         self.assertEqual([event.value for event in observer.events], [b"1", b"3"])
-        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, again)
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, second_attempt)
 
     def test_compacted_meanwhile(self) -> None:
-        """Whoever was away while what he missed was compacted is told, and can begin anew."""
+        """A watch whose next events were compacted while it was disconnected ends, and the observer can list again."""
         wire = self.wire()
         storage, other = self.open(wire.url), self.open()
         observer = self.follow(storage)
@@ -89,12 +89,12 @@ class LossTests(EtcdCase):
         self.reactor.turn_until(lambda: observer.reasons)
         self.assertIsInstance(observer.reasons[0], RevisionCompacted)
         self.assertEqual((storage.compacted, storage.revision), (revision, revision))
-        again = self.follow(storage)
+        second_attempt = self.follow(storage)
         self.write(storage, "/r/a", b"new")
-        self.assertEqual([event.value for event in again.events], [b"new"])
+        self.assertEqual([event.value for event in second_attempt.events], [b"new"])
 
     def lossy(self) -> tuple[EtcdStorage, CutWire, list[set[str]]]:
-        """A store that gets no answers to transactions: its connection breaks then."""
+        """Return a store whose connection is cut instead of responses to transactions."""
         wire = self.wire()
         storage = self.open(wire.url)
         lost: list[set[str]] = []
@@ -109,14 +109,14 @@ class LossTests(EtcdCase):
         return storage, wire, lost
 
     def test_lost_answer_to_creation(self) -> None:
-        """A creation without an answer is known by its event, where nobody else can have written its value."""
+        """A create without a response is identified by its event if its value is unique."""
         storage, _, lost = self.lossy()
         revision = self.write(storage, "/r/a", b"with a new uid", 0, unique=True)
         self.assertEqual(len(lost), 1)
         self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, revision)
 
     def test_lost_answer(self) -> None:
-        """Of other writes without an answer nobody says that they are done, or are not."""
+        """The outcome of other writes without a response is unknown."""
         storage, _, lost = self.lossy()
         with self.assertRaises(OutcomeUnknown) as caught:
             self.write(storage, "/r/a", b"1", 0)
@@ -131,7 +131,7 @@ class LossTests(EtcdCase):
         self.assertEqual(len(lost), 3)
 
     def test_lost_answer_and_news(self) -> None:
-        """Nor does anybody when the watch is away, too: that something else is there may be by the write itself."""
+        """The outcome is unknown too if the watch was restarted: the existing value may be of the write itself."""
         storage, wire, lost = self.lossy()
         revision = self.write(self.open(), "/r/a", b"1", 0)
         self.reactor.turn_until(lambda: storage.revision >= revision)
@@ -144,7 +144,7 @@ class LossTests(EtcdCase):
         self.assertLess(storage.revision, self.reactor.run(storage.read("/r/a")).revision)
 
     def test_watch_from_newer(self) -> None:
-        """Whoever has read what the watch has not come to yet is not shown anything older."""
+        """A client that has read a newer revision than the watch has reached is not shown older state."""
         wire = self.wire()
         storage, other = self.open(wire.url), self.open()
         begun: list[set[str]] = []
@@ -170,34 +170,34 @@ class LossTests(EtcdCase):
         self.assertEqual([event.revision for event in observer.events], [last])
 
     def test_lost_request(self) -> None:
-        """A write that compares a revision, and of which no answer came since it was lost, is sent again."""
+        """A write that compares a revision is sent again when its response is lost."""
         wire = self.wire()
         storage, other = self.open(wire.url), self.open()
         revision = self.write(storage, "/r/a", b"1", 0)
         members = storage.client.members
-        sent = members[0].post
+        sent = members[0].call_unary
         attempts: list[bytes] = []
 
-        def post(path: bytes, body: bytes, timeout: float, *prompt: bool) -> Any:
+        def call_unary(path: bytes, body: bytes, timeout: float, *prompt: bool) -> Any:
             attempts.append(path)
             return fail(NoResponse("lost")) if len(attempts) == 1 else sent(path, body, timeout, *prompt)
 
-        members[0].post = post
-        again = self.write(storage, "/r/a", b"2", revision)
+        members[0].call_unary = call_unary
+        second_attempt = self.write(storage, "/r/a", b"2", revision)
         self.assertEqual(len(attempts), 2)
-        self.assertEqual(self.reactor.run(other.read("/r/a")).revision, again)
+        self.assertEqual(self.reactor.run(other.read("/r/a")).revision, second_attempt)
         # And one that lost against another meanwhile is told so.
         attempts.clear()
-        newest = self.write(other, "/r/a", b"3", again)
+        newest = self.write(other, "/r/a", b"3", second_attempt)
         with self.assertRaises(RevisionConflict) as caught:
-            self.write(storage, "/r/a", b"4", again)
+            self.write(storage, "/r/a", b"4", second_attempt)
         self.assertEqual(caught.exception.revision, newest)
 
     def test_start_without_etcd(self) -> None:
-        """The start waits for etcd, and gives up in the end with its address."""
+        """Opening the store waits for etcd, and fails with its address after the timeout."""
         wire = self.wire()
         self.reactor.run(maybeDeferred(wire.cut))
-        storage = etcd_storage(self.reactor, [wire.url], patience=0.0)
+        storage = etcd_storage(self.reactor, [wire.url], start_timeout=0.0)
         with self.assertRaises(StorageUnavailable) as caught:
             self.reactor.run(storage.open())
         self.assertIn(f"no etcd at {wire.url}", str(caught.exception))
@@ -210,12 +210,12 @@ class LossTests(EtcdCase):
 
 
 class ClusterTests(EtcdCase):
-    """Three members, of which one is lost."""
+    """The loss of one of three members."""
 
     members = 3
 
     def test_killed_member(self) -> None:
-        """When the member that is asked is killed, another one is; watches miss nothing."""
+        """When the member in use is killed, another one is used; watches miss nothing."""
         storage = self.open()
         observer = self.follow(storage)
         revision = self.write(storage, "/r/a", b"0", 0)
@@ -234,7 +234,7 @@ class ClusterTests(EtcdCase):
         self.assertEqual(observer.reasons, [])
 
     def test_stopped_member(self) -> None:
-        """When the member that is asked is stopped in good order, writes and watches go on with another one."""
+        """When the member in use is stopped, writes and watches continue with another one."""
         storage = self.open()
         observer = self.follow(storage)
         revision = self.write(storage, "/r/a", b"0", 0)
@@ -258,7 +258,7 @@ class ClusterTests(EtcdCase):
         self.assertNotEqual(storage.client.pick_member(), asked)
 
     def test_paused_member(self) -> None:
-        """A member that does not answer any more is left; what it was watched for comes from another one."""
+        """A member that does not respond is replaced; its watch resumes on another one."""
         first, second, third = self.etcd.members
         storage = etcd_storage(self.reactor, [first.url, second.url], mixed=False)
         self.addCleanup(lambda: self.reactor.run(storage.close()))
@@ -270,14 +270,14 @@ class ClusterTests(EtcdCase):
         first.signal(SIGSTOP)
         self.addCleanup(first.signal, SIGCONT)
         revision = self.reactor.run(other.read("/r/a")).revision
-        again = self.write(other, "/r/a", b"2", revision)
-        self.reactor.turn_until(lambda: storage.revision >= again)
+        second_attempt = self.write(other, "/r/a", b"2", revision)
+        self.reactor.turn_until(lambda: storage.revision >= second_attempt)
         self.assertEqual([event.value for event in observer.events], [b"1", b"2"])
-        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, again)
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, second_attempt)
 
 
 def server_and_client(authority: CertificateAuthority) -> CertKeyPair:
-    """What etcd shows: to its clients, and, as the client of its own gateway, to itself."""
+    """A certificate of etcd, for its clients and as a client of its gateway."""
     issuer, signing = authority.pair.parsed()
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
@@ -298,12 +298,12 @@ def server_and_client(authority: CertificateAuthority) -> CertKeyPair:
 
 
 class TLSTests(SynchronousTestCase):
-    """An etcd that asks for certificates."""
+    """An etcd with TLS client authentication."""
 
     skip = etcd_skip_reason() or None
 
     def setUp(self) -> None:
-        """Start an etcd that shows a certificate, and wants one."""
+        """Start an etcd that has a certificate and requires one of clients."""
         folder = Path(self.mktemp())
         folder.mkdir()
         self.authority = CertificateAuthority.make("etcd")
@@ -321,32 +321,35 @@ class TLSTests(SynchronousTestCase):
         self.addCleanup(self.reactor.close)
 
     def storage(self, trusted: CertificateAuthority, shown: CertKeyPair, protocol: bytes = b"h2") -> EtcdStorage:
-        """A store that trusts, and shows, and speaks something."""
+        """Return a store with a CA, a client certificate and application protocols."""
         settings = RESTConfig(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
         made = etcd_storage(
-            self.reactor, self.etcd.urls, tls=lambda host: ClientTLS(settings, host, [protocol]), patience=0.0
+            self.reactor, self.etcd.urls, tls=lambda host: ClientTLS(settings, host, [protocol]), start_timeout=0.0
         )
         self.addCleanup(lambda: self.reactor.run(made.close()))
         return made
 
     def client(self, name: str) -> CertKeyPair:
-        """What somebody shows."""
+        """Return a client certificate."""
         return self.authority.issue(CertConfig(name))
 
     def refused(self, storage: EtcdStorage) -> str:
-        """Why a store does not open."""
+        """Return the error of opening a store."""
         with self.assertRaises(StorageUnavailable) as caught:
             self.reactor.run(storage.open())
         return str(caught.exception)
 
     def test_client_certificate(self) -> None:
-        """etcd is spoken to over TLS, and shown a certificate; nothing is told to whoever shows another one."""
-        good, stranger = self.storage(self.authority, self.client("kubetwist")), CertificateAuthority.make("strangers")
-        self.reactor.run(good.open())
+        """The connection to etcd uses TLS with a client certificate; another certificate is refused."""
+        mark_healthy, stranger = (
+            self.storage(self.authority, self.client("kubetwist")),
+            CertificateAuthority.make("strangers"),
+        )
+        self.reactor.run(mark_healthy.open())
         value = b"secret" * 100_000
-        revision = self.reactor.run(good.commit([Write("/r/a", value, 0)]))
-        found = self.reactor.run(good.read("/r/a"))
-        self.assertEqual((found.revision, found.value, good.revision), (revision, value, revision))
+        revision = self.reactor.run(mark_healthy.commit([Write("/r/a", value, 0)]))
+        found = self.reactor.run(mark_healthy.read("/r/a"))
+        self.assertEqual((found.revision, found.value, mark_healthy.revision), (revision, value, revision))
         for trusted, shown in (
             (stranger, self.client("kubetwist")),
             (self.authority, stranger.issue(CertConfig("kubetwist"))),
@@ -354,12 +357,12 @@ class TLSTests(SynchronousTestCase):
             self.assertIn("tls", self.refused(self.storage(trusted, shown)).lower())
 
     def test_other_protocol(self) -> None:
-        """Who does not agree to speak HTTP/2 is not spoken to."""
+        """A server that does not negotiate HTTP/2 is refused."""
         storage = self.storage(self.authority, self.client("kubetwist"), b"http/1.1")
         self.assertIn("etcd does not speak HTTP/2", self.refused(storage))
 
     def test_users(self) -> None:
-        """Where etcd has users, their certificates' names tell who somebody is, and what he may."""
+        """With authentication in etcd, the common name of the certificate is the user and decides what is allowed."""
         storage = self.storage(self.authority, self.client("root"))
         self.reactor.run(storage.open())
         for name, message in (

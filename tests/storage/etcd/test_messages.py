@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd._messages} and C{descriptors}, and what is made of their values."""
+"""Tests for L{kubetwist.storage.etcd._messages} and C{descriptors}."""
 
 from __future__ import annotations
 
@@ -50,27 +50,27 @@ READERS = (read_range, read_outcome, read_watch, header_revision)
 
 
 def block(tag: int, content: bytes) -> bytes:
-    """A field of a length below 128."""
+    """Return a field with a length below 128."""
     return bytes([tag << 3 | 2, len(content)]) + content
 
 
 def header(revision: int) -> dict[str, str]:
-    """That of an answer."""
+    """Return the header of a response."""
     return {"cluster_id": str(2**64 - 1), "member_id": str(2**63), "revision": str(revision), "raft_term": "3"}
 
 
 def stored(key: bytes, value: bytes, created: int, modified: int, lease: int = 0) -> dict[str, Any]:
-    """A key and its value."""
+    """Return a key-value message."""
     found = {"key": text(key), "value": text(value), "create_revision": created, "mod_revision": modified}
     return {**found, "version": 1, "lease": lease}
 
 
 class AnswerTests(SynchronousTestCase):
-    """What etcd answers; made by the other way of writing messages that there is."""
+    """Parsing of responses; the messages are encoded by C{descriptors}."""
 
     @given(st.lists(st.tuples(keys, values, revisions)), revisions, st.booleans())
     def test_range(self, found: list[tuple[bytes, bytes, int]], revision: int, more: bool) -> None:
-        """A range has keys with values and revisions, and tells whether there is more."""
+        """A range has keys with values and revisions, and whether more keys follow."""
         kvs = [stored(key, value, 1, at, lease=5) for key, value, at in found]
         answer = encode("RangeResponse", {"header": header(revision), "kvs": kvs, "more": more, "count": 99})
         expected = [StoredValue(key_text(key), value, at) for key, value, at in found]
@@ -80,7 +80,7 @@ class AnswerTests(SynchronousTestCase):
 
     @given(st.lists(st.one_of(st.none(), revisions), max_size=5), revisions, st.booleans())
     def test_outcome(self, found: list[int | None], revision: int, succeeded: bool) -> None:
-        """A transaction tells whether it is done, and if not, what is there."""
+        """A transaction has whether it succeeded, and otherwise the existing revisions."""
         ranges = [
             {"response_range": {"header": header(revision), "kvs": [] if at is None else [stored(b"k", b"", 1, at)]}}
             for at in found
@@ -94,15 +94,15 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual(read_outcome(answer), TxnResult(succeeded, revision, expected))
 
     def message(self, *parts: bytes) -> WatchResponse:
-        """A message of a watch."""
+        """Return a watch response."""
         return read_watch(block(1, encode("ResponseHeader", header(9))) + b"".join(parts))
 
     def test_events(self) -> None:
-        """Events tell what is there now, since when, and whether something was there before."""
+        """Events have the value, the revision, and whether the key was created."""
         put = block(2, encode("KeyValue", stored(b"/a", b"v", 7, 7)))
         change = b"\x08\x00" + block(2, encode("KeyValue", stored(b"/a", b"", 7, 8)))
-        gone = b"\x08\x01" + block(2, encode("KeyValue", {"key": text(b"/\xff"), "mod_revision": 9}))
-        message = self.message(*(block(11, event) for event in (put, change, gone)))
+        deletion = b"\x08\x01" + block(2, encode("KeyValue", {"key": text(b"/\xff"), "mod_revision": 9}))
+        message = self.message(*(block(11, event) for event in (put, change, deletion)))
         self.assertEqual(
             message,
             WatchResponse(
@@ -115,7 +115,7 @@ class AnswerTests(SynchronousTestCase):
         )
 
     def test_other_messages(self) -> None:
-        """A watch begins, is split, and is canceled, perhaps for asking for what is forgotten."""
+        """A watch is created, fragmented, and canceled, perhaps because its revision is compacted."""
         self.assertEqual(self.message(b"\x18\x01"), WatchResponse([], created=True))
         self.assertEqual(self.message(b"\x38\x01"), WatchResponse([], partial=True))
         ended = self.message(b"\x20\x01\x28\x05", block(6, b"gr\xc3\xbcn"))
@@ -123,13 +123,13 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual(read_watch(b""), WatchResponse([]))
 
     def test_unknown_fields(self) -> None:
-        """What later versions add is passed over, whatever it is."""
+        """Unknown fields of later versions are ignored."""
         new = b"\xa0\x06\x05" + b"\xa5\x06" + bytes(4) + b"\xa1\x06" + bytes(8) + b"\xa2\x06\x01x"
         answer = block(1, encode("ResponseHeader", header(9)) + new) + new
         self.assertEqual((header_revision(answer), read_range(answer)), (9, RangeResult([], 9, False)))
 
     def test_nonsense(self) -> None:
-        """What is none of these messages is refused."""
+        """Invalid messages are rejected."""
         head = block(1, b"\x18\x05")
         for reader, answer in (
             (header_revision, b""),
@@ -161,14 +161,14 @@ class AnswerTests(SynchronousTestCase):
         st.one_of(st.binary(max_size=80), st.lists(st.binary(max_size=6)).map(lambda parts: b"\x12\x06".join(parts)))
     )
     def test_any_bytes(self, data: bytes) -> None:
-        """Whatever comes is read, or is L{ProtocolError}."""
+        """Any bytes are parsed or raise L{ProtocolError}."""
         for read in (*READERS, *(lambda data, name=name: decode(name, data) for name in ("TxnResponse", "KeyValue"))):
             with contextlib.suppress(ProtocolError):
                 read(data)
 
     @given(st.data())
     def test_damaged(self, data: st.DataObject) -> None:
-        """An answer that is damaged anywhere is read, or is L{ProtocolError}; one that is cut short is no whole one."""
+        """A damaged response is parsed or raises L{ProtocolError}; a truncated one is not a complete response."""
         event = block(2, encode("KeyValue", stored(b"/a", b"v" * 20, 300, 70_000)))
         whole = block(1, encode("ResponseHeader", header(1 << 40))) + block(11, event)
         where = data.draw(st.integers(0, len(whole) - 1))
@@ -183,15 +183,15 @@ class AnswerTests(SynchronousTestCase):
                     self.assertNotEqual(found, read_watch(whole))
 
     def test_scan(self) -> None:
-        """Fields are found within what they are fields of, and nowhere else."""
+        """Fields are only found in the message that they belong to."""
         self.assertEqual(scan(b"xx\x08\x01yy", 2, 4), [(8, 1, 0)])
 
 
 class QuestionTests(SynchronousTestCase):
-    """What etcd is asked; read by the other way of reading messages that there is."""
+    """Encoding of requests; the messages are decoded by C{descriptors}."""
 
     def test_writes(self) -> None:
-        """Whatever a write expects is compared; what is deleted must be there; txaioetcd would say the same."""
+        """Expected revisions are compared, and deleted keys must exist; txaioetcd encodes the same."""
         writes = [Write("/new", b"n", 0), Write("/old", None, None), Write("/any", b"", None), Write("/at", b"a", 5)]
         names = [key_bytes(write.key) for write in writes]
         same = Transaction(
@@ -208,7 +208,7 @@ class QuestionTests(SynchronousTestCase):
         )
 
     def test_leases(self) -> None:
-        """What lives for a time has a lease; what nothing is expected of needs no other answer."""
+        """A key with a time to live has a lease; a write without precondition has no failure operations."""
         lease = (1 << 62) + 1
         found = decode("TxnRequest", transaction([Write("/a", b"v", None, ttl=5)], lambda write: lease))
         self.assertEqual(
@@ -217,7 +217,7 @@ class QuestionTests(SynchronousTestCase):
 
     @given(keys, st.one_of(st.just(b""), keys), st.integers(0, 1 << 40), st.integers(0, 1 << 62), st.booleans())
     def test_range(self, key: bytes, end: bytes, limit: int, revision: int, only: bool) -> None:
-        """A range says no more than what is not usual."""
+        """A range request has only the fields that differ from the defaults."""
         asked = decode("RangeRequest", range_request(key, end, limit=limit, revision=revision, keys_only=only))
         expected: dict[str, Any] = {"key": text(key)}
         expected |= {"range_end": text(end)} if end else {}
@@ -227,7 +227,7 @@ class QuestionTests(SynchronousTestCase):
         self.assertEqual(asked, expected)
 
     def test_watch(self) -> None:
-        """A watch is of all keys, from a revision on, split where it is too large."""
+        """A watch covers all keys from a revision, and requests fragments."""
         create = block(1, FIRST_KEY) + block(2, FIRST_KEY) + b"\x18\x85\x01" + b"\x40\x01"
         self.assertEqual(watch_request(133), block(1, create))
         self.assertEqual(compaction_request(300), b"\x08\xac\x02")

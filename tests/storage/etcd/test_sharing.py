@@ -1,4 +1,4 @@
-"""Tests of several servers on one etcd: L{kubetwist.storage.etcd._storage}, against etcd itself."""
+"""Tests for L{kubetwist.storage.etcd._storage} with several servers on one real etcd."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SharingTests(EtcdCase):
     """Several servers on one etcd."""
 
     def test_others_writes(self) -> None:
-        """All see the writes of all, in the same order; what is attached is for the writer's own observers."""
+        """All servers observe all writes in the same order; attachments are for the writer's server only."""
         first, second = self.open(), self.open()
         observers = [self.follow(first), self.follow(second)]
         mark = object()
@@ -37,33 +37,33 @@ class SharingTests(EtcdCase):
         self.assertEqual(attached, [[mark, None], [None, mark]])
 
     def test_conflict(self) -> None:
-        """Who loses against a writer at another server is told when the observers here know what the other wrote."""
+        """A write that conflicts with another server's write fails when the observers here have that write."""
         first, second = self.open(), self.open()
         observer = self.follow(second)
         one = self.write(first, "/r/a", b"1", 0)
-        told: list[int] = []
+        observed: list[int] = []
         losing = second.commit([Write("/r/a", b"2", 0)])
 
         def refused(failure: Failure) -> Failure:
-            told.append(len(observer.events))
+            observed.append(len(observer.events))
             return failure
 
         losing.addErrback(refused)
         with self.assertRaises(KeyExists) as caught:
             self.reactor.run(losing)
-        self.assertEqual((caught.exception.revision, told), (one, [1]))
+        self.assertEqual((caught.exception.revision, observed), (one, [1]))
 
     def test_refused_revision(self) -> None:
-        """A member that refuses to tell the newest revision makes the storage unavailable."""
+        """The storage is unavailable if a member refuses to return the newest revision."""
         storage = self.open()
         refusal = RPCError(PERMISSION_DENIED, "etcdserver: permission denied")
-        self.patch(storage.client, "revision_soon", lambda: fail(refusal))
+        self.patch(storage.client, "request_revision_now", lambda: fail(refusal))
         with self.assertRaises(StorageUnavailable) as caught:
             self.reactor.run(storage.current_revision())
         self.assertEqual(str(caught.exception), "etcdserver: permission denied")
 
     def test_current_revision(self) -> None:
-        """The newest revision has all in it that was answered anywhere before; who asks together is told together."""
+        """The newest revision includes every acknowledged write; concurrent requests share a call."""
         first, second = self.open(), self.open()
         for number in range(5):
             revision = self.write(first, f"/r/{number}", b"", 0)
@@ -73,7 +73,7 @@ class SharingTests(EtcdCase):
         verifyObject(ISharedStorage, first)
 
     def test_compaction_turns(self) -> None:
-        """One of the servers compacts in each interval; the others learn of it, and take over when it is gone."""
+        """One of the servers compacts in each interval; another one takes over when it stops."""
         servers = [self.open(), self.open()]
         self.write(servers[0], "/r/a", b"1")
         at = self.write(servers[0], "/r/a", b"2")
@@ -85,7 +85,7 @@ class SharingTests(EtcdCase):
         self.assertEqual(found.value, b"%d" % at)
 
     def test_compacted_by_others(self) -> None:
-        """What another server, or anybody, has compacted is known as soon as it is asked for, and at the start."""
+        """A compaction by another client is detected by the next read, and at the start."""
         first, second = self.open(), self.open()
         self.write(first, "/r/a", b"1")
         at = self.write(first, "/r/a", b"2")
@@ -96,15 +96,15 @@ class SharingTests(EtcdCase):
         self.assertEqual(self.open().compacted, at)
 
     def test_leases_are_shared(self) -> None:
-        """Keys with the same time to live share a lease for a while."""
+        """Keys with the same time to live share a lease for some time."""
         storage = self.open()
         for number in range(5):
             self.write(storage, f"/r/{number}", b"", 0, ttl=3600)
-        leases = self.reactor.run(storage.client.ask(LEASE_LEASES, {}))["leases"]
+        leases = self.reactor.run(storage.client.call_json(LEASE_LEASES, {}))["leases"]
         self.assertEqual(len(leases), 1)
 
     def test_lost_lease(self) -> None:
-        """A lease that somebody has revoked is replaced."""
+        """A lease that was revoked is replaced."""
         storage = self.open()
         self.write(storage, "/r/a", b"", 0, ttl=3600)
         lease = self.reactor.run(storage._committer._leases.lease(3600))
@@ -114,23 +114,23 @@ class SharingTests(EtcdCase):
         self.assertEqual(len(self.reactor.run(storage.read_page("/r/")).items), 1)
 
     def test_too_large(self) -> None:
-        """What is larger than etcd takes is refused in etcd's words."""
+        """A value that is too large for etcd is rejected with etcd's message."""
         with self.assertRaises(StorageUnavailable) as caught:
             self.write(self.open(), "/r/a", bytes(1_600_000), 0)
         self.assertEqual(str(caught.exception), "etcdserver: request is too large")
 
     def test_large_pages(self) -> None:
-        """Large values are read a few at a time, all as of one revision."""
+        """Large values are read in small pages, all at one revision."""
         storage = self.open()
         revisions = [self.write(storage, f"/r/{number:03}", bytes([number]) * 300_000, 0) for number in range(30)]
         asked: list[int] = []
-        ask = storage.client.range
+        call_json = storage.client.range
 
         async def recorded(key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
             asked.append(limit)
             if len(asked) == 1:
                 await storage.commit([Write("/r/000", b"late", None), Write("/r/029", b"late", None)])
-            return await ask(key, end, limit=limit, revision=revision)
+            return await call_json(key, end, limit=limit, revision=revision)
 
         storage.client.range = recorded
         page = self.reactor.run(storage.read_page("/r/", revision=revisions[-1]))

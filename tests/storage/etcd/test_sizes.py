@@ -13,17 +13,17 @@ from kubetwist.storage.etcd._metrics import EtcdMetrics
 from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.sizes import EtcdSizes
 from tests.storage.etcd.case import EtcdCase
-from tests.storage.etcd.counts import told
+from tests.storage.etcd.counts import metric_values
 
 
 class SizeTests(SynchronousTestCase):
-    """Members that can not be asked."""
+    """Members that do not respond."""
 
     def test_lost(self) -> None:
-        """A member that does not answer any more is told of no more, and asked again; nothing is left after a stop."""
+        """A member that stops responding has no size any more and is requested again; stop() leaves no timer."""
 
         class Lost(Member):
-            def post(self, path: bytes, message: bytes, timeout: float) -> Any:
+            def call_unary(self, path: bytes, message: bytes, timeout: float) -> Any:
                 raise NotSent("it is gone")
 
         clock, metrics = Clock(), EtcdMetrics()
@@ -41,10 +41,10 @@ class SizeTests(SynchronousTestCase):
 
 
 class SizeTallyTests(EtcdCase):
-    """Tests for sizes of a real etcd."""
+    """Tests for sizes with a real etcd."""
 
     def test_sizes(self) -> None:
-        """The sizes of databases are asked for; that of the cluster is the largest."""
+        """The database sizes of members are read; the size of the cluster is the largest."""
         storage = self.open()
         metrics = storage.client.metrics
         sizes = EtcdSizes(storage.client.members, self.reactor, 3600.0, metrics)
@@ -54,5 +54,5 @@ class SizeTallyTests(EtcdCase):
         ((member, size),) = metrics.sizes.items()
         self.assertEqual(member, storage.client.members[0].address.url)
         self.assertGreater(size, 10_000)
-        self.assertEqual(told(metrics, "apiserver_storage_size_bytes"), {("etcd-0",): size})
-        self.assertEqual(told(metrics, "apiserver_storage_db_total_size_in_bytes"), {(member,): size})
+        self.assertEqual(metric_values(metrics, "apiserver_storage_size_bytes"), {("etcd-0",): size})
+        self.assertEqual(metric_values(metrics, "apiserver_storage_db_total_size_in_bytes"), {(member,): size})

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd._storage}, against etcd itself."""
+"""Tests for L{kubetwist.storage.etcd._storage} with a real etcd."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .case import (
 
 
 class EtcdStorageTests(storage_tests(fresh_storage, TurningReactor)):
-    """L{EtcdStorage} does what every store does."""
+    """L{EtcdStorage} passes the tests of all stores."""
 
     skip = etcd_skip_reason() or None
 
     def deleted(self, observer: RecordingObserver) -> list[str]:
-        """The keys whose deletion was seen."""
+        """Return the keys whose deletion was observed."""
         return [key for key, value, _, _ in observer.seen() if value is None]
 
     def test_ttl(self) -> None:
-        """A key with a time to live is deleted by a write like any other."""
+        """A key with a time to live is deleted by an event like any other."""
         observer = RecordingObserver()
         self.watch("/r/", self.storage.revision, observer)
         first = self.put("/r/a", b"1", ttl=1)
@@ -33,7 +33,7 @@ class EtcdStorageTests(storage_tests(fresh_storage, TurningReactor)):
         self.assertGreater(revision, first)
 
     def test_ttl_renewed(self) -> None:
-        """Each write of a key decides anew how long it lives."""
+        """Each write of a key replaces its time to live."""
         for name in ("renewed", "unlimited", "deleted"):
             self.put(f"/r/{name}", ttl=1)
         self.put("/r/shortened", ttl=600)

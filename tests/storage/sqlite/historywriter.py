@@ -30,35 +30,35 @@ CLIENTS = 8
 KEYS = [f"/r/{number}" for number in range(6)]
 
 
-def tell(*parts: Any) -> None:
-    """Hand a line to the kernel before going on."""
+def print_line(*parts: Any) -> None:
+    """Pass a line to the kernel before returning."""
     os.write(1, json.dumps([time.monotonic(), *parts]).encode() + b"\n")
 
 
 @implementer(IStorageObserver)
 class Telling:
-    """Tells what a watch shows."""
+    """Prints the events of a watch."""
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
         """See L{IStorageObserver.committed}."""
         for event in events:
             kind = "DELETED" if event.value is None else "MODIFIED" if event.previous else "ADDED"
-            tell("event", kind, event.key, event.revision, (event.value or b"").partition(b" ")[0].decode())
+            print_line("event", kind, event.key, event.revision, (event.value or b"").partition(b" ")[0].decode())
 
     def progressed(self, revision: int) -> None:
         """See L{IStorageObserver.progressed}."""
-        tell("progress", revision)
+        print_line("progress", revision)
 
     def ended(self, reason: Exception) -> None:
         """See L{IStorageObserver.ended}."""
-        tell("ended", str(reason))
+        print_line("ended", str(reason))
 
 
 async def work(reactor: object, path: str, seed: int, resume: int) -> None:
-    """Write with several clients at once until killed; compact meanwhile what everybody has seen."""
+    """Write with several concurrent clients until killed; compact revisions that all clients have observed."""
     storage = SQLiteStorage(path, reactor)  # type: ignore[arg-type]
     await storage.open()
-    tell("watch", resume or storage.revision)
+    print_line("watch", resume or storage.revision)
     await storage.watch("/r/", resume or storage.revision, Telling())
 
     async def client(number: int) -> None:
@@ -67,29 +67,29 @@ async def work(reactor: object, path: str, seed: int, resume: int) -> None:
         for count in range(1 << 30):
             name = f"c{number}"
             if dice.random() < 0.1:
-                tell("begin", name, "list", "/r/", "", None)
+                print_line("begin", name, "list", "/r/", "", None)
                 page = await storage.read_page("/r/")
                 known = {item.key: item.revision for item in page.items}
                 items = {item.key: (item.revision, item.value.partition(b" ")[0].decode()) for item in page.items}
-                tell("listed", name, page.revision, items)
+                print_line("listed", name, page.revision, items)
                 continue
             key = dice.choice(KEYS)
             dies = key in known and dice.random() < 0.2
             value = "" if dies else f"{name}-{seed}-{count}"
             action = "delete" if dies else "update" if key in known else "create"
             expected = known.get(key)
-            tell("begin", name, action, key, value, expected)
+            print_line("begin", name, action, key, value, expected)
             pad = b" " + bytes(dice.choice((0, 100, 9000)))
             try:
                 revision = await storage.commit([Write(key, None if dies else value.encode() + pad, expected or 0)])
             except (KeyExists, KeyNotFound, RevisionConflict) as refusal:
-                tell("refused", name, type(refusal).__name__)
+                print_line("refused", name, type(refusal).__name__)
                 found = getattr(refusal, "revision", 0)
                 known.pop(key, None)
                 if found and not isinstance(refusal, KeyNotFound):
                     known[key] = found
                 continue
-            tell("done", name, revision)
+            print_line("done", name, revision)
             known[key] = revision
             if dies:
                 del known[key]
@@ -99,7 +99,7 @@ async def work(reactor: object, path: str, seed: int, resume: int) -> None:
             await storage.compact(max(storage.revision - 200, storage.compacted))
             await storage.commit([Write("/pause/a", b"", None)])
 
-    tell("open", storage.revision)
+    print_line("open", storage.revision)
     await gatherResults([Deferred.fromCoroutine(one) for one in (compaction(), *map(client, range(CLIENTS)))])
 
 

@@ -20,26 +20,26 @@ from kubetwist.storage.sqlite import SQLiteStorage
 
 
 def value(random: random.Random) -> bytes:
-    """A value that tells whether it is whole: its checksum stands in front."""
+    """Return a value that begins with its checksum."""
     content = random.randbytes(random.choice((0, 10, 1300, 1300, 1300, 9000)))
     return hashlib.sha256(content).digest() + content
 
 
 def is_whole(value: bytes) -> bool:
-    """Whether a value is all that was written."""
+    """Return whether a value matches its checksum."""
     return hashlib.sha256(value[32:]).digest() == value[:32]
 
 
-def tell(line: str) -> None:
-    """Hand a line to the kernel before going on: what the parent did not get told was not told."""
+def print_line(line: str) -> None:
+    """Pass a line to the kernel before returning: the parent has received all lines that were written."""
     os.write(1, f"{line}\n".encode())
 
 
 async def write(reactor: object, path: str, writes: int, writers: int, seed: int) -> None:
-    """Write with many writers at once, each to keys of its own, sometimes two at a time; compact meanwhile."""
+    """Write with many concurrent writers to separate keys, sometimes two per transaction; compact concurrently."""
     storage = SQLiteStorage(path, reactor)  # type: ignore[arg-type]
     await storage.open()
-    tell(f"open {storage.revision}")
+    print_line(f"open {storage.revision}")
 
     async def writer(number: int) -> None:
         dice = random.Random(f"{seed} {number}")
@@ -55,7 +55,7 @@ async def write(reactor: object, path: str, writes: int, writers: int, seed: int
                 continue  # Nothing there to delete.
             for one in batch:
                 checksum = "-" if one.value is None else one.value[:32].hex()
-                tell(f"done {revision} {one.key} {checksum}")
+                print_line(f"done {revision} {one.key} {checksum}")
 
     async def compaction() -> None:
         # What nobody was told of yet must not be forgotten: that is one write of each writer at most.
@@ -69,7 +69,7 @@ async def write(reactor: object, path: str, writes: int, writers: int, seed: int
     working = False
     await forgetting
     await storage.close()
-    tell("finished")
+    print_line("finished")
 
 
 if __name__ == "__main__":

@@ -24,14 +24,14 @@ from kubetwist.testing.storage import RecordingObserver, StorageReactor
 
 
 def nothing(done: int, total: int) -> None:
-    """Take no notice."""
+    """Ignore progress."""
 
 
 class CopyCase(SynchronousTestCase):
-    """Has a store in use, and a place for a copy."""
+    """Has an open store, and a path for a copy."""
 
     def setUp(self) -> None:
-        """Open a store with something in it."""
+        """Open a store with some data."""
         self.reactor = StorageReactor()
         self.path = os.path.abspath(self.mktemp())
         self.target = os.path.abspath(self.mktemp())
@@ -52,7 +52,7 @@ class CopyCase(SynchronousTestCase):
         return self.reactor.run(self.storage.commit([Write(key, value, None)]))
 
     def contents(self, storage: SQLiteStorage) -> list[tuple[str, bytes, int]]:
-        """What is stored."""
+        """Return the stored values."""
         return [(item.key, item.value, item.revision) for item in self.reactor.run(storage.read_page("/")).items]
 
 
@@ -60,7 +60,7 @@ class CopyTests(CopyCase):
     """Copies of a store in use."""
 
     def test_copy(self) -> None:
-        """A copy holds everything, down to the revisions, is whole, private, and one file."""
+        """A copy has all keys with their revisions, is intact, private, and a single file."""
         copy_store(self.path, self.target, nothing)
         self.assertEqual(verify_copy(self.target), Summary(self.storage.revision, 99))
         self.assertEqual(stat.S_IMODE(os.stat(self.target).st_mode), 0o600)
@@ -70,8 +70,8 @@ class CopyTests(CopyCase):
         self.assertEqual(copied.revision, self.storage.revision)
 
     def test_beside_writes(self) -> None:
-        """What is written while a copy is made neither waits for it, nor is in it, nor has it begin anew."""
-        self.patch(sqlitecopy, "STEP", 10)
+        """Writes during a copy do not wait, are not in the copy, and do not restart it."""
+        self.patch(sqlitecopy, "COPY_STEP_PAGES", 10)
         before, revision = self.contents(self.storage), self.storage.revision
         seen: list[tuple[int, int]] = []
 
@@ -88,7 +88,7 @@ class CopyTests(CopyCase):
         self.assertEqual((self.contents(copied), copied.revision), (before, revision))
 
     def test_given_up(self) -> None:
-        """A copy that is given up leaves the store as it is."""
+        """A cancelled copy leaves the store unchanged."""
 
         def progress(done: int, total: int) -> None:
             raise ZeroDivisionError
@@ -97,7 +97,7 @@ class CopyTests(CopyCase):
         self.write("/r/more", b"")
 
     def test_refused(self) -> None:
-        """What is no store, and a place where something is, are refused and left alone."""
+        """Sources that are not stores, and existing targets, are rejected and left unchanged."""
         self.assertRaises(StorageUnavailable, copy_store, self.path + "-no", self.target, nothing)
         os.unlink(self.target)
         with open(self.target, "wb") as file:
@@ -114,7 +114,7 @@ class CopyTests(CopyCase):
         self.assertRaises(StorageCorrupt, copy_store, foreign, self.mktemp(), nothing)
 
     def test_damaged(self) -> None:
-        """A copy with a damaged page is found out."""
+        """A copy with a damaged page is detected."""
         copy_store(self.path, self.target, nothing)
         with open(self.target, "r+b") as file:
             file.seek(4096 * 5)
@@ -123,10 +123,10 @@ class CopyTests(CopyCase):
 
 
 class RestoredTests(CopyCase):
-    """Copies that become stores."""
+    """Restored copies."""
 
     def test_goes_on(self) -> None:
-        """A restored store has everything, and its revisions go on behind those that were given since."""
+        """A restored store has all keys, and its revisions continue after those assigned since the copy."""
         copy_store(self.path, self.target, nothing)
         before, revision = self.contents(self.storage), self.storage.revision
         lost = [self.write("/r/lost", b"") for _ in range(10)]
@@ -136,7 +136,7 @@ class RestoredTests(CopyCase):
         self.assertGreater(self.reactor.run(restored.commit([Write("/r/new", b"", 0)])), max(lost))
 
     def test_no_mistake(self) -> None:
-        """Whoever comes with a revision of the store that was lost is told that it is forgotten."""
+        """A client with a revision of the lost store gets RevisionCompacted."""
         copy_store(self.path, self.target, nothing)
         revision = self.storage.revision
         self.write("/r/lost", b"")
@@ -157,6 +157,6 @@ class RestoredTests(CopyCase):
         self.assertEqual(len(self.contents(restored)), 99)
 
     def test_exact(self) -> None:
-        """With no bump at all the clock stands where it stood."""
+        """A bump of 0 keeps the revision."""
         copy_store(self.path, self.target, nothing)
         self.assertEqual(restore_copy(self.target, 0).revision, self.storage.revision)

@@ -15,13 +15,13 @@ class FileLockTests(SynchronousTestCase):
     """Tests for L{FileLock}."""
 
     def setUp(self) -> None:
-        """Have a path, and no lock left behind."""
+        """Choose a path, and release locks at the end."""
         self.path = self.mktemp()
         self.lock = FileLock(self.path)
         self.addCleanup(self.lock.release)
 
     def test_one_holder(self) -> None:
-        """A lock has one holder, whose process a refusal names; it can be taken again when it was given back."""
+        """A lock has one holder; the error names its process; a released lock can be acquired again."""
         self.lock.acquire()
         other = FileLock(self.path)
         error = self.assertRaises(StorageUnavailable, other.acquire)
@@ -31,7 +31,7 @@ class FileLockTests(SynchronousTestCase):
         other.release()
 
     def test_file_stays(self) -> None:
-        """The file of the lock is private, and stays when the lock is given back."""
+        """The lock file is private, and remains after the release."""
         self.lock.acquire()
         self.lock.release()
         self.lock.release()
@@ -40,13 +40,13 @@ class FileLockTests(SynchronousTestCase):
         self.assertEqual(file.read_text(), f"{os.getpid()}\n")
 
     def test_no_directory(self) -> None:
-        """A file that cannot be there cannot be locked."""
+        """A lock file that cannot be created is an error."""
         lock = FileLock(f"{self.path}/absent/x")
         error = self.assertRaises(StorageUnavailable, lock.acquire)
         self.assertIn("cannot be opened: No such file or directory", str(error))
 
     def test_unreadable_holder(self) -> None:
-        """A file that does not say who holds the lock is no reason to fail; nor is one that cannot be written."""
+        """A lock file without the holder's process, or that cannot be written, does not cause a failure."""
         file = Path(self.path)
         file.write_text("junk")
         descriptor = os.open(file, os.O_RDONLY)

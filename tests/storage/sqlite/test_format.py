@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Tests for L{kubetwist.storage.sqlite._format}: files of every format there was."""
+"""Tests for L{kubetwist.storage.sqlite._format}: files of every format."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ class FormatCase(SynchronousTestCase):
     """Has files of older formats."""
 
     def setUp(self) -> None:
-        """Choose a place."""
+        """Choose a path."""
         self.reactor = StorageReactor()
         self.path = os.path.abspath(self.mktemp())
 
     def connect(self) -> sqlite3.Connection:
-        """Look into the file."""
+        """Open the file with SQLite."""
         connection = sqlite3.connect(self.path)
         self.addCleanup(connection.close)
         return connection
 
     def make(self, version: int) -> None:
-        """A file of a format."""
+        """Copy a file of a format."""
         connection = self.connect()
         connection.executescript((FORMATS / f"{version}.sql").read_text())
         connection.close()
 
     def open(self) -> SQLiteStorage:
-        """Open it as a store."""
+        """Open the file as a store."""
         storage = SQLiteStorage(self.path, self.reactor)
         self.addCleanup(lambda: self.reactor.run(storage.close()))
         self.reactor.run(storage.open())
         return storage
 
     def version(self) -> int:
-        """The format of the file."""
+        """Return the format of the file."""
         (version,) = self.connect().execute("PRAGMA user_version").fetchone()
         return int(version)
 
     def shape(self) -> list[Any]:
-        """The tables of the file."""
+        """Return the tables of the file."""
         tables = self.connect().execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
         return [(name, self.connect().execute(f"PRAGMA table_info({name})").fetchall()) for (name,) in tables]
 
 
 class OlderFormatTests(FormatCase):
-    """Files that older releases wrote."""
+    """Files of older releases."""
 
     def test_every_format(self) -> None:
-        """A file of every format there was can be opened, and is one of the present format then."""
+        """A file of every former format can be opened, and has the current format then."""
         versions = sorted(int(path.stem) for path in FORMATS.glob("*.sql"))
         self.assertEqual(versions, list(range(1, sqliteformat.FORMAT + 1)))
         fresh = self.open()
@@ -74,14 +74,14 @@ class OlderFormatTests(FormatCase):
             self.assertEqual((self.version(), self.shape()), (sqliteformat.FORMAT, shape))
 
     def check(self, storage: SQLiteStorage) -> None:
-        """All that was in the file is there: values, revisions, times to live, the clock, what can be watched."""
+        """All data of the file is kept: values, revisions, times to live, the revision counter and past changes."""
         page = self.reactor.run(storage.read_page("/registry/"))
         self.assertEqual(
             [(item.key.rpartition("/")[2], item.value, item.revision) for item in page.items],
             [("kept", b'{"data"&', 2), ("e", b"e", 5), ("f", b"ff", 6)],
         )
         self.assertEqual((storage.revision, storage.compacted), (11, 4))
-        self.assertEqual(storage.due(), {"/registry/events/default/e": 1000010.0})
+        self.assertEqual(storage.list_expirations(), {"/registry/events/default/e": 1000010.0})
         observer = RecordingObserver()
         self.reactor.run(storage.watch("/registry/events/", 4, observer))
         self.assertEqual(
@@ -94,16 +94,16 @@ class OlderFormatTests(FormatCase):
 
 
 class StepTests(FormatCase):
-    """How a file becomes one of the next format; with formats that only these tests know."""
+    """Upgrades to a next format, with formats that only exist in these tests."""
 
     def patched(self, *steps: str) -> None:
-        """Let the next format be what one more step makes."""
+        """Define a next format with one more step."""
         following = sqliteformat.FORMAT + 1
         self.patch(sqliteformat, "STEPS", sqliteformat.STEPS | {following: steps})
         self.patch(sqliteformat, "FORMAT", following)
 
     def test_step(self) -> None:
-        """A step is taken once, when a file of the format before is opened, and what was in it is still there."""
+        """A step runs once, when a file of the format before is opened, and keeps the data."""
         self.make(1)
         self.patched("ALTER TABLE state ADD COLUMN note TEXT", "UPDATE state SET note = 'old'")
         following = sqliteformat.FORMAT
@@ -116,7 +116,7 @@ class StepTests(FormatCase):
             self.assertEqual(count, 3)
 
     def test_several(self) -> None:
-        """Several steps are taken in their order."""
+        """Several steps run in order."""
         self.make(1)
         self.patched("ALTER TABLE state ADD COLUMN note TEXT")
         self.patched("UPDATE state SET note = 'there'")
@@ -126,7 +126,7 @@ class StepTests(FormatCase):
         self.assertEqual(count, 3)
 
     def test_all_or_nothing(self) -> None:
-        """A step that fails on the way leaves the file as it was."""
+        """A failed step leaves the file unchanged."""
         self.make(1)
         before = self.shape()
         self.patched("ALTER TABLE state ADD COLUMN note TEXT", "INSERT INTO nowhere VALUES (1)")
@@ -136,7 +136,7 @@ class StepTests(FormatCase):
         self.assertEqual((self.version(), self.shape()), (1, before))
 
     def test_newer(self) -> None:
-        """A file of a newer format is refused, with what to do about it, and left alone."""
+        """A file of a newer format is rejected with advice, and left unchanged."""
         self.make(1)
         self.connect().execute(f"PRAGMA user_version = {sqliteformat.FORMAT + 1}")
         with self.assertRaises(StorageCorrupt) as caught:

@@ -35,10 +35,10 @@ _REFUSALS = {
 
 
 class HistoryTests(SynchronousTestCase):
-    """kill -9 in the midst of reads, writes and compaction."""
+    """kill -9 during reads, writes and compaction."""
 
     def setUp(self) -> None:
-        """Choose a place for the store, and a schedule."""
+        """Choose a path for the store, and a schedule."""
         self.path = os.path.abspath(self.mktemp())
         self.seed = int(os.environ.get("KUBETWIST_TEST_SEED") or random.randrange(1 << 30))
         self.dice = random.Random(self.seed)
@@ -49,7 +49,7 @@ class HistoryTests(SynchronousTestCase):
         self.acknowledged = 0
 
     def run_and_kill(self, number: int) -> None:
-        """One process, killed after some acknowledgements."""
+        """Run one process, and kill it after some acknowledgements."""
         resume = self.watched.last if self.watched is not None else 0
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, str(SCRIPT), self.path, str(number), str(resume)]
@@ -67,7 +67,7 @@ class HistoryTests(SynchronousTestCase):
         self.asked.clear()
 
     def hear(self, at: float, what: str, *rest: Any) -> None:
-        """Write down what a client or the watch said."""
+        """Record a line of a client or of the watch."""
         history, watched = self.history, self.watched
         history.now = lambda: at
         if what == "watch":
@@ -93,7 +93,7 @@ class HistoryTests(SynchronousTestCase):
             self.assertEqual(what, "open")
 
     def test_kills(self) -> None:
-        """Nothing is lost, repeated, reordered or stale, and a watch that goes on after a kill misses nothing."""
+        """No write is lost, repeated, reordered or stale, and a watch that resumes after a kill misses nothing."""
         for number in range(KILLS):
             self.run_and_kill(number)
         reactor = StorageReactor()

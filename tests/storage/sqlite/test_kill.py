@@ -34,7 +34,7 @@ class KillTests(SynchronousTestCase):
     """kill -9 in the middle of concurrent writes."""
 
     def setUp(self) -> None:
-        """Choose a place for the store."""
+        """Choose a path for the store."""
         self.path = os.path.abspath(self.mktemp())
         self.dice = random.Random(20)
         #: What was acknowledged, or found, last for each key: revision and checksum.
@@ -42,7 +42,7 @@ class KillTests(SynchronousTestCase):
         self.newest = 1
 
     def write_and_kill(self, number: int) -> None:
-        """One round: a process that writes, killed after a number of acknowledgements."""
+        """Run a writer process, and kill it after a number of acknowledgements."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, str(SCRIPT), self.path, str(WRITES), str(WRITERS), str(number)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
@@ -61,14 +61,14 @@ class KillTests(SynchronousTestCase):
         self.assertEqual(process.returncode, -9)
 
     def acknowledge(self, line: bytes) -> None:
-        """Remember what the writer said."""
+        """Record a line of the writer."""
         word, revision, key, checksum = line.decode().split()
         self.assertEqual(word, "done")
         self.acknowledged[key] = (int(revision), checksum)
         self.newest = max(self.newest, int(revision))
 
     def check(self) -> None:
-        """Open the store and compare it to what was acknowledged."""
+        """Open the store and compare it with the acknowledged writes."""
         reactor = StorageReactor()
         storage = SQLiteStorage(self.path, reactor)
         reactor.run(storage.open())
@@ -100,7 +100,7 @@ class KillTests(SynchronousTestCase):
             reactor.run(storage.close())
 
     def check_key(self, key: str, revision: int, checksum: str, found: StoredValue | None) -> None:
-        """What was acknowledged last is there, no later write having been cut off from its acknowledgement."""
+        """The last acknowledged write is stored, or a later write of the same key."""
         if checksum == "-":
             self.assertIsNone(found, f"the deletion of {key} is lost")
         else:
@@ -108,20 +108,20 @@ class KillTests(SynchronousTestCase):
             self.assertEqual((found.revision, found.value[:32].hex()), (revision, checksum))
 
     def know(self, stored: dict[str, StoredValue], history: dict[str, list[int]]) -> None:
-        """What was found in the store must stay there, whether its writer was told of it or not."""
+        """Values that were found in the store remain, whether or not they were acknowledged."""
         for key in self.acknowledged.keys() - stored.keys():
             self.acknowledged[key] = (max(self.acknowledged[key][0], *history.get(key, [0])), "-")
         for key, item in stored.items():
             self.acknowledged[key] = (item.revision, item.value[:32].hex())
 
     def test_kill(self) -> None:
-        """After a kill every acknowledged write is there, none is torn, and revisions go on from where they were."""
+        """After a kill every acknowledged write is stored, none is torn, and revisions continue."""
         for number in range(ROUNDS):
             self.write_and_kill(number)
             self.check()
 
     def test_unharmed(self) -> None:
-        """The process that is killed would, left alone, have finished: the kills hit it at work."""
+        """Without a kill the process would finish: the kills hit it while it writes."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, str(SCRIPT), self.path, "40", "4", "1"]
         lines = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout.splitlines()

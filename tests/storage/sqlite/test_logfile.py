@@ -85,7 +85,7 @@ class InterruptedTests(FileCase):
     """Files of stores that were not closed."""
 
     def setUp(self) -> None:
-        """A store with something large in it, checkpointed, and something in its log."""
+        """Create a store with a large checkpointed part, and some data in its log."""
         super().setUp()
         connections: list[sqlite3.Connection] = []
 
@@ -110,7 +110,7 @@ class InterruptedTests(FileCase):
             shutil.copyfile(self.whole + suffix, self.path + suffix)
 
     def test_checked(self) -> None:
-        """What a kill left is looked through before it is used; what was closed well only while it is small."""
+        """After a kill the file is checked when it is opened; after a clean close only if it is small."""
         self.patch(sqlite_module, "ALWAYS_CHECKED", 0)
         storage = self.open()
         self.assertEqual(self.checks, [self.path])
@@ -122,7 +122,7 @@ class InterruptedTests(FileCase):
         self.assertEqual(self.checks, [self.path] * 2)
 
     def test_damaged(self) -> None:
-        """Damage where nobody would have looked yet is found, and the message says what puts a backup in its place."""
+        """Damage in a large file is detected, and the error names the command that restores a backup."""
         with open(self.path, "r+b") as file:
             content = file.read()
             # A page of the large value begins with the number of the next one.

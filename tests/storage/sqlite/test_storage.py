@@ -31,12 +31,12 @@ from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage
 
 
 class SQLiteStorageTests(storage_tests(lambda case, reactor: SQLiteStorage(case.mktemp(), reactor))):
-    """L{SQLiteStorage} does what every store does."""
+    """L{SQLiteStorage} passes the tests of all stores."""
 
 
 @contextmanager
 def held(worker: Worker) -> Iterator[None]:
-    """Keep a thread from its work meanwhile."""
+    """Block a thread."""
     gate = Event()
     worker.run(gate.wait)
     try:
@@ -49,12 +49,12 @@ class FileCase(SynchronousTestCase):
     """Has a path, and opens stores there."""
 
     def setUp(self) -> None:
-        """Choose a path where nothing is."""
+        """Choose an unused path."""
         self.reactor = StorageReactor()
         self.path = os.path.abspath(self.mktemp())
 
     def open(self, connect: Callable[..., sqlite3.Connection] = sqlite3.connect) -> SQLiteStorage:
-        """Open a store, until the end of the test at most."""
+        """Open a store until the end of the test."""
         storage = SQLiteStorage(self.path, self.reactor, connect)
         self.addCleanup(self.close, storage)
         self.reactor.run(storage.open())
@@ -65,7 +65,7 @@ class FileCase(SynchronousTestCase):
         self.reactor.run(storage.close())
 
     def reopen(self, storage: SQLiteStorage) -> SQLiteStorage:
-        """Close a store and open another one at the same place."""
+        """Close a store and open another one with the same path."""
         self.close(storage)
         return self.open()
 
@@ -74,19 +74,19 @@ class FileCase(SynchronousTestCase):
         return self.reactor.run(storage.commit([Write(key, value, how.pop("expected", None), **how)]))
 
     def page(self, storage: SQLiteStorage, **how: Any) -> list[tuple[str, bytes, int]]:
-        """What is stored."""
+        """Return the stored values."""
         page = self.reactor.run(storage.read_page("/", **how))
         return [(item.key, item.value, item.revision) for item in page.items]
 
     def rows(self) -> int:
-        """How many rows the file has."""
+        """Return the number of rows in the file."""
         connection = sqlite3.connect(self.path)
         self.addCleanup(connection.close)
         (count,) = connection.execute("SELECT count(*) FROM log").fetchone()
         return int(count)
 
     def refused(self, kind: type[Exception], *texts: str) -> None:
-        """Opening fails with a single line that has all of C{texts} and the path in it, and leaves nothing locked."""
+        """Assert that opening fails with one line that contains C{texts} and the path, and releases the lock."""
         with self.assertRaises(kind) as caught:
             self.open()
         message = str(caught.exception)
@@ -98,10 +98,10 @@ class FileCase(SynchronousTestCase):
 
 
 class PersistenceTests(FileCase):
-    """What is in the file, and what comes out of it again."""
+    """Persistence."""
 
     def test_reopen(self) -> None:
-        """A store that is opened again is as it was left: values, revisions, and what it remembers of the past."""
+        """A reopened store has the same values, revisions and past changes."""
         storage = self.open()
         first = self.write(storage, "/r/a", b"1")
         self.write(storage, "/r/gone", b"1")
@@ -116,7 +116,7 @@ class PersistenceTests(FileCase):
         self.assertEqual(self.write(storage, "/r/gone", b"again", expected=0), newest + 1)
 
     def test_revisions_after_compaction(self) -> None:
-        """Revisions go on from where they were even when nothing that was written is left."""
+        """Revisions continue after a restart even if no key is left."""
         storage = self.open()
         self.write(storage, "/r/a", b"1")
         newest = self.write(storage, "/r/a", None)
@@ -129,7 +129,7 @@ class PersistenceTests(FileCase):
         self.assertEqual(self.write(storage, "/r/a", b"2"), newest + 1)
 
     def test_ttl(self) -> None:
-        """A key's time runs while the store is closed."""
+        """Times to live run while the store is closed."""
         storage = self.open()
         self.write(storage, "/r/short", b"", ttl=10)
         self.write(storage, "/r/long", b"", ttl=100)
@@ -148,7 +148,7 @@ class PersistenceTests(FileCase):
         self.assertEqual([key for key, _, _ in self.page(storage)], ["/after/a", "/r/kept"])
 
     def test_private(self) -> None:
-        """Nobody else may read the file: there are secrets in it."""
+        """The file is private, since it contains secrets."""
         self.open()
         for suffix in ("", "-wal", ".lock"):
             self.assertEqual(stat.S_IMODE(os.stat(self.path + suffix).st_mode), 0o600)
@@ -167,18 +167,20 @@ class PersistenceTests(FileCase):
         self.assertEqual(writing.execute("PRAGMA journal_mode").fetchone(), ("wal",))
 
     def test_other_programs(self) -> None:
-        """A program that looks into the file while it is in use can not take the write-ahead log away."""
+        """A process that opens the file while it is in use cannot remove the write-ahead log."""
         storage = self.open()
         self.write(storage, "/r/a", b"1")
-        look = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM log').fetchone())"
-        said = subprocess.run([sys.executable, "-c", look, self.path], stdout=subprocess.PIPE, check=True).stdout
-        self.assertEqual(said.strip(), b"(1,)")
+        script = (
+            "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM log').fetchone())"
+        )
+        output = subprocess.run([sys.executable, "-c", script, self.path], stdout=subprocess.PIPE, check=True).stdout
+        self.assertEqual(output.strip(), b"(1,)")
         self.assertTrue(os.path.exists(f"{self.path}-wal"))
         self.write(storage, "/r/b", b"2")
         self.assertEqual([key for key, _, _ in self.page(self.reopen(storage))], ["/r/a", "/r/b"])
 
     def test_watch_while_writing(self) -> None:
-        """What is written while the past of a watch is being read comes after it."""
+        """Writes during the read of a watch's past events are delivered after them."""
         storage = self.open()
         self.write(storage, "/r/a", b"1")
         observer = RecordingObserver()
@@ -192,10 +194,10 @@ class PersistenceTests(FileCase):
 
 
 class RefusalTests(FileCase):
-    """Files that can not be used."""
+    """Files that cannot be used."""
 
     def test_locked(self) -> None:
-        """A file that is in use is refused; once it is free it is not."""
+        """A file that is in use is rejected, and accepted when it is released."""
         storage = self.open()
         with self.assertRaises(StorageUnavailable) as caught:
             self.open()
@@ -203,17 +205,17 @@ class RefusalTests(FileCase):
         self.reopen(storage)
 
     def test_no_directory(self) -> None:
-        """Where no file can be made, that is said."""
+        """The error names a path where no file can be created."""
         self.path = os.path.join(self.path, "missing", "store")
         self.refused(StorageUnavailable, "No such file or directory")
 
     def test_directory(self) -> None:
-        """A directory is no store."""
+        """A directory is rejected."""
         os.mkdir(self.path)
         self.refused(StorageUnavailable, "Is a directory")
 
     def test_garbage(self) -> None:
-        """A file that is no database is refused and left alone."""
+        """A file that is not a database is rejected and left unchanged."""
         for garbage in (b"x", b"hello" * 1000):
             with open(self.path, "wb") as file:
                 file.write(garbage)
@@ -222,7 +224,7 @@ class RefusalTests(FileCase):
                 self.assertEqual(file.read(), garbage)
 
     def test_foreign(self) -> None:
-        """Another program's database is refused and left alone."""
+        """Another program's database is rejected and left unchanged."""
         connection = sqlite3.connect(self.path)
         connection.execute("CREATE TABLE log (id INTEGER PRIMARY KEY, line TEXT)")
         connection.close()
@@ -233,7 +235,7 @@ class RefusalTests(FileCase):
             self.assertEqual(file.read(), before)
 
     def test_newer(self) -> None:
-        """A store of a later kubetwist is refused."""
+        """A store of a newer format is rejected."""
         self.close(self.open())
         connection = sqlite3.connect(self.path)
         connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
@@ -241,7 +243,7 @@ class RefusalTests(FileCase):
         self.refused(StorageCorrupt, f"format {FORMAT + 1}")
 
     def test_damaged(self) -> None:
-        """A store whose pages are overwritten is refused."""
+        """A store with overwritten pages is rejected."""
         storage = self.open()
         for number in range(50):
             self.write(storage, f"/r/{number}", b"x" * 1000)
@@ -252,7 +254,7 @@ class RefusalTests(FileCase):
         self.refused(StorageCorrupt, "is damaged")
 
     def test_truncated(self) -> None:
-        """A store that lost its end is refused."""
+        """A truncated store is rejected."""
         storage = self.open()
         for number in range(50):
             self.write(storage, f"/r/{number}", b"x" * 1000)
@@ -261,7 +263,7 @@ class RefusalTests(FileCase):
         self.refused(StorageCorrupt, "is damaged")
 
     def test_emptied(self) -> None:
-        """A store that was emptied while its log was not is refused: the log may be all that is left."""
+        """An empty store with a write-ahead log is rejected: the log may have the only copy of the data."""
         storage = self.open()
         self.write(storage, "/r/a", b"1")
         with open(f"{self.path}-wal", "rb") as file:
@@ -273,7 +275,7 @@ class RefusalTests(FileCase):
         self.refused(StorageCorrupt, "is empty, but its log")
 
     def test_unfinished_creation(self) -> None:
-        """A store whose creation was cut short is made anew."""
+        """A store whose creation was interrupted is created again."""
         connection = sqlite3.connect(self.path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.close()
@@ -282,7 +284,7 @@ class RefusalTests(FileCase):
         self.assertEqual(self.write(storage, "/r/a", b"1"), 2)
 
     def test_opened_once(self) -> None:
-        """A store that was closed stays closed."""
+        """A closed store cannot be opened again."""
         storage = self.open()
         self.close(storage)
         with self.assertRaises(StorageUnavailable):
@@ -290,10 +292,10 @@ class RefusalTests(FileCase):
 
 
 class CompactionTests(FileCase):
-    """What compaction removes, and how."""
+    """Compaction."""
 
     def setUp(self) -> None:
-        """Open a store with a past, and make slices small."""
+        """Open a store with superseded values, and set a small slice size."""
         super().setUp()
         self.patch(sqlite_module, "SLICE_ROWS", 10)
         self.storage = self.open()
@@ -303,12 +305,12 @@ class CompactionTests(FileCase):
         self.now = self.page(self.storage)
 
     def test_removed(self) -> None:
-        """Only what can still be read is left in the file."""
+        """Only values that can still be read remain in the file."""
         self.reactor.run(self.storage.compact(self.storage.revision))
         self.assertEqual((self.rows(), self.page(self.storage)), (9, self.now))
 
     def test_partly(self) -> None:
-        """What was superseded later than the compacted revision is kept."""
+        """Values that were superseded after the compacted revision are kept."""
         compacted = self.storage.revision - 30
         past = {revision: self.page(self.storage, revision=revision) for revision in range(compacted, compacted + 31)}
         self.reactor.run(self.storage.compact(compacted))
@@ -317,7 +319,7 @@ class CompactionTests(FileCase):
             self.assertEqual(self.page(self.storage, revision=revision), then)
 
     def test_slices(self) -> None:
-        """Writes get through between the slices of a compaction."""
+        """Writes run between the slices of a compaction."""
         compaction = Deferred.fromCoroutine(self.storage.compact(self.storage.revision))
         self.reactor.run(self.storage.commit([Write("/s/a", b"", 0)]))
         self.assertNoResult(compaction)
@@ -327,7 +329,7 @@ class CompactionTests(FileCase):
         self.assertEqual(self.rows(), 9 + 2)
 
     def test_interrupted(self) -> None:
-        """A compaction that was cut short is completed by the next one, after a restart too."""
+        """An interrupted compaction is completed by the next one, also after a restart."""
         compacted = self.storage.revision
         compaction = Deferred.fromCoroutine(self.storage.compact(compacted))
         self.reactor.turn()
@@ -339,7 +341,7 @@ class CompactionTests(FileCase):
         self.assertEqual((self.rows(), self.page(storage)), (9, self.now))
 
     def test_read_overtaken(self) -> None:
-        """A read of the newest state that compaction overtakes reads what is newest by then."""
+        """A read of the newest state during a compaction returns the newest state at its end."""
         values = mock.Mock(side_effect=self.storage._reading.values)
         self.patch(self.storage._reading, "values", values)
         with held(self.storage._reader):

@@ -23,7 +23,7 @@ from kubetwist.storage.sqlite._wal import (
     find_damage,
 )
 from kubetwist.storage.sqlite.backup import copy_store
-from kubetwist.storage.sqlite.logfile import LOST_REVISIONS
+from kubetwist.storage.sqlite.logfile import LOST_WRITES_REVISION_GAP
 from tests.storage.sqlite.crashes import LENGTH, CrashedCase
 from tests.storage.sqlite.test_storage import FileCase
 
@@ -162,7 +162,7 @@ class DamagedLogTests(CrashedCase):
                 self.assertEqual(self.attempt(), self.now_without_last())
 
     def now_without_last(self) -> list[tuple[str, bytes, int]]:
-        """What was stored before the last write."""
+        """Return the content before the last write."""
         return [one for one in self.now if one[0] != "/r/last"]
 
     def test_stale_mark(self) -> None:
@@ -182,11 +182,11 @@ class DamagedLogTests(CrashedCase):
     def test_accepted(self) -> None:
         """With --allow-lost-writes the remaining data is served, at revisions that were never assigned before."""
         self.put(wal=self.changed("-wal", HEADER.size + LENGTH * (self.frames // 2) + 200))
-        storage = SQLiteStorage(self.path, self.reactor, accept_loss=True)
+        storage = SQLiteStorage(self.path, self.reactor, allow_lost_writes=True)
         self.addCleanup(self.close, storage)
         with capturedLogs() as logged:
             self.reactor.run(storage.open())
-        self.assertGreaterEqual(storage.revision, self.newest + LOST_REVISIONS)
+        self.assertGreaterEqual(storage.revision, self.newest + LOST_WRITES_REVISION_GAP)
         left = self.page(storage)
         self.assertEqual(left, self.now[: len(left)])
         self.assertTrue(left)

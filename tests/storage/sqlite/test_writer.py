@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.sqlite._writer}: writes that share a sync, and writes that fail."""
+"""Tests for L{kubetwist.storage.sqlite._writer}: group commits and failing writes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.storage.sqlite.test_storage import FileCase, held
 
 
 class SharedSyncTests(FileCase):
-    """Writes that are done together."""
+    """Group commits."""
 
     def test_group_commit(self) -> None:
-        """What is submitted together is written with few statements, in order, each writer with its own revision."""
+        """Transactions that are submitted together are written in order with few statements and separate revisions."""
         statements: list[str] = []
 
         def connect(*args: Any, **kwargs: Any) -> sqlite3.Connection:
@@ -55,7 +55,7 @@ class FailingConnection(sqlite3.Connection):
     failures = 0
 
     def execute(self, sql: str, *args: Any) -> sqlite3.Cursor:
-        """Fail, or do it."""
+        """Execute the statement, or fail."""
         writes = sql.startswith(("INSERT", "UPDATE"))
         if writes and FailingConnection.failures and sql.startswith("INSERT"):
             FailingConnection.failures -= 1
@@ -66,7 +66,7 @@ class FailingConnection(sqlite3.Connection):
 
 
 class FailureTests(FileCase):
-    """Disks that do not write."""
+    """Disks that cannot be written."""
 
     def setUp(self) -> None:
         """Open a store whose disk can be made to fail."""
@@ -77,20 +77,20 @@ class FailureTests(FileCase):
         self.storage = self.open(self.connect)
 
     def connect(self, *args: Any, **kwargs: Any) -> sqlite3.Connection:
-        """Connect, and remember the connection."""
+        """Connect, and record the connection."""
         connection = sqlite3.connect(*args, factory=FailingConnection, check_same_thread=False, **kwargs)
         self.connections.append(connection)
         return connection
 
     def outcome(self, answer: Deferred[int]) -> Any:
-        """The revision, or the kind of the failure."""
+        """Return the revision, or the kind of the failure."""
         try:
             return self.reactor.run(answer)
         except Exception as error:
             return type(error)
 
     def test_failed_write(self) -> None:
-        """A write that fails, and those that build on it, leave no trace; then writing goes on."""
+        """A failed write, and writes that depend on it, leave no trace; later writes succeed."""
         kept = self.write(self.storage, "/r/kept", b"1")
         observer = RecordingObserver()
         self.reactor.run(self.storage.watch("/r/", kept, observer))
@@ -115,7 +115,7 @@ class FailureTests(FileCase):
         self.assertEqual(self.page(storage), [("/r/kept", b"1", kept), ("/r/new", b"6", again)])
 
     def test_probe(self) -> None:
-        """Whether writes work is asked of the disk when the last one failed, and of nobody when it did not."""
+        """probe_writing() writes to the disk only if the last write failed."""
         self.reactor.run(self.storage.probe_writing())
         revision = self.write(self.storage, "/r/a", b"1")
         FailingConnection.failing = True
@@ -132,7 +132,7 @@ class FailureTests(FileCase):
         self.assertEqual(self.page(self.storage), [("/r/a", b"1", revision)])
 
     def test_too_many_keys(self) -> None:
-        """A transaction of more keys than have place in a revision is refused, and writes go on."""
+        """A transaction with too many keys for one revision is rejected, and later writes succeed."""
         storage = self.storage
         self.patch(sqlite_module, "PLACES", 2)
         with self.assertRaises(InvalidArgument):
@@ -140,25 +140,25 @@ class FailureTests(FileCase):
         self.assertEqual(self.reactor.run(storage.commit([Write(f"/r/{name}", b"", 0) for name in "ab"])), 2)
 
     def test_closed(self) -> None:
-        """A store that was closed is not set forward, nor asked whether it can be written."""
+        """A closed store can neither bump its revision nor be probed."""
         storage = self.storage
         with self.assertRaises(InvalidArgument):
-            self.reactor.run(storage.forward(1))
+            self.reactor.run(storage.bump_revision(1))
         storage._unwritable = StorageUnavailable("full")
         self.close(storage)
-        for attempt in (storage.forward(9), storage.probe_writing()):
+        for attempt in (storage.bump_revision(9), storage.probe_writing()):
             with self.assertRaises(StorageUnavailable):
                 self.reactor.run(attempt)
 
     def test_told(self) -> None:
-        """Clients are told what is wrong, and not where."""
+        """The message for clients does not name the file."""
         FailingConnection.failing = True
         with self.assertRaises(StorageUnwritable) as caught:
             self.write(self.storage, "/r/a", b"1")
         self.assertEqual(caught.exception.client_message, "storage cannot be written at present: disk I/O error")
 
     def test_failure_is_clear(self) -> None:
-        """The error names the file and what is wrong with it."""
+        """The error names the file and the reason."""
         FailingConnection.failing = True
         with self.assertRaises(StorageUnwritable) as caught:
             self.write(self.storage, "/r/a", b"1")
@@ -166,7 +166,7 @@ class FailureTests(FileCase):
         self.assertIn("disk I/O error", str(caught.exception))
 
     def test_submitted_meanwhile(self) -> None:
-        """What is submitted between a failure and its report fails with it."""
+        """Writes that are submitted between a failure and its report fail with it."""
         FailingConnection.failing = True
         first = self.storage.commit([Write("/r/a", b"1", 0)])
         report = self.reactor._calls.get(timeout=60)
@@ -179,14 +179,14 @@ class FailureTests(FileCase):
         self.assertEqual(self.rows(), 1)
 
     def test_revisions_are_not_used_again(self) -> None:
-        """The revision of a write that failed goes to no other one, after a restart neither."""
+        """The revision of a failed write is not assigned again, also after a restart."""
         FailingConnection.failures = 1
         self.assertEqual(self.outcome(self.storage.commit([Write("/r/a", b"1", 0)])), StorageUnwritable)
         storage = self.reopen(self.storage)
         self.assertEqual(self.write(storage, "/r/a", b"2", expected=0), 3)
 
     def test_more_than_a_batch(self) -> None:
-        """What waits behind a batch that fails is not written either, even where the disk works again by then."""
+        """Writes that wait behind a failed batch are not written, even if the disk works again."""
         FailingConnection.failures = 1
         with held(self.storage._writer):
             answers = [self.storage.commit([Write(f"/r/{number}", b"", 0)]) for number in range(1000)]
@@ -196,7 +196,7 @@ class FailureTests(FileCase):
         self.assertEqual(self.rows(), 1)
 
     def test_read_beside_failure(self) -> None:
-        """A read that begins while a write is about to fail, and the reads after it, see nothing of that write."""
+        """A read that begins while a write is about to fail, and later reads, do not return that write."""
         self.write(self.storage, "/r/a", b"1")
         FailingConnection.failures = 1
         answer = self.storage.commit([Write("/r/b", b"1", 0)])
@@ -206,7 +206,7 @@ class FailureTests(FileCase):
         self.assertEqual(self.page(self.storage), [("/r/a", b"1", 2)])
 
     def test_disk_full(self) -> None:
-        """When the disk is full writes are refused and reads are not; when there is room again writing goes on."""
+        """On a full disk writes fail and reads succeed; writes succeed again when there is space."""
         writing = self.connections[0]
         (pages,) = writing.execute("PRAGMA page_count").fetchone()
         writing.execute(f"PRAGMA max_page_count = {pages + 40}")
@@ -224,7 +224,7 @@ class FailureTests(FileCase):
         self.assertEqual(len(self.page(self.storage)), written + 1)
 
     def test_compaction_fails(self) -> None:
-        """A compaction that can not be recorded forgets nothing."""
+        """A compaction that cannot be recorded deletes nothing."""
         revision = self.write(self.storage, "/r/a", b"1")
         self.write(self.storage, "/r/a", b"2")
         FailingConnection.failing = True
@@ -235,7 +235,7 @@ class FailureTests(FileCase):
         self.assertEqual(self.page(self.storage, revision=revision), [("/r/a", b"1", revision)])
 
     def test_expiry_is_tried_again(self) -> None:
-        """A key that is due while the disk fails is deleted when the disk works again."""
+        """A key that expires while the disk fails is deleted when the disk works again."""
         self.write(self.storage, "/r/a", b"1", ttl=10)
         FailingConnection.failing = True
         self.reactor.advance(10)

@@ -43,22 +43,22 @@ ACTIONS: dict[str, Callable[[_Run], object]] = {
 class Clients(SynchronousTestCase):
     """Disconnecting clients."""
 
-    def gone(self, run: _Run) -> list[Any]:
+    def record_input(self, run: _Run) -> list[Any]:
         """Record the input and the disconnection that the kubelet receives."""
-        heard: list[Any] = []
-        run.session.on_stdin = heard.append
-        run.session.on_connection_lost = lambda: heard.append("gone")
-        return heard
+        received: list[Any] = []
+        run.session.on_stdin = received.append
+        run.session.on_connection_lost = lambda: received.append("lost")
+        return received
 
     def test_goes(self) -> None:
         """Disconnecting the client closes the kubelet's connection after the received input is forwarded."""
         for leave in (lambda run: run.client.close(), lambda run: run.front.second.loseConnection()):
             run = running()
-            heard = self.gone(run)
+            received = self.record_input(run)
             run.client.send(b"\0last")
             leave(run)
             run.pump()
-            self.assertEqual([b"last", None, "gone"], heard)
+            self.assertEqual([b"last", None, "lost"], received)
             self.assertEqual(200, self.successResultOf(run.done))
             self.assertEqual([], run.clock.getDelayedCalls())
 
@@ -84,17 +84,17 @@ class Clients(SynchronousTestCase):
             run.client.send(b"\0early")
             last(run)
             run.pump()
-            heard: list[Any] = []
+            received: list[Any] = []
 
-            def start(session: Session, heard: list[Any] = heard) -> None:
-                session.on_stdin = heard.append
-                session.on_connection_lost = lambda: heard.append("gone")
+            def start(session: Session, received: list[Any] = received) -> None:
+                session.on_stdin = received.append
+                session.on_connection_lost = lambda: received.append("lost")
 
             run.on_start = start
             run.answer.callback(run.kubelet())
             run.pump()
-            self.assertEqual([b"early", None], [one for one in heard if one != "gone"])
-            self.assertTrue(run.wires[1].first.gone and run.wires[1].second.gone)
+            self.assertEqual([b"early", None], [one for one in received if one != "lost"])
+            self.assertTrue(run.wires[1].first.disconnected and run.wires[1].second.disconnected)
             self.assertEqual(200, self.successResultOf(run.done))
             self.assertEqual([], run.clock.getDelayedCalls())
 
@@ -110,20 +110,20 @@ class Clients(SynchronousTestCase):
     def test_cancelled(self) -> None:
         """Cancelling the wait for a command ends it."""
         run = running()
-        heard = self.gone(run)
+        received = self.record_input(run)
         run.done.cancel()
         run.pump()
-        self.assertEqual([None, "gone"], heard)
+        self.assertEqual([None, "lost"], received)
         self.assertEqual([True], run.ends)
 
     def test_stop(self) -> None:
         """Stopping the server closes both connections immediately."""
         run = running()
-        heard = self.gone(run)
+        received = self.record_input(run)
         run.translator.stop()
         run.pump()
-        self.assertEqual([None, "gone"], heard)
-        self.assertTrue(run.front.first.gone)
+        self.assertEqual([None, "lost"], received)
+        self.assertTrue(run.front.first.disconnected)
         self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())
 
@@ -139,27 +139,27 @@ class Clients(SynchronousTestCase):
         run.front.second.reading = False
         run.session.exit(0)
         run.pump()
-        self.assertFalse(run.front.first.gone)
+        self.assertFalse(run.front.first.disconnected)
         run.translator.stop()
         run.front.second.reading = True
         run.pump()
-        self.assertTrue(run.front.first.gone)
+        self.assertTrue(run.front.first.disconnected)
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_idle(self) -> None:
         """A command without data for hours is ended; pings do not count."""
         run = running()
-        heard = self.gone(run)
+        received = self.record_input(run)
         for _ in range(3):
             run.clock.advance(IDLE_TIMEOUT / 2)
             run.send(0, b"x")
-        del heard[:]
+        del received[:]
         for _ in range(100):
             run.clock.advance(IDLE_TIMEOUT / 100)
             run.client.ping()
             run.pump()
-        self.assertEqual([None, "gone"], heard)
-        self.assertTrue(run.front.first.gone)
+        self.assertEqual([None, "lost"], received)
+        self.assertTrue(run.front.first.disconnected)
 
 
 class Anything(SynchronousTestCase):
@@ -180,7 +180,7 @@ class Anything(SynchronousTestCase):
         ACTIONS["client leaves"](run)
         run.pump()
         for wire in run.wires:
-            self.assertTrue(wire.first.gone and wire.second.gone)
+            self.assertTrue(wire.first.disconnected and wire.second.disconnected)
         self.assertEqual([], run.clock.getDelayedCalls())
 
 
@@ -201,15 +201,15 @@ class Pressure(SynchronousTestCase):
         """A client that does not read pauses the command; buffered data is limited, and no data is lost."""
         run = running()
         run.front.second.reading = False
-        told: list[bool] = []
-        run.session.on_backpressure = told.append
-        written = self.flood(run.session.write, lambda: bool(told), run)
+        reported: list[bool] = []
+        run.session.on_backpressure = reported.append
+        written = self.flood(run.session.write, lambda: bool(reported), run)
         self.assertLess(run.front.first.most_waiting, FULL + (1 << 17))
         run.session.exit(0)
         run.pump()
         run.front.second.reading = True
         run.pump()
-        self.assertEqual([True, False], told)
+        self.assertEqual([True, False], reported)
         self.assertEqual(written, len(run.channel(1)))
         self.assertEqual("Success", run.status()["status"])
 
@@ -231,9 +231,9 @@ class Pressure(SynchronousTestCase):
         """A slow client receives all data that arrived before its kubelet was lost."""
         run = running()
         run.front.second.reading = False
-        told: list[bool] = []
-        run.session.on_backpressure = told.append
-        self.flood(run.session.write, lambda: bool(told), run)
+        reported: list[bool] = []
+        run.session.on_backpressure = reported.append
+        self.flood(run.session.write, lambda: bool(reported), run)
         run.wires[1].second.abortConnection()
         run.pump()
         run.front.second.reading = True
@@ -249,6 +249,6 @@ class Pressure(SynchronousTestCase):
         run.front.second.abortConnection()
         run.wires[1].second.reading = True
         run.pump()
-        self.assertTrue(run.wires[1].first.gone)
+        self.assertTrue(run.wires[1].first.disconnected)
         self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())

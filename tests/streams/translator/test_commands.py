@@ -152,10 +152,10 @@ class Streams(SynchronousTestCase):
     def test_bad_message(self) -> None:
         """A client that closes an invalid channel is disconnected, and its command ends."""
         run = running()
-        gone: list[bool] = []
-        run.session.on_connection_lost = lambda: gone.append(True)
+        disconnected: list[bool] = []
+        run.session.on_connection_lost = lambda: disconnected.append(True)
         run.send(255, b"\x09")
-        self.assertEqual(([True], [True]), (gone, run.ends))
+        self.assertEqual(([True], [True]), (disconnected, run.ends))
 
     def test_input_not_taken(self) -> None:
         """The end of a command's input does not end the command."""
@@ -260,7 +260,7 @@ class Kubelets(SynchronousTestCase):
             run.clock.advance(1)
             run.pump()
         self.assertEqual("Internal error occurred: Timeout occurred", run.status()["message"])
-        self.assertTrue(wires[1].first.gone)
+        self.assertTrue(wires[1].first.disconnected)
 
     def test_lost(self) -> None:
         """A command whose kubelet is lost has not succeeded."""

@@ -241,7 +241,7 @@ class NodePortRegistry:
                 except (RevisionConflict, KeyExists, KeyNotFound) as error:
                     if error.key != self.key:
                         raise
-                    await self.cache.seen(error.revision)
+                    await self.cache.wait_until_fresh_or_timeout(error.revision)
         finally:
             self._lock.release()
         raise APIStatusError.internal("the node ports in use are changed by others all the time")
@@ -290,7 +290,7 @@ class NodePortRegistry:
         await self._lock.acquire()
         try:
             revision, bits, low = self._recorded.state()
-            await services.wait_until(revision)
+            await services.wait_until_fresh(revision)
             before, held = decode_bitmap(bits, low), self._allocator.held()
             lost = before - held - self._allocator.pending()
             self._leaks = {port: self._leaks.get(port, 0) + 1 for port in lost}
@@ -302,6 +302,6 @@ class NodePortRegistry:
                 await self._backend.commit([self._change(revision, ports)])
             except (RevisionConflict, KeyExists, KeyNotFound) as error:
                 # Another server changed the object: it is repaired next time.
-                await self.cache.seen(error.revision)
+                await self.cache.wait_until_fresh_or_timeout(error.revision)
         finally:
             self._lock.release()

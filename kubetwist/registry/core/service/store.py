@@ -255,5 +255,5 @@ class ServiceStore(Store):
             ):
                 raise
             # A concurrent write created or deleted the IPAddress object: wait for the cache, then allocate again.
-            await addresses.cache.seen(error.revision)
+            await addresses.cache.wait_until_fresh_or_timeout(error.revision)
             raise AllocationConflict(error.key, error.revision) from None

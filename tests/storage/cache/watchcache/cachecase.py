@@ -1,4 +1,4 @@
-"""A cache that follows a storage."""
+"""A watch cache with its storage, for tests."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PREFIX = "/registry/pods/"
 
 
 def drafted(name: str, **labels: str) -> Draft:
-    """An object."""
+    """Return an object."""
     return Draft(orjson.dumps({"metadata": {"name": name, "labels": labels}}), labels, {})
 
 
 def decode(key: str, value: bytes, revision: int) -> Record:
-    """A codec for objects that are stored as they are."""
+    """A codec for objects that are stored as JSON."""
     return Record.from_draft(key, revision, Draft(value, orjson.loads(value)["metadata"]["labels"], {}))
 
 
@@ -59,11 +59,11 @@ class RecordingSink:
         """See L{IWatchSink.end}."""
         self.ends.append(error)
 
-    def seen(self) -> list[tuple[str, str, int]]:
-        """Kind, key and revision of every event; forgets them."""
-        seen = [(kind, record.key, record.revision) for kind, record, _ in self.sent]
+    def wait_until_fresh_or_timeout(self) -> list[tuple[str, str, int]]:
+        """Return type, key and revision of every event, and clear the list."""
+        wait_until_fresh_or_timeout = [(kind, record.key, record.revision) for kind, record, _ in self.sent]
         self.sent.clear()
-        return seen
+        return wait_until_fresh_or_timeout
 
 
 def labelled(**labels: str) -> Callable[[Record], bool]:
@@ -84,13 +84,13 @@ class CacheCase(SynchronousTestCase):
         self.cache = self.started()
 
     def started(self) -> WatchCache:
-        """A cache that follows the store."""
+        """Return a cache that watches the store."""
         cache = WatchCache(self.storage, PREFIX, decode, self.clock, **self.limits)
         self.successResultOf(cache.start())
         return cache
 
     def put(self, key: str, **labels: str) -> int:
-        """Write an object; its writer hands over what it knows of it."""
+        """Write an object; the decoded object is attached to the write."""
         draft = drafted(key, **labels)
         return self.successResultOf(self.storage.commit([Write(PREFIX + key, draft.body, None, attachment=draft)]))
 
@@ -99,10 +99,10 @@ class CacheCase(SynchronousTestCase):
         return self.successResultOf(self.storage.commit([Write(PREFIX + key, None, None)]))
 
     def listed(self, *args: Any, **kwargs: Any) -> list[tuple[str, int]]:
-        """Keys and revisions of what a list finds."""
+        """Return the keys and revisions of a list."""
         return [(record.key, record.revision) for record in self.cache.list(*args, **kwargs).records]
 
     def watch(self, scope: str = "", **how: Any) -> tuple[CacheWatch, RecordingSink]:
-        """Begin a watch."""
+        """Start a watch."""
         sink = RecordingSink()
         return self.cache.watch(scope, sink=sink, **how), sink

@@ -40,7 +40,7 @@ class ReadingTests(CacheCase):
         verifyObject(IWatchSink, RecordingSink())
 
     def test_filled(self) -> None:
-        """A cache that starts has what is stored, however many pages that takes, and nothing of other resources."""
+        """A started cache has all stored objects of its resource, from any number of pages, and no others."""
         for number in range(7):
             self.put(f"a/{number}", app="x")
         revision = self.successResultOf(self.storage.commit([Write("/registry/podsecurity/a", b"{}", 0)]))
@@ -56,7 +56,7 @@ class ReadingTests(CacheCase):
         self.assertEqual(orjson.loads(record.item)["metadata"]["resourceVersion"], "5")
 
     def test_get(self) -> None:
-        """What was written can be read once the write is answered."""
+        """A written object can be read when the write is acknowledged."""
         self.assertIsNone(self.cache.get("a/x"))
         revision = self.put("a/x")
         record = self.cache.get("a/x")
@@ -66,7 +66,7 @@ class ReadingTests(CacheCase):
         self.assertIsNone(self.cache.get("a/x"))
 
     def test_other_processes(self) -> None:
-        """Changes that come without what their writer knows are decoded."""
+        """Events without an attachment are decoded."""
         self.successResultOf(self.storage.commit([Write(PREFIX + "a/x", drafted("x", app="y").body, 0)]))
         self.assertEqual(self.listed(match=labelled(app="y")), [("a/x", 2)])
 
@@ -80,7 +80,7 @@ class ReadingTests(CacheCase):
         self.assertEqual(self.cache.list().revision, self.storage.revision)
 
     def test_pages(self) -> None:
-        """A limited list tells where to go on, and how many are left."""
+        """A limited list returns the next key and the number of remaining records."""
         for key in ("a/1", "a/2", "a/3", "b/1"):
             self.put(key)
         first = self.cache.list("a/", limit=2)
@@ -93,7 +93,7 @@ class ReadingTests(CacheCase):
         self.assertEqual((len(exact.records), exact.next_key, exact.remaining), (3, "", None))
 
     def test_pages_between_chunks(self) -> None:
-        """A page that ends where a chunk of the table does is followed by others all the same."""
+        """A page that ends at the end of a chunk has the next key."""
         self.patch(recordtable, "CHUNK", 2)
         for number in range(4):
             self.put(f"a/{number}")
@@ -103,7 +103,7 @@ class ReadingTests(CacheCase):
         self.assertEqual(self.cache.list(limit=2, start_after="a/1").next_key, "")
 
     def test_pages_with_match(self) -> None:
-        """With a match a page is filled with what matches; how many are left is not known."""
+        """With a selector, a page is filled with matching records; the number of remaining records is unknown."""
         for number in range(6):
             self.put(f"a/{number}", odd=str(number % 2))
         first = self.cache.list(match=labelled(odd="1"), limit=2)
@@ -129,12 +129,12 @@ class ReadingTests(CacheCase):
         self.assertEqual(self.listed(revision=revision, match=labelled(app="y")), [])
 
     def test_future(self) -> None:
-        """The state at a future revision can not be listed."""
+        """A list at a future revision fails."""
         error = self.assertRaises(FutureRevision, self.cache.list, revision=7)
         self.assertEqual((error.asked, error.revision), (7, 1))
 
     def test_compacted(self) -> None:
-        """When the store forgets, so does the cache."""
+        """After a compaction of the store, the cache drops the compacted events."""
         revisions = [self.put("a/x") for _ in range(5)]
         self.successResultOf(self.storage.compact(revisions[2]))
         self.assertRaises(RevisionCompacted, self.cache.list, revision=revisions[1])
@@ -142,7 +142,7 @@ class ReadingTests(CacheCase):
         self.assertEqual(self.listed(revision=revisions[2]), [("a/x", revisions[2])])
 
     def test_after_restart(self) -> None:
-        """A cache that just started knows nothing of the past."""
+        """A new cache has no past events."""
         old = self.put("a/x")
         self.put("a/x")
         self.cache = self.started()
@@ -167,7 +167,7 @@ class ReadingTests(CacheCase):
                 {"limit": 3, "match": labelled(odd="1")},
                 {"match": labelled(odd="0"), "start_after": "a/5"},
             ):
-                listing = self.successResultOf(cache.list_at("a/", revision=revision, **how))
+                listing = self.successResultOf(cache.list_at_revision("a/", revision=revision, **how))
                 found.append(([record.item for record in listing.records], listing.revision, listing.next_key))
             return found
 
@@ -176,19 +176,19 @@ class ReadingTests(CacheCase):
         self.assertRaises(RevisionCompacted, late.list, revision=revision)
         self.assertEqual(answers(late), answers(self.cache))
         self.successResultOf(self.storage.compact(revision + 1))
-        self.failureResultOf(late.list_at("a/", revision=revision), RevisionCompacted)
+        self.failureResultOf(late.list_at_revision("a/", revision=revision), RevisionCompacted)
 
 
 class FreshnessTests(CacheCase):
     """Waiting for revisions."""
 
     def test_here(self) -> None:
-        """A revision that the cache has seen needs no waiting."""
-        self.assertIsNone(self.successResultOf(self.cache.wait_until(1)))
+        """Waiting for a revision that the cache has returns immediately."""
+        self.assertIsNone(self.successResultOf(self.cache.wait_until_fresh(1)))
 
     def test_comes(self) -> None:
-        """Waiting ends when the revision is there, by a write to any resource."""
-        waits = [self.cache.wait_until(revision) for revision in (2, 3, 4)]
+        """Waiting ends when the revision is reached, by a write to any resource."""
+        waits = [self.cache.wait_until_fresh(revision) for revision in (2, 3, 4)]
         self.put("a/x")
         self.successResultOf(self.storage.commit([Write("/registry/nodes/x", b"", 0)]))
         self.successResultOf(waits[0])
@@ -199,8 +199,8 @@ class FreshnessTests(CacheCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_does_not_come(self) -> None:
-        """Waiting is limited, and tells what was waited for and what is there."""
-        wait = self.cache.wait_until(9, 3.0)
+        """Waiting has a timeout; its error has the requested and the newest revision."""
+        wait = self.cache.wait_until_fresh(9, 3.0)
         self.clock.advance(2.9)
         self.assertNoResult(wait)
         self.clock.advance(0.1)
@@ -210,30 +210,30 @@ class FreshnessTests(CacheCase):
             self.put("a/x")
 
     def test_cancelled(self) -> None:
-        """Who waits no more leaves nothing behind."""
-        wait = self.cache.wait_until(2)
+        """Cancelling a wait leaves no timer."""
+        wait = self.cache.wait_until_fresh(2)
         wait.cancel()
         self.failureResultOf(wait, CancelledError)
         self.assertEqual(self.clock.getDelayedCalls(), [])
         self.put("a/x")
 
     def test_stopped(self) -> None:
-        """A cache that stops ends all waits; later ones fail at once and leave no timer."""
-        waits = [self.cache.wait_until(revision) for revision in (2, 3)]
+        """Stopping a cache fails all waits; later waits fail immediately and leave no timer."""
+        waits = [self.cache.wait_until_fresh(revision) for revision in (2, 3)]
         self.cache.stop()
-        waits.append(self.cache.wait_until(4))
+        waits.append(self.cache.wait_until_fresh(4))
         for wait in waits:
             self.failureResultOf(wait, FutureRevision)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
 class ModelTests(SynchronousTestCase):
-    """The cache against a dictionary."""
+    """The cache compared with a dictionary."""
 
     @settings(max_examples=60, deadline=None)
     @given(changes=_changes, limit=st.integers(1, 4), scope=st.sampled_from(["", "a/", "b/"]))
     def test_model(self, changes: list[tuple[str, Any]], limit: int, scope: str) -> None:
-        """Every revision is listed as it was, in pages too, and the events between any two make one of the other."""
+        """Every revision is listed exactly, also in pages, and the events between two revisions are complete."""
         self.patch(recordtable, "CHUNK", 2)
         clock = Clock()
         storage = MemoryStorage(clock)
@@ -267,7 +267,7 @@ class ModelTests(SynchronousTestCase):
     def check_pages(
         self, cache: WatchCache, scope: str, match: Any, revision: int, limit: int, expected: Any, then: Any
     ) -> None:
-        """The pages of a list have what was there, in order, and count right."""
+        """The pages of a list have all records in order, with correct counts."""
         found: list[tuple[str, int]] = []
         after = ""
         while True:
@@ -284,7 +284,7 @@ class ModelTests(SynchronousTestCase):
         self.assertEqual([(record.key, record.revision) for record in whole], found)
 
     def check_watch(self, cache: WatchCache, scope: str, match: Any, revision: int, expected: dict[str, int]) -> None:
-        """A watch from a revision leads from what was listed then to what is listed now."""
+        """A watch from a revision leads from the list at that revision to the current list."""
         sink = RecordingSink()
         cache.watch(scope, match=match, revision=revision, sink=sink)
         state = dict(expected)
