@@ -44,27 +44,27 @@ USER = UserInfo("alice", groups=("system:authenticated",))
 
 @implementer(IMutatingAdmission)
 class Trivial:
-    """What a plugin of a few lines does: it looks at a label."""
+    """A plugin of a few lines, which reads a label."""
 
     name = "Trivial"
 
     def handles(self, operation: str) -> bool:
-        """Creations."""
+        """Return whether the operation is CREATE."""
         return operation == "CREATE"
 
     async def admit(self, attributes: Any) -> None:
-        """Refuse some."""
+        """Reject some objects."""
         if (attributes.object["metadata"].get("labels") or {}).get("forbidden"):
             raise attributes.forbidden("it says so itself")
 
 
 def config_map() -> JSONObject:
-    """A ConfigMap."""
+    """Return a ConfigMap."""
     return {"metadata": {"name": "m", "namespace": "work", "labels": {"a": "b"}}, "data": {"key": "value"}}
 
 
 def pod() -> JSONObject:
-    """A pod as a Deployment makes it, with its defaults."""
+    """Return a pod as a Deployment creates it, with its defaults."""
     container = {
         "name": "main",
         "image": "example.org/main:1",
@@ -94,7 +94,7 @@ def measured(
     kind: str,
     make: Callable[[], JSONObject],
 ) -> float:
-    """Microseconds of one creation, without those that making the object takes."""
+    """Return the microseconds of one creation, without the creation of the object."""
     bodies = orjson.dumps(make())
 
     def run(work: bool) -> float:
@@ -117,7 +117,7 @@ def measured(
 
 
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
-    """Make a server's objects, and ask."""
+    """Create a server's objects, and measure."""
     backend = MemoryStorage(reactor)
     definitions = Definitions.load("1.36")
     registry = ResourceRegistry(
@@ -169,7 +169,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the arguments."""
+    """Parse the arguments and measure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
     parser.add_argument("--each", action="store_true", help="each plugin by itself, too")
     options = parser.parse_args()

@@ -193,7 +193,7 @@ def measure(url: str, token: str, victim_token: str, pid: int, given: argparse.N
 
 
 def main() -> None:
-    """Measure."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--only", default="", help="names of attacks, separated by commas")

@@ -27,7 +27,7 @@ def cpu(pid: int) -> float:
 
 
 def measure(target: Target, seconds: float) -> dict[str, tuple[Load, float]]:
-    """Rates, and CPU per request in microseconds."""
+    """Return the rates, and the CPU time per request in microseconds."""
     data = {f"key{key}": "v" * 60 for key in range(10)}
     target.call("POST", PATH, {"metadata": {"name": "one"}, "data": data})
     get = [target.request("GET", f"{PATH}/one", Accept="application/json")]

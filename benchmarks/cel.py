@@ -50,7 +50,7 @@ EXPRESSIONS = (
 
 
 def pod(containers: int = 3, variables: int = 200) -> dict[str, Any]:
-    """An object with much that most expressions do not read."""
+    """Return an object with many fields that most expressions do not read."""
     return {
         "metadata": {"name": "web-1", "labels": {"app": "web", "tier": "front", "release": "stable"}},
         "spec": {
@@ -69,7 +69,7 @@ def pod(containers: int = 3, variables: int = 200) -> dict[str, Any]:
 
 
 def measure(call: Callable[[], object], seconds: float) -> float:
-    """Microseconds per call."""
+    """Return the microseconds per call."""
     calls, begin = 0, time.perf_counter()
     while (passed := time.perf_counter() - begin) < seconds:
         for _ in range(20):

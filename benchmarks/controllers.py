@@ -30,7 +30,7 @@ MAPS = "/api/v1/namespaces/{}/configmaps"
 
 
 class Client:
-    """One connection that stays."""
+    """A persistent connection."""
 
     def __init__(self, server: SubprocessServer) -> None:
         connection = server.connection
@@ -71,7 +71,7 @@ class Bystander(threading.Thread):
                 time.sleep(0.002)
 
     def report(self) -> str:
-        """The slowest, and the usual."""
+        """Print the maximum and the usual latency."""
         self.ended.set()
         self.join()
         parts = []
@@ -85,7 +85,7 @@ class Bystander(threading.Thread):
 
 
 def fill(server: SubprocessServer, namespace: str, number: int, owner: Any = None, group: str = "") -> None:
-    """Make objects."""
+    """Create objects."""
     local = threading.local()
 
     def one(index: int) -> None:
@@ -104,7 +104,7 @@ def fill(server: SubprocessServer, namespace: str, number: int, owner: Any = Non
 
 
 def wait(client: Client, path: str, done: Any) -> None:
-    """Ask until it is so."""
+    """Poll until a condition is true."""
     while not done(*client("GET", path)):
         time.sleep(0.02)
 
@@ -142,7 +142,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def measure_graph(number: int) -> None:
-    """What the graph keeps of dependents of owners with ten each."""
+    """Measure the memory of the graph for dependents of owners with ten each."""
     tracemalloc.start()
     graph = OwnerGraph()
     keys = [f"ns-{index // 100}/object-{index}" for index in range(number)]
@@ -157,7 +157,7 @@ def measure_graph(number: int) -> None:
 
 
 def main() -> None:
-    """Read the options, and measure."""
+    """Parse the options and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", type=int, default=1000)
     parser.add_argument("--dependents", type=int, default=10_000)

@@ -150,7 +150,7 @@ def established(target: Target, wanted: int) -> None:
 
 
 def fetch(target: Target, path: str, accept: str = "application/json") -> float:
-    """The seconds until something is there."""
+    """Return the seconds until a condition is true."""
     began = time.perf_counter()
     answers: list[bytes] = []
     request = target.request("GET", path, Accept=accept, Accept_Encoding="gzip")
@@ -161,7 +161,7 @@ def fetch(target: Target, path: str, accept: str = "application/json") -> float:
 
 
 def change(target: Target, number: int, properties: int) -> None:
-    """Make a definition another one."""
+    """Change a definition."""
     changed = definition(number, properties)
     path = f"{DEFINITIONS}/{changed['metadata']['name']}"
     stored = target.call("GET", path)
@@ -171,20 +171,20 @@ def change(target: Target, number: int, properties: int) -> None:
 
 
 def rate(target: Target) -> float:
-    """GETs a second of a ConfigMap."""
+    """Return the GETs of a ConfigMap per second."""
     request = target.request("GET", f"{CONFIG_MAPS}/one", Accept="application/json")
     return statistics.median(send(target.url, [request], 8, 2).rate for _ in range(3))
 
 
 def lists(target: Target, path: str) -> float:
-    """LISTs a second of 500 objects."""
+    """Return the LISTs of 500 objects per second."""
     request = target.request("GET", f"{path}?limit=500", Accept="application/json")
     return statistics.median(send(target.url, [request], 2, 2).rate for _ in range(3))
 
 
 @contextlib.contextmanager
 def running(folder: Path, flags: list[str]) -> Iterator[tuple[Target, float]]:
-    """A server over a data directory, and how long its start took."""
+    """Start a server over a data directory, and measure its start."""
     server = SubprocessServer(*flags, data_dir=folder, timeout=120)
     began = time.perf_counter()
     with server:

@@ -35,7 +35,7 @@ _TIME = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 def wrk(
     server: SubprocessServer, token: str, path: str, connections: int, seconds: int, first: bool = False
 ) -> subprocess.Popen[str]:
-    """Requests of one user; C{first}: before others who want the processor."""
+    """Send requests of one user with wrk; C{first} runs it with a higher priority."""
     return subprocess.Popen(
         [
             *(("chrt", "--fifo", "10") if first and not os.geteuid() else ()),
@@ -48,20 +48,20 @@ def wrk(
 
 
 def percentiles(output: str) -> dict[str, float]:
-    """Milliseconds, by percentile."""
+    """Return the milliseconds by percentile."""
     found = re.findall(r"(\d+)%\s+([\d.]+)(us|ms|s)", output)
     return {name: float(value) * _TIME[unit] for name, value, unit in found}
 
 
 def stolen() -> float:
-    """Seconds for which the host has given this machine's processors to others."""
+    """Return the seconds for which the host has paused the processors of this machine."""
     return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def undisturbed(
     flags: tuple[str, ...], seconds: int, connections: int
 ) -> tuple[dict[str, float], dict[str, float], float]:
-    """As L{measure}, again as long as the machine is disturbed; but not for ever."""
+    """Repeat L{measure} while the machine is disturbed, up to a limit."""
     for _ in range(5):
         before = stolen()
         found = measure(flags, seconds, connections)
@@ -72,9 +72,9 @@ def undisturbed(
 
 def measure(flags: tuple[str, ...], seconds: int, connections: int) -> tuple[dict[str, float], dict[str, float], float]:
     """
-    One server.
+    Measure one server.
 
-    @return: The percentiles of the GETs alone, those beside the lists, and how many lists there were a second.
+    @return: The percentiles of the GETs alone and beside the lists, and the lists per second.
     """
     with tempfile.TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens.csv"
@@ -94,7 +94,7 @@ def measure(flags: tuple[str, ...], seconds: int, connections: int) -> tuple[dic
 
 
 def show(flags: tuple[str, ...], rounds: list[tuple[dict[str, float], dict[str, float], float]]) -> None:
-    """The medians."""
+    """Print the medians."""
     print(f"{' '.join(flags) or 'with fairness'}: lists {median(rate for _, _, rate in rounds):.0f}/s")
     for name in ("50", "90", "99"):
         more = sorted(beside[name] / alone[name] for alone, beside, _ in rounds)
@@ -106,7 +106,7 @@ def show(flags: tuple[str, ...], rounds: list[tuple[dict[str, float], dict[str, 
 
 
 def main() -> None:
-    """Measure both."""
+    """Measure both servers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--connections", type=int, default=64)

@@ -75,7 +75,7 @@ class Target:
     pid: int | None = None
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> bytes:
-        """One HTTP/1.1 request as bytes; underscores in names of headers stand for dashes."""
+        """Return one HTTP/1.1 request as bytes; underscores in names of headers become dashes."""
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = [
             f"{method} {path} HTTP/1.1",
@@ -87,7 +87,7 @@ class Target:
         return "\r\n".join([*lines, "", ""]).encode() + content
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """One request, outside of any measurement; the decoded answer."""
+        """Send one request without measuring it; return the decoded response."""
         answers: list[bytes] = []
         message = self.request(method, path, body, Content_Type="application/json", Accept="application/json")
         asyncio.run(send_here(self.url, [message], 1, float("inf"), once=answers))
@@ -96,7 +96,7 @@ class Target:
         return json.loads(answers[0].partition(b"\r\n\r\n")[2])
 
     def memory(self) -> float:
-        """Resident memory in MB; 0 when the process is not known."""
+        """Return the resident memory in MB; 0 if the process is unknown."""
         if self.pid is None:
             return 0.0
         status = Path(f"/proc/{self.pid}/status").read_text()
@@ -106,7 +106,9 @@ class Target:
 
 @define
 class Load:
-    """What came of sending: requests a second, how many were not answered with 2xx, the slowest hundredth in ms."""
+    """
+    The result of a load: requests per second, the number of responses that are not 2xx, the 99th percentile in ms.
+    """
 
     rate: float
     failed: int
@@ -137,7 +139,7 @@ def _wrk(url: str, requests: Sequence[bytes], connections: int, seconds: float) 
 
 
 class _Connection(asyncio.Protocol):
-    """Sends one request after the other; reads just enough of the answers to know where they end."""
+    """Sends one request after the other, and parses the ends of the responses."""
 
     def __init__(self, work: Iterator[bytes], until: float, keep: list[bytes] | None) -> None:
         self.work, self.until, self.keep = work, until, keep
@@ -192,7 +194,7 @@ class _Connection(asyncio.Protocol):
 async def send_here(
     url: str, requests: Sequence[bytes], connections: int, seconds: float, once: list[bytes] | None = None
 ) -> Load:
-    """Send from this process; with C{once}, each request a single time, and keep the answers there."""
+    """Send from this process; with C{once}, send each request once, and return the responses."""
     parts = urlsplit(url)
     loop = asyncio.get_running_loop()
 
@@ -219,14 +221,14 @@ async def send_here(
 
 
 def trusting() -> ssl.SSLContext:
-    """A context that checks nothing: these are our own servers on the loopback."""
+    """Return a TLS context without verification, for servers on the loopback."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
 
 def yardstick(seconds: float = 3) -> float:
-    """Answers a second of a static site over TLS."""
+    """Return the responses per second of a static site over TLS."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = str(Path(folder, "cert.pem")), str(Path(folder, "key.pem"))
         self_signed(certificate, key)
@@ -254,7 +256,7 @@ def self_signed(certificate: str, key: str) -> None:
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """A parser with the options that name a server."""
+    """Return a parser with the options of a server."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", help="https://host:port of a server that runs; a new one is started without it")
     parser.add_argument("--token", default="admin-token", help="a bearer token that --server knows")
@@ -265,7 +267,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 @contextlib.contextmanager
 def target(options: argparse.Namespace) -> Iterator[Target]:
-    """The server that the options name, or one of our own."""
+    """Return the server in the options, or start one."""
     if options.server:
         yield Target(options.server.rstrip("/"), options.token, options.pid)
         return

@@ -44,13 +44,13 @@ class VersionedRequest:
         self.begun = time.perf_counter()
 
     def header(self, name: bytes) -> bytes | None:
-        """The first value of a field."""
+        """Return the first value of a field."""
         values = self.fields.get(name)
         return values[0] if values else None
 
 
 def best(call: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """Microseconds of one call: the best of seven runs."""
+    """Return the microseconds of one call: the minimum of seven runs."""
     found = float("inf")
     for _ in range(7):
         began = time.process_time()

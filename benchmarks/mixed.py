@@ -37,7 +37,7 @@ class Client:
         return await asyncio.open_connection(parts.hostname, parts.port, ssl=trusting(), limit=1 << 24)
 
     async def work(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Send and time, from when the request was due."""
+        """Send a request and record its latency from the time at which it was due."""
         while True:
             verb, message, due = await self.queue.get()
             writer.write(message)
@@ -140,7 +140,7 @@ def main() -> int:
 
 
 def fill(server: Target, posts: list[bytes]) -> None:
-    """Send each once, on 16 connections."""
+    """Send each request once, on 16 connections."""
     answers: list[bytes] = []
     load = asyncio.run(send_here(server.url, posts, 16, float("inf"), once=answers))
     if load.failed or len(answers) != len(posts):

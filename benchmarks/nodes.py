@@ -60,7 +60,7 @@ def pod(number: int, nodes: int) -> JSONObject:
 
 
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
-    """Make the objects, and ask."""
+    """Create the objects and measure."""
     backend = MemoryStorage(reactor)
     registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), 36))
     stores = registry.stores

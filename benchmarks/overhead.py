@@ -39,7 +39,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 def requests_of(target: Target, kind: str) -> list[bytes]:
-    """Requests that are sent repeatedly."""
+    """Return the requests that are sent repeatedly."""
     if kind == "get":
         return [target.request("GET", f"{MAPS}/cm-0007")]
     if kind in ("list500", "table500"):
@@ -79,7 +79,7 @@ def requests_of(target: Target, kind: str) -> list[bytes]:
 
 @contextmanager
 def nothing_counted() -> Iterator[None]:
-    """Servers that are started now count nothing of requests."""
+    """Disable the metrics of requests in servers that are started from now on."""
     before = os.environ.get("PYTHONPATH")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sitecustomize.py").write_text(WITHOUT)

@@ -31,7 +31,7 @@ SMALL = b'{"static": "' + b"x" * 1600 + b'"}'
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer on one connection: C{/small}, C{/down/BYTES}, C{/up} and C{/watch}."""
+    """Respond on one connection: C{/small}, C{/down/BYTES}, C{/up} and C{/watch}."""
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -57,7 +57,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def serve(certificate: str, key: str) -> None:
-    """Be the backend, and say on which port."""
+    """Run the backend, and print its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context, limit=1 << 18, backlog=1024)
@@ -71,20 +71,20 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def connect(url: str) -> Stream:
-    """A separate connection."""
+    """Open a separate connection."""
     parts = urlsplit(url)
     return await asyncio.open_connection(parts.hostname, parts.port, ssl=TRUSTING, limit=1 << 18)
 
 
 async def head_of(reader: asyncio.StreamReader) -> bytes:
-    """The head of an answer, which must be a good one."""
+    """Return the head of a response, which must be successful."""
     head = await reader.readuntil(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200"), head
     return head
 
 
 async def latencies(url: str, message: bytes, seconds: float) -> list[float]:
-    """Milliseconds of one small request after the other, on one connection."""
+    """Return the milliseconds of successive small requests on one connection."""
     reader, writer = await connect(url)
     times = []
     until = time.perf_counter() + seconds
@@ -98,12 +98,12 @@ async def latencies(url: str, message: bytes, seconds: float) -> list[float]:
 
 
 def fast(times: list[float]) -> float:
-    """What the fastest tenth takes at most."""
+    """Return the maximum of the fastest tenth."""
     return sorted(times)[len(times) // 10]
 
 
 async def download(server: Target, message: bytes, size: int) -> tuple[float, float]:
-    """Read a large answer; MB that memory rose by, and MB a second."""
+    """Read a large response; return the increase of the memory in MB, and MB per second."""
     reader, writer = await connect(server.url)
     before = peak = server.memory()
     began = time.perf_counter()
@@ -121,7 +121,7 @@ async def download(server: Target, message: bytes, size: int) -> tuple[float, fl
 
 
 async def upload(server: Target, head: bytes, size: int) -> tuple[float, float]:
-    """Send a large body; as L{download}."""
+    """Send a large body; see L{download}."""
     reader, writer = await connect(server.url)
     before = peak = server.memory()
     began = time.perf_counter()
@@ -153,7 +153,7 @@ async def watch(url: str, message: bytes, count: int) -> list[Stream]:
 
 
 async def ended(streams: list[Stream]) -> int:
-    """How many of them end, and not as if they were whole."""
+    """Return the number of watches that end, with a truncated response."""
 
     async def one(stream: Stream) -> int:
         try:
@@ -169,13 +169,13 @@ async def ended(streams: list[Stream]) -> int:
 
 
 def seconds_of(server: Target) -> float:
-    """How much of the processor's time the server has used."""
+    """Return the CPU seconds of the server."""
     fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def sockets_of(server: Target) -> int:
-    """How many sockets the server has open."""
+    """Return the number of open sockets of the server."""
     links = []
     for descriptor in Path(f"/proc/{server.pid}/fd").iterdir():
         try:
@@ -186,7 +186,7 @@ def sockets_of(server: Target) -> int:
 
 
 async def measure(server: Target, backend: subprocess.Popen[str], port: int, options: argparse.Namespace) -> None:
-    """All of it."""
+    """Measure everything."""
     size = options.megabytes * (1 << 20)
     prefix = f"/api/v1/namespaces/default/pods/https:proxied:{port}/proxy"
     direct = f"https://127.0.0.1:{port}"
@@ -231,7 +231,7 @@ async def measure(server: Target, backend: subprocess.Popen[str], port: int, opt
 
 
 def main() -> None:
-    """Be a backend, or start one and measure."""
+    """Run a backend, or start one and measure."""
     if sys.argv[1:2] == ["--backend"]:
         asyncio.run(serve(*sys.argv[2:4]))
         return

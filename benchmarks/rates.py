@@ -34,7 +34,7 @@ MERGE = "application/merge-patch+json"
 
 
 class Rates:
-    """The measures, against one server."""
+    """The measurements of one server."""
 
     def __init__(self, target: Target, objects: int, seconds: float) -> None:
         self.target, self.objects, self.seconds = target, objects, seconds
@@ -48,11 +48,11 @@ class Rates:
         self.made = 0
 
     def name(self, number: int) -> str:
-        """The name of one object of the run."""
+        """Return the name of one object of the run."""
         return f"cm-{number:07d}"
 
     def config_map(self, number: int) -> dict[str, object]:
-        """An object with ten values of 60 characters, labels and an annotation."""
+        """Return an object with ten values of 60 characters, labels and an annotation."""
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -65,17 +65,17 @@ class Rates:
         }
 
     def count(self) -> int:
-        """How many objects there are."""
+        """Return the number of objects."""
         page = self.target.call("GET", f"{self.path}?limit=1")
         return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
 
     def version(self) -> str:
-        """The resourceVersion from which a watch sees what comes."""
+        """Return the resourceVersion from which a watch sees further changes."""
         version: str = self.target.call("GET", f"{self.path}?limit=1")["metadata"]["resourceVersion"]
         return version
 
     def create(self) -> Load:
-        """In rounds of new names, until there are enough; the middle round counts."""
+        """Create objects in rounds of new names until there are enough; the result is the middle round."""
         rounds = []
         while self.count() < self.objects:
             numbers = range(self.made, self.made + round(self.seconds * 6000))
@@ -99,7 +99,7 @@ class Rates:
         return send(self.target.url, posts, 8, self.seconds)
 
     def names(self) -> list[str]:
-        """The names of all objects, page by page."""
+        """Return the names of all objects, page by page."""
         names, token = [], ""
         while True:
             page = self.target.call("GET", f"{self.path}?limit=1000" + (f"&continue={token}" if token else ""))
@@ -109,12 +109,12 @@ class Rates:
                 return names
 
     def read(self, query: str, connections: int, accept: str = "application/json") -> Load:
-        """GET one thing again and again."""
+        """GET one object repeatedly."""
         request = self.target.request("GET", self.path + query, Accept=accept)
         return send(self.target.url, [request], connections, self.seconds)
 
     def patch(self, names: list[str]) -> Load:
-        """Give objects in turn a value that they did not have."""
+        """Patch objects in turn with new values."""
         chosen = random.sample(names, min(len(names), 2000))
         patches = [
             self.target.request(
@@ -182,7 +182,7 @@ class Rates:
 
 
 def pod(name: str) -> dict[str, object]:
-    """A pod as a chart for a web application makes it, with a sidecar."""
+    """Return a pod as a chart for a web application creates it, with a sidecar."""
     probe = {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10, "timeoutSeconds": 2}
     web = {
         "name": "web",
@@ -222,7 +222,7 @@ def pod(name: str) -> dict[str, object]:
 
 
 def service(name: str) -> dict[str, object]:
-    """A service with two named ports."""
+    """Return a service with two named ports."""
     ports = [
         {"name": "http", "port": 80, "targetPort": "http"},
         {"name": "metrics", "port": 9901, "targetPort": 9901, "protocol": "TCP"},

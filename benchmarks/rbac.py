@@ -32,7 +32,7 @@ VERBS = ("get", "list", "watch")
 
 
 def role(number: int) -> JSONObject:
-    """A cluster role of five rules."""
+    """Return a cluster role of five rules."""
     rules = [
         {"verbs": list(VERBS), "apiGroups": [f"g{part}.example.com"], "resources": [f"things{number}", f"parts{part}"]}
         for part in range(5)
@@ -41,7 +41,7 @@ def role(number: int) -> JSONObject:
 
 
 def binding(number: int, roles: int) -> JSONObject:
-    """A binding for one of a hundred users or groups in one of fifty namespaces, or for the crowded group."""
+    """Return a binding for one of a hundred users or groups in one of fifty namespaces, or for the crowded group."""
     kind, name = ("User", f"user-{number % 100}") if number % 2 else ("Group", f"group-{number % 100}")
     subjects = [{"kind": kind, "apiGroup": GROUP, "name": name}]
     if number < roles:
@@ -54,29 +54,29 @@ def binding(number: int, roles: int) -> JSONObject:
 
 
 def timed(what: str, count: int, call: Callable[[], Any]) -> None:
-    """Print the time of a call: the mean of each of five runs, the best."""
+    """Print the time of a call: the means of five runs, the minimum."""
     best = float("inf")
     for _ in range(5):
-        began = time.perf_counter()
+        started = time.perf_counter()
         for _ in range(count):
             call()
-        best = min(best, (time.perf_counter() - began) / count)
+        best = min(best, (time.perf_counter() - started) / count)
     print(f"{what:34} {best * 1e6:8.1f} us")
 
 
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
-    """Make the objects, and ask."""
+    """Create the objects and measure."""
     backend = MemoryStorage(reactor)
     registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), 36))
     stores = registry.stores
     await backend.open()
     await registry.start()
-    began = time.perf_counter()
+    started = time.perf_counter()
     await bootstraprbac.reconcile(stores)
-    print(f"{'bootstrap, all objects':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
-    began = time.perf_counter()
+    print(f"{'bootstrap, all objects':34} {(time.perf_counter() - started) * 1e3:8.1f} ms")
+    started = time.perf_counter()
     await bootstraprbac.reconcile(stores)
-    print(f"{'bootstrap, nothing to do':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
+    print(f"{'bootstrap, nothing to do':34} {(time.perf_counter() - started) * 1e3:8.1f} ms")
 
     async def create(resource: str, objects: list[JSONObject]) -> None:
         store = stores.get(GROUP, resource)
@@ -86,22 +86,22 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     await create("clusterroles", [role(number) for number in range(options.roles)])
     await create("rolebindings", [binding(number, options.roles) for number in range(options.bindings)])
     rbac = RBAC(registry.grants)
-    usual = UserInfo("user-7", groups=("group-8", "group-10", "system:authenticated"))
-    crowd = UserInfo("somebody", groups=("crowded", "system:authenticated"))
+    typical = UserInfo("user-7", groups=("group-8", "group-10", "system:authenticated"))
+    crowded_user = UserInfo("somebody", groups=("crowded", "system:authenticated"))
 
     def ask(user: UserInfo, namespace: str, name: str) -> Any:
         return rbac.authorize(AuthorizerAttributes(user, "get", resource="pods", namespace=namespace, name=name))
 
-    def ask_anew(user: UserInfo, namespace: str, name: str) -> Any:
+    def ask_uncached(user: UserInfo, namespace: str, name: str) -> Any:
         rbac._decisions.clear()
         return ask(user, namespace, name)
 
-    began = time.perf_counter()
+    started = time.perf_counter()
     registry.grants.current()
-    print(f"{'index, once':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
-    for name, user, namespace in (("usual", usual, "ns-7"), ("crowded", crowd, "crowd")):
-        timed(f"{name}, remembered", 20000, partial(ask, user, namespace, "pod-0"))
-        timed(f"{name}, not remembered", 500, partial(ask_anew, user, namespace, "pod-0"))
+    print(f"{'index, once':34} {(time.perf_counter() - started) * 1e3:8.1f} ms")
+    for name, user, namespace in (("usual", typical, "ns-7"), ("crowded", crowded_user, "crowd")):
+        timed(f"{name}, cached", 20000, partial(ask, user, namespace, "pod-0"))
+        timed(f"{name}, not cached", 500, partial(ask_uncached, user, namespace, "pod-0"))
     registry.stop()
 
 

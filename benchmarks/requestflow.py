@@ -76,10 +76,10 @@ class Call(NamedTuple):
 
 class Entries(NamedTuple):
     """
-    How a package is entered.
+    The calls that enter a package.
 
     @ivar places: The places in packages of lower layers that call it.
-    @ivar below: The calls from there.
+    @ivar below: The calls from these places.
     @ivar other: The calls from all other packages.
     """
 
@@ -90,11 +90,11 @@ class Entries(NamedTuple):
 
 class Figures(NamedTuple):
     """
-    What a flow amounts to.
+    The figures of a flow.
 
     @ivar changes: Changes of file.
     @ivar changes_above: Changes of file without the calls of the lowest layer.
-    @ivar entries: By package, how it is entered.
+    @ivar entries: By package, the calls that enter it.
     """
 
     calls: int

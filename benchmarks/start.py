@@ -27,7 +27,7 @@ import yaml
 
 
 def ready(kubeconfig: Path, context: ssl.SSLContext) -> bool:
-    """Whether the server that the kubeconfig names says ok."""
+    """Return whether the server of the kubeconfig is ready."""
     try:
         url = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
         connection = http.client.HTTPSConnection(url.removeprefix("https://"), context=context, timeout=5)
@@ -41,7 +41,7 @@ def ready(kubeconfig: Path, context: ssl.SSLContext) -> bool:
 
 
 def start(folder: Path, port: int) -> float:
-    """Start, wait, stop; how long it took to be ready."""
+    """Start and stop a server; return the seconds until it was ready."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     kubeconfig = folder / "admin.kubeconfig"
@@ -125,13 +125,13 @@ INSIDE = (
 
 
 def in_process() -> list[float]:
-    """What L{INSIDE} lists, in a new process."""
+    """Measure the steps of L{INSIDE} in a new process."""
     done = subprocess.run([sys.executable, "-c", IN_PROCESS], capture_output=True, text=True, check=True)
     return list(map(float, done.stdout.split()))
 
 
 def free_port() -> int:
-    """A port that nothing listens on just now."""
+    """Return a port that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -139,7 +139,7 @@ def free_port() -> int:
 
 
 def main() -> None:
-    """Measure several starts of both kinds; the middle ones and all."""
+    """Measure several starts of both kinds; print the medians and all values."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()

@@ -37,7 +37,7 @@ PREFIX = "/registry/configmaps/"
 
 
 def draft(number: int) -> Draft:
-    """A ConfigMap of 1.3 kB."""
+    """Return a ConfigMap of 1.3 kB."""
     labels = {"app": f"a{number % 10}", "tier": "x"}
     obj = {
         "metadata": {"name": f"cm-{number:06}", "namespace": "default", "uid": f"{number:032x}", "labels": labels},
@@ -47,7 +47,7 @@ def draft(number: int) -> Draft:
 
 
 def decode(key: str, value: bytes, revision: int) -> Record:
-    """What a registry does with a stored value."""
+    """Decode a stored value as a registry does."""
     obj = orjson.loads(value)
     return Record.from_draft(
         key,
@@ -59,7 +59,7 @@ def decode(key: str, value: bytes, revision: int) -> Record:
 
 
 def write(number: int, name: int | None = None) -> Write:
-    """Create, or overwrite, one of them."""
+    """Create or overwrite an object."""
     made = draft(number)
     key = f"{PREFIX}default/cm-{number if name is None else name:06}"
     return Write(key, b'{"kind":"ConfigMap",' + made.body[1:], 0 if name is None else None, attachment=made)
@@ -67,7 +67,7 @@ def write(number: int, name: int | None = None) -> Write:
 
 @implementer(IWatchSink)
 class NullSink:
-    """Counts."""
+    """Sink that counts events."""
 
     def __init__(self) -> None:
         self.sent = 0
@@ -111,7 +111,7 @@ def timed(name: str, call: Callable[[], object], times: int) -> None:
 
 
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
-    """Do it all."""
+    """Run all measurements."""
     path = os.path.join(tempfile.mkdtemp(dir=options.directory), "store")
     make: Callable[[], Any] = {
         "sqlite": lambda: SQLiteStorage(path, reactor),
@@ -184,7 +184,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
 
 
 def main(reactor: Any) -> Any:
-    """Parse and measure."""
+    """Parse the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--directory", default=".")

@@ -37,14 +37,14 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def processor_time(pid: int) -> float:
-    """Seconds of the processor that a process has had."""
+    """Return the CPU seconds of a process."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def generator_time() -> float:
-    """Seconds of the processor that requests have taken to be made: here, and by what was started for that."""
+    """Return the CPU seconds of the load generator: of this process and of its children."""
     return sum(os.times()[:4])
 
 
@@ -52,8 +52,8 @@ class Measured:
     """
     Rounds of one kind of request with a number of servers.
 
-    @ivar rates: Requests a second.
-    @ivar costs: Seconds of the processor per request: of servers, etcd and generator.
+    @ivar rates: Requests per second.
+    @ivar costs: CPU seconds per request: of servers, etcd and generator.
     """
 
     def __init__(self, etcd: int) -> None:
@@ -70,7 +70,7 @@ class Measured:
         return servers, processor_time(self._etcd), generator_time()
 
     def round(self, targets: list[Target], path: str, connections: int, seconds: float) -> None:
-        """Send to all at once."""
+        """Send requests to all servers concurrently."""
         before, began = self._spent(targets), time.perf_counter()
         with ThreadPoolExecutor(len(targets)) as pool:
             loads = list(pool.map(lambda one: send(one.url, [one.request("GET", path)], connections, seconds), targets))
@@ -84,7 +84,7 @@ class Measured:
 
 
 def fill(target: Target) -> None:
-    """Make the objects."""
+    """Create the objects."""
     values = [
         {"metadata": {"name": f"cm-{number:04d}"}, "data": {f"key{key}": "v" * 60 for key in range(10)}}
         for number in range(OBJECTS)
@@ -95,7 +95,7 @@ def fill(target: Target) -> None:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=5)

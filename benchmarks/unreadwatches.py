@@ -43,7 +43,9 @@ def connect(url: str) -> ssl.SSLSocket:
 
 
 def victim(server: Target, path: str, stop: Any, found: Queue[list[float]]) -> None:
-    """Send GETs until C{stop} is set; put their latencies in seconds, from when each was due, into C{found}."""
+    """
+    Send GETs until C{stop} is set; append their latencies in seconds, from the time at which each was due, to C{found}.
+    """
     connection = connect(server.url)
     message = server.request("GET", path)
     took: list[float] = []

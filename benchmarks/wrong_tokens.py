@@ -41,13 +41,13 @@ def tokens(kind: str, count: int) -> Iterator[str]:
 
 
 def cpu(server: Target) -> float:
-    """Seconds of processor time that the server has used."""
+    """Return the CPU seconds of the server."""
     fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(server: Target, options: argparse.Namespace) -> None:
-    """Measure, and print."""
+    """Measure and print."""
     path = "/api/v1/namespaces/default"
     good = [server.request("GET", path, Accept="application/json")]
     wrong = [
@@ -79,7 +79,7 @@ def measure(server: Target, options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Measure a server of our own, or another one."""
+    """Measure a new server, or an existing one."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--tokens", type=int, default=100000)
     parser.add_argument("--seconds", type=float, default=4)

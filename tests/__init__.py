@@ -1,4 +1,4 @@
-"""Tests of kubetwist, in the folders of what they test."""
+"""Tests of kubetwist, in folders that mirror the package."""
 
 from hypothesis import HealthCheck, settings
 

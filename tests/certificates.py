@@ -1,4 +1,4 @@
-"""Client certificates of every sort, for the tests of who is known by them."""
+"""Client certificates of all kinds, for tests of authentication."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = datetime.now(UTC)
 
 
 def subject(*names: str, organizations: tuple[str, ...] = (), uids: tuple[str, ...] = ()) -> x509.Name:
-    """A subject with these common names."""
+    """Return a subject with these common names."""
     return x509.Name(
         [
             *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations),
@@ -37,7 +37,7 @@ class Issued:
 
     @property
     def pem(self) -> bytes:
-        """The certificate."""
+        """Return the certificate in PEM."""
         return self.certificate.public_bytes(Encoding.PEM)
 
     def issue(
@@ -49,12 +49,12 @@ class Issued:
         ends: timedelta = timedelta(hours=1),
         purpose: Any = ExtendedKeyUsageOID.CLIENT_AUTH,
     ) -> Issued:
-        """A certificate from this one."""
+        """Issue a certificate signed by this one."""
         return _made(name, self, authority, begins, ends, purpose)
 
 
 def root(name: str = "root") -> Issued:
-    """An authority of its own."""
+    """Return a self-signed authority."""
     return _made(subject(name), None, True, timedelta(hours=-1), timedelta(hours=1), None)
 
 
@@ -80,9 +80,9 @@ def _made(
 
 class Request:
     """
-    A request on such a connection.
+    A request on a connection with client certificates.
 
-    @ivar connection: This is also its connection.
+    @ivar connection: The request itself, which is also its connection.
     """
 
     def __init__(self, *shown: Issued, **fields: str | list[str]) -> None:
@@ -98,6 +98,6 @@ class Request:
         }
 
     def peer_certificates(self) -> list[crypto.X509]:
-        """Return what was shown, as L{kubetwist.http.transport.RequestTransport} does."""
+        """Return the client certificates, as L{kubetwist.http.transport.RequestTransport} does."""
         self.asked += 1
         return self._shown

@@ -1,4 +1,4 @@
-"""Where the files of the checkout are that are not installed: pages, examples and benchmarks."""
+"""Paths of files in the checkout that are not installed: pages, examples and benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry, as far as it takes spans over gRPC."""
+"""An OpenTelemetry collector that receives spans over gRPC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 @frozen
 class Collected:
-    """A span, as it came over the wire; numbers are in hexadecimal digits."""
+    """A received span; numbers are hexadecimal strings."""
 
     trace_id: str
     span_id: str
@@ -35,10 +35,10 @@ class Collected:
 
 class Collector(grpc.GenericRpcHandler):
     """
-    Listens on a free port of this machine, in threads of its own.
+    Collector that listens on a free port of this machine, in separate threads.
 
-    @ivar spans: What came.
-    @ivar resources: The attributes of those who sent it.
+    @ivar spans: The received spans.
+    @ivar resources: The resource attributes of the senders.
     """
 
     def __init__(self) -> None:
@@ -49,19 +49,19 @@ class Collector(grpc.GenericRpcHandler):
 
     @property
     def endpoint(self) -> str:
-        """Where it is."""
+        """Return its address."""
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Listen."""
+        """Start to listen."""
         self._server.start()
 
     def stop(self) -> None:
-        """Do not listen any more."""
+        """Stop listening."""
         self._server.stop(None).wait()
 
     def service(self, details: Any) -> Any:
-        """The one method there is."""
+        """Return the handler of the one supported method."""
         if details.method != EXPORT:
             return None
         return grpc.unary_unary_rpc_method_handler(
@@ -75,11 +75,11 @@ class Collector(grpc.GenericRpcHandler):
         return ExportTraceServiceResponse()
 
     def named(self, name: str) -> list[Collected]:
-        """The spans of a name."""
+        """Return the spans with a name."""
         return [span for span in self.spans if span.name == name]
 
     def within(self, span: Collected) -> list[Collected]:
-        """The spans whose parent is another one, in the order in which they began."""
+        """Return the child spans of a span, in the order of their start."""
         found = [one for one in self.spans if (one.trace_id, one.parent_id) == (span.trace_id, span.span_id)]
         return sorted(found, key=lambda one: one.began)
 

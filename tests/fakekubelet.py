@@ -1,9 +1,9 @@
 """
-A kubelet for tests, as a process of its own: commands really run, ports are ports of this machine, logs are files.
+A kubelet for tests in a separate process: commands are executed, ports are ports of this machine, logs are files.
 
 C{python -m tests.fakekubelet FOLDER}, where the folder has F{kubelet.crt}, F{kubelet.key}, and F{clients.crt}, whose
 certificates clients must have. It prints its port. The log of a container is F{FOLDER/logs/NAMESPACE/POD/CONTAINER},
-that of its last run has C{.previous} behind its name. What it was asked for stands in F{FOLDER/requests}, a line each.
+the log of its last run has the suffix C{.previous}. F{FOLDER/requests} has one line for each request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TIMESTAMP = b"2026-01-02T03:04:05.000000006Z "
 
 
 class FakeKubelet:
-    """Answers as a kubelet does."""
+    """Handler that responds like a kubelet."""
 
     def __init__(self, reactor: Any, folder: Path, *, websocket: bool = True) -> None:
         self._reactor = reactor
@@ -45,7 +45,7 @@ class FakeKubelet:
         self._websocket = websocket
 
     def handle(self, request: KubeRequest) -> None:
-        """Answer."""
+        """Handle a request."""
         parts = request.path.decode().strip("/").split("/")
         with (self._folder / "requests").open("a") as requests:
             requests.write(f"{request.method.decode()} {request.uri.decode()}\n")
@@ -114,7 +114,7 @@ class FakeKubelet:
 
 @implementer(IPullProducer)
 class _Log:
-    """A log that is read as fast as somebody takes it."""
+    """A log that is sent with backpressure."""
 
     def __init__(self, request: KubeRequest, path: Path, follow: bool, reactor: Any) -> None:
         self._request = request
@@ -125,7 +125,7 @@ class _Log:
             self._look.clock = reactor
 
     def resumeProducing(self) -> None:
-        """Write the next piece."""
+        """Write the next chunk."""
         piece = self._file.read(PIECE)
         if piece:
             self._request.write(piece)
@@ -143,7 +143,7 @@ class _Log:
             self._request.write(piece)
 
     def stopProducing(self) -> None:
-        """Nobody reads it any more."""
+        """Stop at the loss of the connection."""
         if self._look is not None and self._look.running:
             self._look.stop()
         self._file.close()
@@ -208,7 +208,7 @@ class _Local(Protocol):
         self._early: list[bytes | None] = []
 
     def take(self, data: bytes | None) -> None:
-        """What the client sends; L{None} at its end."""
+        """Handle data of the client; L{None} at its end."""
         if self.transport is None:
             self._early.append(data)
         elif data is None:
@@ -244,17 +244,17 @@ class _LocalFactory(ClientFactory):
 
 class KubeletProcess:
     """
-    A L{FakeKubelet} as a process of its own.
+    A L{FakeKubelet} in a separate process.
 
-    @ivar folder: Where its files are.
-    @ivar port: Where it listens, on 127.0.0.1.
+    @ivar folder: The directory of its files.
+    @ivar port: Its port on 127.0.0.1.
     """
 
     def __init__(self, folder: Path, authority: CertificateAuthority | None = None) -> None:
         """
-        Make its certificate.
+        Create its certificate.
 
-        @param authority: Vouches for it, and is in F{ca.crt}; a new one without it.
+        @param authority: The CA of the certificate, written to F{ca.crt}; a new one by default.
         """
         self.folder = folder
         self.port = 0
@@ -269,14 +269,14 @@ class KubeletProcess:
 
     @classmethod
     def beside(cls, other: KubeletProcess, name: str) -> KubeletProcess:
-        """Another one, for whom the same authority vouches."""
+        """Return another kubelet with a certificate of the same authority."""
         return cls(other.folder.parent / name, other.authority)
 
     def start(self, clients: bytes) -> None:
         """
-        Start it.
+        Start the process.
 
-        @param clients: The authority whose certificates its clients must have, PEM.
+        @param clients: The CA of the client certificates, PEM.
         """
         (self.folder / "clients.crt").write_bytes(clients)
         command = [sys.executable, "-m", "tests.fakekubelet", str(self.folder)]
@@ -286,7 +286,7 @@ class KubeletProcess:
         self.port = int(self._process.stdout.readline())
 
     def kill(self) -> None:
-        """End it as if the machine were switched off, but for the network. Idempotent."""
+        """Kill the process, like a power failure. Idempotent."""
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(signal.SIGKILL)
@@ -295,18 +295,18 @@ class KubeletProcess:
             process.stdout.close()
 
     def log(self, namespace: str, pod: str, container: str) -> Path:
-        """The file of a container's log."""
+        """Return the file of a container's log."""
         path = self.folder / "logs" / namespace / pod / container
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def requests(self) -> list[str]:
-        """What it was asked for."""
+        """Return the received requests."""
         return (self.folder / "requests").read_text().splitlines()
 
 
 def main(folder: Path) -> None:
-    """Serve until it is killed."""
+    """Serve until killed."""
     from twisted.internet import reactor as the_reactor
 
     reactor: Any = the_reactor

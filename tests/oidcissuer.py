@@ -1,4 +1,4 @@
-"""An OpenID Connect issuer without a network, and whom it is asked by, for the tests of its tokens."""
+"""An OpenID Connect issuer and a fake network, for tests of its tokens."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CURVE = ec.generate_private_key(ec.SECP256R1())
 
 class Issuer:
     """
-    Issues tokens, and tells how to verify them.
+    Issues tokens and publishes its keys.
 
-    @ivar keys: Those that it tells, by id.
-    @ivar pages: What else there is, by path: an answer's code and body.
-    @ivar asked: The paths that were asked for.
+    @ivar keys: The published keys by id.
+    @ivar pages: Further responses by path: code and body.
+    @ivar asked: The requested paths.
     """
 
     def __init__(self, url: str = "https://issuer.example.com", *keys: str) -> None:
@@ -37,14 +37,14 @@ class Issuer:
         self.said = url
 
     def token(self, key: str = "one", algorithm: str = "RS256", headers: Any = None, **changes: Any) -> str:
-        """A token, in which some claims are others; L{None} leaves one out."""
+        """Return a token with replaced claims; L{None} omits a claim."""
         claims = {"iss": self.url, "aud": "me", "sub": "alice", "exp": NOW + 600, "iat": NOW, **changes}
         claims = {name: value for name, value in claims.items() if value is not None}
         signer = CURVE if algorithm.startswith("ES") else KEYS[key]
         return jwt.encode(claims, signer, algorithm=algorithm, headers={"kid": key} if headers is None else headers)
 
     def jwks(self) -> list[dict[str, Any]]:
-        """Its keys as it tells them."""
+        """Return the published key set."""
         found = []
         for name, key in self.keys.items():
             made: Any = ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else RSAAlgorithm
@@ -52,7 +52,7 @@ class Issuer:
         return found
 
     def answer(self, path: str) -> tuple[int, bytes]:
-        """What stands at a path."""
+        """Return the response for a path."""
         self.asked.append(path)
         if path in self.pages:
             return self.pages[path]
@@ -67,10 +67,10 @@ class Issuer:
 
 class Network:
     """
-    Stands for L{kubetwist.client.factory.ClientFactory}.
+    Fake of L{kubetwist.client.factory.ClientFactory}.
 
     @ivar calls: The settings and the query of each call.
-    @ivar held: Fires before calls are answered, while it is there.
+    @ivar held: Fires before calls are answered; L{None} answers immediately.
     """
 
     def __init__(self, *issuers: Issuer) -> None:
@@ -79,11 +79,11 @@ class Network:
         self.held: Deferred[None] | None = None
 
     def client(self, settings: Any, *, limit: int) -> Network.Client:
-        """One that calls the issuers."""
+        """Return a client of the issuers."""
         return Network.Client(self, settings)
 
     class Client:
-        """Calls one URL."""
+        """Client of one URL."""
 
         def __init__(self, network: Network, settings: Any) -> None:
             self._network = network
@@ -103,4 +103,4 @@ class Network:
             return Response(code, {}, body)
 
         async def close(self) -> None:
-            """Nothing to close."""
+            """Do nothing."""

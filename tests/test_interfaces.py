@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.interfaces}: what the interfaces state is what all implementations take and have."""
+"""Tests for L{kubetwist.interfaces}: implementations have the stated parameters and attributes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def stated(interface: InterfaceClass) -> dict[str, tuple[list[tuple[str, bool]],
     """
     Return the methods of an interface, without those of its bases.
 
-    @return: By name, the positional parameters with whether they are optional, and the names of the others.
+    @return: By name, the positional parameters with whether they are optional, and the names of the keyword-only ones.
     """
     found = {}
     for node in ast.walk(ast.parse(Path(interfaces.__file__).read_text())):
@@ -139,7 +139,7 @@ class InterfaceTests(SynchronousTestCase):
         return False
 
     def test_optional(self) -> None:
-        """Attributes that are looked up on plugins and their factories are stated by an interface."""
+        """Attributes that are looked up on plugins and their factories are declared by an interface."""
         names = {name for interface in OPTIONAL for name in interface}
         for module, variable in ((chain, "plugin"), (selection, r"factories\[name\]")):
             text = inspect.getsource(module)

@@ -70,7 +70,7 @@ def forget(before: set[str]) -> None:
 
 
 class TableTests(SynchronousTestCase):
-    """Every line of the table is true."""
+    """The table of renamed modules."""
 
     def test_lines(self) -> None:
         """Lines are sorted, have two names, and name public modules that were renamed."""
@@ -119,7 +119,7 @@ class TableTests(SynchronousTestCase):
             self.assertEqual(1, [str(one.message) for one in caught].count(text), old)
 
     def test_documented(self) -> None:
-        """What plugins and tests could import in the previous release can still be imported."""
+        """All public modules of the previous release can still be imported."""
         self.addCleanup(forget, set(sys.modules))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

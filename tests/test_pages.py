@@ -1,4 +1,4 @@
-"""The pages of F{docs}: what they name is there."""
+"""Tests for the pages of F{docs}: the names in them exist."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ server-side serviceaccount user
 
 
 def page(name: str) -> str:
-    """The text of a page."""
+    """Return the text of a page."""
     if not DOCS.is_dir():
         raise SkipTest("the pages are not here: KUBETWIST_TEST_DOCS names their folder")
     return (DOCS / name).read_text("utf-8")
@@ -40,17 +40,17 @@ def page(name: str) -> str:
 
 @cache
 def names_of_tests(path: Path) -> frozenset[str]:
-    """The functions in a module of tests that are tests."""
+    """Return the names of the test functions in a module."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     tree = ast.parse(path.read_text("utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, functions) and node.name[:4] == "test")
 
 
 class PageTests(SynchronousTestCase):
-    """What pages name."""
+    """Names in pages."""
 
     def test_security(self) -> None:
-        """Every rule on the page about security names tests, and they are there."""
+        """Every rule on the page about security names existing tests."""
         rows = [line for line in page("security.md").splitlines() if line.startswith("|")]
         rules = [row for row in rows if not row.startswith(("| weakness", "| attack", "|---"))]
         self.assertGreater(len(rules), 20)
@@ -62,13 +62,13 @@ class PageTests(SynchronousTestCase):
                 self.assertIn(name, names_of_tests(TESTS / path), path)
 
     def test_packages(self) -> None:
-        """The table of where things are has every package."""
+        """The table of packages is complete."""
         table = page("contributing/architecture.md").partition("## Packages")[2].partition("##")[0]
         for path in Path(kubetwist.__file__).parent.glob("*/__init__.py"):
             self.assertRegex(table, rf"`(kubetwist/)?{path.parent.name}/`")
 
     def test_flags(self) -> None:
-        """Flags that pages speak of are flags, but for those that they say are not there."""
+        """Flags in pages exist, unless the page states that they are not supported."""
         known = {flag.name for flag in FLAGS}
         for options in (backup.Options, restore.Options, migrate.Options, ExtensionOptions):
             known |= {flag.name for flag in options.flags}

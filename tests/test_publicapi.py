@@ -117,7 +117,7 @@ def unlisted(code: str) -> list[str]:
 
 
 class PageTests(SynchronousTestCase):
-    """The page is true."""
+    """The page about the public API."""
 
     def test_names(self) -> None:
         """Each listed name exists, is listed once, and has no underscore."""
@@ -155,7 +155,7 @@ class UseTests(SynchronousTestCase):
     """Examples and pages import listed names only."""
 
     def check(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Look for unlisted imports in pieces of code with their places."""
+        """Check pieces of code for unlisted imports."""
         found = {place: names for place, code in texts if (names := unlisted(code))}
         self.assertEqual({}, found)
 
@@ -199,10 +199,10 @@ class UseTests(SynchronousTestCase):
 
 
 class PrivateModuleTests(SynchronousTestCase):
-    """Underscores of modules are true."""
+    """Modules with an underscore."""
 
     def test_borders(self) -> None:
-        """A module with an underscore is imported by modules of its own package only."""
+        """A module with an underscore is imported by modules of its package only."""
         problems = []
         for name, users in importers().items():
             if not is_private(name):

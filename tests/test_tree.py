@@ -1,5 +1,5 @@
 """
-The tree of the tests mirrors the tree of kubetwist.
+Tests for the tree of the tests, which mirrors the tree of kubetwist.
 
 The tests of F{kubetwist/a/b.py} are in F{tests/a/test_b.py}, or by subject in the folder F{tests/a/b/}. A leading
 underscore of a module is dropped. F{tested_elsewhere.txt} lists the exceptions.
@@ -46,12 +46,12 @@ def parse(text: str) -> list[Row]:
 
 
 def has_code(source: str) -> bool:
-    """Whether a module is more than a docstring."""
+    """Return whether a module is more than a docstring."""
     return len(ast.parse(source).body) > 1
 
 
 def modules() -> set[str]:
-    """The paths of all modules with code."""
+    """Return the paths of all modules with code."""
     return {
         f"kubetwist/{path.relative_to(PACKAGE).as_posix()}"
         for path in PACKAGE.rglob("*.py")
@@ -61,12 +61,12 @@ def modules() -> set[str]:
 
 
 def tests() -> set[str]:
-    """The paths of all modules of tests."""
+    """Return the paths of all modules of tests."""
     return {f"tests/{path.relative_to(TESTS).as_posix()}" for path in TESTS.rglob("test_*.py")}
 
 
 def places(module: str) -> tuple[str, str]:
-    """The path of the tests of a module's name, and the prefix of those in the folder of its name."""
+    """Return the path of the tests of a module's name, and the prefix of the folder with its name."""
     parts = [part.lstrip("_") for part in module.removesuffix(".py").removesuffix("/__init__").split("/")[1:]]
     return "/".join(["tests", *parts[:-1], f"test_{parts[-1]}.py"]), "/".join(["tests", *parts, "test_"])
 

@@ -1,4 +1,4 @@
-"""Keys for the tests of service account tokens."""
+"""Keys for tests of service account tokens."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 
 def private_pem(key: Any) -> bytes:
-    """A private key as files have it."""
+    """Return a private key in PEM."""
     made: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return made
 
 
 def public_pem(key: Any) -> bytes:
-    """Its public part."""
+    """Return the public key in PEM."""
     made: bytes = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return made

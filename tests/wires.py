@@ -1,4 +1,4 @@
-"""Both ends of connections in the hands of a test: what arrives is waited for, byte by byte, and nothing is timed."""
+"""Connections whose two ends are controlled by a test: it waits for data byte by byte, without timing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Wire(Protocol):
     """
     One end of a connection.
 
-    @ivar data: What has arrived and was not taken.
-    @ivar total: How many bytes have arrived.
-    @ivar lost: Why the connection is gone; L{None} while it is there.
+    @ivar data: The received data that were not taken.
+    @ivar total: The number of received bytes.
+    @ivar lost: The reason of the loss of the connection; L{None} while it is open.
     """
 
     transport: Any
@@ -35,20 +35,20 @@ class Wire(Protocol):
         self._waiting: list[tuple[Callable[[], Any], Deferred[Any]]] = []
 
     def dataReceived(self, data: bytes) -> None:
-        """Keep it."""
+        """Store the data."""
         self.data += data
         self.total += len(data)
         self._look()
 
     def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008
-        """The other end is gone."""
+        """Record the loss of the connection."""
         self.lost = reason
         self._look()
 
     def _look(self) -> None:
         for one in list(self._waiting):
             if one not in self._waiting:
-                # Whoever was told before has had this one told, too.
+                # The callback of an earlier waiter has completed this one.
                 continue
             found = one[0]()
             if found is not None:
@@ -59,14 +59,14 @@ class Wire(Protocol):
                 one[1].errback(AssertionError(f"the connection is lost; there is {bytes(self.data)!r}"))
 
     def when(self, condition: Callable[[], Any]) -> Deferred[Any]:
-        """What C{condition} gives when it is not L{None}."""
+        """Return the result of C{condition} as soon as it is not L{None}."""
         waiting: Deferred[Any] = Deferred()
         self._waiting.append((condition, waiting))
         self._look()
         return waiting
 
     def until(self, end: bytes) -> Deferred[bytes]:
-        """Take everything up to C{end}, and that."""
+        """Take all data up to and including C{end}."""
 
         def look() -> bytes | None:
             at = self.data.find(end)
@@ -75,11 +75,11 @@ class Wire(Protocol):
         return self.when(look)
 
     def take(self, size: int) -> Deferred[bytes]:
-        """Take so many bytes."""
+        """Take a number of bytes."""
         return self.when(lambda: self._take(size) if len(self.data) >= size else None)
 
     def arrived(self, total: int) -> Deferred[Any]:
-        """Wait until so many bytes have come altogether, and keep none of them."""
+        """Wait until a total number of bytes has arrived, and discard them."""
 
         def look() -> Any:
             self.data.clear()
@@ -88,7 +88,7 @@ class Wire(Protocol):
         return self.when(look)
 
     def end(self) -> Deferred[bytes]:
-        """Wait for the end of the connection; what had come until then."""
+        """Wait for the end of the connection; return the data until then."""
         return self.when(lambda: self._take(len(self.data)) if self.lost is not None else None)
 
     def _take(self, size: int) -> bytes:
@@ -97,25 +97,25 @@ class Wire(Protocol):
         return taken
 
     def send(self, data: bytes) -> None:
-        """Write."""
+        """Write data."""
         self.transport.write(data)
 
     def close(self) -> None:
-        """End the connection in good order."""
+        """Close the connection cleanly."""
         self.transport.loseConnection()
 
     def kill(self) -> None:
-        """End it as a process does that is killed in the middle of what it does."""
+        """Abort the connection, as the kill of a process does."""
         if self.lost is None:
             self.transport.abortConnection()
 
 
 class Backend:
     """
-    Listens on a free port of this machine.
+    Backend on a free port of this machine.
 
-    @ivar ca: The authority, PEM, when it speaks TLS.
-    @ivar wires: Its connections, in order, also those that are gone.
+    @ivar ca: The authority, PEM, if it uses TLS.
+    @ivar wires: Its connections in order, including closed ones.
     """
 
     def __init__(self, reactor: Any, *, tls: bool = False, names: tuple[str, ...] = ("127.0.0.1",)) -> None:
@@ -129,7 +129,7 @@ class Backend:
         self.wires: list[Wire] = []
 
     def start(self, *, require_client: bool = False) -> Backend:
-        """Listen."""
+        """Start to listen."""
         factory: Any = Factory.forProtocol(self._accept)
         factory.noisy = False
         if self._authority is not None:
@@ -163,26 +163,26 @@ class Backend:
 
     @property
     def ca(self) -> bytes:
-        """The authority, PEM."""
+        """Return the authority, PEM."""
         return b"" if self._authority is None else self._authority.pair.certificate
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Return the port."""
         return self._port.getHost().port  # type: ignore[no-any-return]
 
     @property
     def url(self) -> str:
-        """Without a path."""
+        """Return the URL without a path."""
         return f"{'http' if self._authority is None else 'https'}://127.0.0.1:{self.port}"
 
     def client_pair(self, name: str) -> CertKeyPair:
-        """A client certificate that it takes."""
+        """Return a client certificate that it accepts."""
         assert self._clients is not None
         return self._clients.issue(CertConfig(name))
 
     def connection(self) -> Deferred[Wire]:
-        """The next connection that nobody has asked for yet."""
+        """Return the next connection that was not returned yet."""
         waiting: Deferred[Wire] = Deferred()
         if self._untaken:
             waiting.callback(self._untaken.pop(0))
@@ -191,7 +191,7 @@ class Backend:
         return waiting
 
     async def stop(self) -> None:
-        """End all connections, and do not listen any more."""
+        """Close all connections, and stop listening."""
         if self._port is not None:
             await self._port.stopListening()
             self._port = None
@@ -205,7 +205,7 @@ async def connect(reactor: Any, port: int, *, ca: bytes = b"") -> Wire:
     """
     Connect to this machine.
 
-    @param ca: The authority of the other side's certificate; without it no TLS is spoken.
+    @param ca: The authority of the server's certificate; without it no TLS is used.
     """
     endpoint: Any = TCP4ClientEndpoint(reactor, "127.0.0.1", port)
     if ca:

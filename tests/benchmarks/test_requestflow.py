@@ -1,4 +1,4 @@
-"""Tests for F{benchmarks/requestflow.py}: the recorder of calls and the figures that are made of them."""
+"""Tests for F{benchmarks/requestflow.py}: the recorder of calls and the derived figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..checkout import CHECKOUT
 
 
 def load_script() -> ModuleType:
-    """Import the script, which is no module of a package."""
+    """Import the script, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("requestflow", CHECKOUT / "benchmarks" / "requestflow.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -36,7 +36,7 @@ HEIGHTS = {"server": 3, "filters": 2, "audit": 1, "registry": 1, "api": 0}
 
 
 def call(caller: str, file: str, place: str = "f:1", name: str = "g") -> Any:
-    """Make a call."""
+    """Return a call."""
     return script.Call(0, caller, place, file, name)
 
 

@@ -1,4 +1,4 @@
-"""Chromium without a screen, pointed at the page of a server."""
+"""Headless Chromium for tests of the web page."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PICTURES = os.environ.get("KUBETWIST_TEST_PICTURES")
 
 def start_browser(home: Path | None = None, preferences: Mapping[str, Any] | None = None) -> Any:
     """
-    A new one; the test is skipped where there is none.
+    Start a browser; skip the test if Chromium is not installed.
 
-    @param home: Where it looks for certificates of its own; the home directory without it.
-    @param preferences: Chromium's, for this one.
+    @param home: The directory of its certificate store; by default the home directory.
+    @param preferences: Further preferences of Chromium.
     """
     if not CHROMIUM or not DRIVER:
         pytest.skip("chromium and chromedriver are not on PATH (Debian: apt-get install chromium chromium-driver)")
@@ -51,22 +51,22 @@ def start_browser(home: Path | None = None, preferences: Mapping[str, Any] | Non
 
 
 class Elsewhere(BaseHTTPRequestHandler):
-    """A page of another origin, on this very host: its requests carry the cookie."""
+    """A page of another origin on the same host, so that its requests carry the cookie."""
 
     def do_GET(self) -> None:
-        """It."""
+        """Send the page."""
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
         self.wfile.write(b"<!doctype html><title>elsewhere</title>")
 
     def log_message(self, *arguments: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def another_origin() -> Iterator[str]:
-    """Where that page is, while it is."""
+    """Serve that page while the context is open; yield its URL."""
     other = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
     threading.Thread(target=other.serve_forever, daemon=True).start()
     try:
@@ -84,44 +84,44 @@ def make(server: SubprocessServer, path: str, obj: Any) -> Any:
 
 
 class Page:
-    """The page, as a person uses it."""
+    """The page, with the actions of a user."""
 
     def __init__(self, browser: Any, url: str) -> None:
         self.browser = browser
         self.url = url
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """What a script in the page returns."""
+        """Return the result of a script in the page."""
         return self.browser.execute_script(script, *arguments)
 
     def fetch(self, url: str, options: Mapping[str, Any]) -> Any:
-        """What comes of asking for something: the answer's type, code and text; L{None} for nothing at all."""
+        """Return the type, code and text of the response to a fetch in the page; L{None} if it fails."""
         script = """
             const [url, options, done] = arguments;
-            const told = async (answer) => done([answer.type, answer.status, await answer.text()]);
-            fetch(url, options).then(told, () => done(null));
+            const report = async (response) => done([response.type, response.status, await response.text()]);
+            fetch(url, options).then(report, () => done(null));
         """
         return self.browser.execute_async_script(script, url, options)
 
     def find(self, selector: str) -> Any:
-        """The first element, once it is there."""
+        """Return the first matching element; wait until it exists."""
         return self.until(lambda: self.all(selector))[0]
 
     def all(self, selector: str) -> list[Any]:
-        """The elements that are there."""
+        """Return all matching elements."""
         found: list[Any] = self.browser.find_elements("css selector", selector)
         return found
 
     def text(self, selector: str = "body") -> str:
-        """What is to be read in the first element."""
+        """Return the visible text of the first element."""
         return str(self.run("return document.querySelector(arguments[0])?.innerText || ''", selector))
 
     def content(self, selector: str) -> str:
-        """All text in the first element, to be seen or not."""
+        """Return all text of the first element, visible or not."""
         return str(self.run("return document.querySelector(arguments[0])?.textContent || ''", selector))
 
     def until(self, condition: Callable[[], Any], seconds: float = 60) -> Any:
-        """What it gives, once that is something."""
+        """Return the result of a function as soon as it is true."""
         from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.ui import WebDriverWait
 
@@ -129,20 +129,20 @@ class Page:
         return wait.until(lambda browser: condition(), f"not so after {seconds} s; the page says: {self.text()[:2000]}")
 
     def reads(self, text: str, selector: str = "body") -> None:
-        """Wait until there is this text."""
+        """Wait until an element has the text."""
         self.until(lambda: text in self.text(selector))
 
     def open(self, address: str = "") -> None:
-        """Go to what stands behind the #."""
+        """Open the view with this fragment of the address."""
         self.run("location.hash = arguments[0]", address)
 
     def load(self) -> None:
-        """Load it anew."""
+        """Reload the page."""
         self.browser.get("about:blank")
         self.browser.get(f"{self.url}/ui/")
 
     def sign_in(self, token: str) -> None:
-        """Sign in, from whatever is shown."""
+        """Sign in from any view."""
         self.browser.get(f"{self.url}/ui/")
         self.run("localStorage.clear(); sessionStorage.clear()")
         self.browser.delete_all_cookies()
@@ -152,7 +152,7 @@ class Page:
         self.until(lambda: self.all(".side a[href='#/list/-/configmaps']"))
 
     def go_on(self, token: str, user: str) -> None:
-        """Begin anew as this user, who need not sign in again where that was done by somebody before."""
+        """Reload the page as this user; sign in only if no earlier test has done it."""
         self.load()
         self.until(lambda: self.all("header.top, input[name=token]"))
         changed = self.run("const changed = sessionStorage.length; sessionStorage.clear(); return changed")
@@ -163,7 +163,7 @@ class Page:
         self.until(lambda: self.all(".side a[href='#/list/-/configmaps']"))
 
     def write(self, old: str, new: str) -> None:
-        """Change the text in the editor."""
+        """Replace the text in the editor."""
         self.find("textarea")
         self.run(
             "const area = document.querySelector('textarea');"
@@ -174,7 +174,7 @@ class Page:
         )
 
     def press(self, *keys: str, held: str = "") -> None:
-        """Press keys, by Selenium's names for them, or as what they write; C{held} is held down meanwhile."""
+        """Press keys, by Selenium's names or as text, while C{held} is held down."""
         from selenium.webdriver.common.action_chains import ActionChains
         from selenium.webdriver.common.keys import Keys
 
@@ -187,7 +187,7 @@ class Page:
         chain.perform()
 
     def rows(self) -> list[list[str]]:
-        """The cells of the rows that are elements."""
+        """Return the cells of the rows that are elements."""
         found: list[list[str]] = self.run(
             "return [...document.querySelectorAll('.grid tbody tr:not([aria-hidden])')]"
             ".map((row) => [...row.cells].map((cell) => cell.textContent))"
@@ -195,6 +195,6 @@ class Page:
         return found
 
     def picture(self, name: str) -> None:
-        """Keep what is to be seen, if pictures are wanted."""
+        """Save a screenshot if pictures are requested."""
         if PICTURES:
             self.browser.save_screenshot(str(Path(PICTURES) / f"ui-{name}.png"))

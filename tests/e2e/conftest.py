@@ -1,4 +1,4 @@
-"""The real server in a process of its own, and kubectl pointed at it."""
+"""Fixtures: the real server in a separate process, and kubectl with its kubeconfig."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ KUBECTL = os.environ.get("KUBETWIST_TEST_KUBECTL") or shutil.which("kubectl")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, and say why, what this machine can not run."""
+    """Skip tests whose requirements this machine lacks, with the reason."""
     if item.get_closest_marker("kubectl") and not KUBECTL:
         pytest.skip("kubectl is not on PATH, nor named by KUBETWIST_TEST_KUBECTL")
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[SubprocessServer]:
-    """One server for all tests; each works in a namespace of its own."""
+    """One server for all tests; each test uses a separate namespace."""
     # Without kube-root-ca.crt in every namespace, so that a test finds there what it has made.
     controllers = "--controllers=*,-root-ca-certificate-publisher-controller"
     with SubprocessServer("--authorization-mode=AlwaysAllow", controllers) as server:
@@ -37,7 +37,9 @@ def server() -> Iterator[SubprocessServer]:
 
 @pytest.fixture
 def namespace(server: SubprocessServer, request: pytest.FixtureRequest) -> str:
-    """A new namespace, named after the test, where pods can be made at once: its service account is not waited for."""
+    """
+    A new namespace, named after the test, in which pods can be created immediately, without a default service account.
+    """
     base = request.node.name.lower().replace("_", "-").partition("[")[0][:40].strip("-")
     code, made = server.request(
         "POST",
@@ -61,7 +63,7 @@ class Kubectl:
         self.namespace = namespace
 
     def run(self, *arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run to the end; whatever the exit code."""
+        """Run to the end, with any exit code."""
         return subprocess.run(
             [*self.command, *arguments],
             input=stdin,
@@ -72,17 +74,17 @@ class Kubectl:
         )
 
     def __call__(self, *arguments: str, stdin: str | None = None, **environment: str) -> str:
-        """What kubectl prints; it must succeed."""
+        """Return the output of kubectl, which must succeed."""
         done = self.run(*arguments, stdin=stdin, **environment)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def object(self, *arguments: str) -> Any:
-        """What C{get -o yaml} shows, decoded."""
+        """Return the decoded output of C{get -o yaml}."""
         return yaml.safe_load(self("get", *arguments, "-o", "yaml"))
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Run in the background."""
+        """Start it in the background."""
         return subprocess.Popen(
             [*self.command, *arguments],
             stdout=subprocess.PIPE,
@@ -94,7 +96,7 @@ class Kubectl:
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home directory for kubectl, where it caches what it discovers."""
+    """A home directory for kubectl and its discovery cache."""
     return tmp_path_factory.mktemp("home")
 
 
@@ -106,13 +108,13 @@ def kubectl(server: SubprocessServer, namespace: str, home: Path) -> Kubectl:
 
 @pytest.fixture(scope="session")
 def long() -> bool:
-    """Whether there is time for the long form of a test."""
+    """Whether to run the long form of a test."""
     return bool(os.environ.get("KUBETWIST_TEST_LONG"))
 
 
 @pytest.fixture
 def start_server() -> Iterator[Callable[..., SubprocessServer]]:
-    """Starts servers of the test's own, with the flags it gives."""
+    """Start servers of one test, with its flags."""
     servers: list[SubprocessServer] = []
 
     def start(*arguments: str, timeout: float = 30) -> SubprocessServer:
@@ -128,7 +130,7 @@ def start_server() -> Iterator[Callable[..., SubprocessServer]]:
 
 @pytest.fixture(scope="session")
 def page_server() -> Iterator[SubprocessServer]:
-    """One for all tests of the web page, with the access control that it has by default."""
+    """One server for all tests of the web page, with default authorization."""
     with SubprocessServer("--in-memory") as server:
         yield server
         assert "Traceback" not in server.output(), server.output()
@@ -136,7 +138,7 @@ def page_server() -> Iterator[SubprocessServer]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """One for all of them; they are skipped where there is none."""
+    """One browser for all tests, which are skipped without Chromium."""
     browser = start_browser()
     yield browser
     browser.quit()

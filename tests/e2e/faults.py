@@ -1,4 +1,4 @@
-"""Faults for servers that share an etcd of three members: what is killed, paused, cut off and compacted, and when."""
+"""Faults for servers with a shared three-member etcd: killed, paused and disconnected processes, and compactions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ End = Callable[[], None]
 
 
 class Wires:
-    """What one server has between it and the members; can be used in any thread."""
+    """The connections of one server to the members, through proxies of the test; thread-safe."""
 
     def __init__(self, members: Sequence[EtcdMember]) -> None:
         self._reactor = running_reactor()
@@ -48,7 +48,7 @@ class Wires:
         return blockingCallFromThread(self._reactor, call)
 
     def reset(self) -> None:
-        """Break all connections; new ones can be made."""
+        """Break all connections; new ones are accepted."""
 
         def reset() -> None:
             for wire in self._wires:
@@ -57,7 +57,7 @@ class Wires:
         self._there(reset)
 
     def swallow(self) -> None:
-        """Lose what the members answer, from now on."""
+        """Drop the members' responses from now on."""
 
         def swallow() -> None:
             for wire in self._wires:
@@ -66,7 +66,7 @@ class Wires:
         self._there(swallow)
 
     def spew(self) -> None:
-        """Lose nothing more; connections that have lost something are broken."""
+        """Stop dropping; connections that lost data are broken."""
 
         def spew() -> None:
             for wire in self._wires:
@@ -83,36 +83,37 @@ class Wires:
                 self._there(self._wires[member].cut)
 
     def mend(self, members: Sequence[int]) -> None:
-        """Take connections to some members again."""
+        """Accept connections to some members again."""
         for member in members:
             if member in self._cut:
                 self._mend(self._wires[member])
                 self._cut.discard(member)
 
     def _mend(self, wire: CutWire) -> None:
-        # Somebody may have got the port meanwhile, for a connection of his own.
-        until = time.monotonic() + RECOVERY
+        # Another process may use the port for an outgoing connection.
+        deadline = time.monotonic() + RECOVERY
         while True:
             try:
                 self._there(wire.mend)
                 return
             except CannotListenError:
-                assert time.monotonic() < until, "the port of a wire is not given back"
+                assert time.monotonic() < deadline, "the port of a wire is not given back"
                 time.sleep(0.1)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.cut(range(len(self._wires)))
 
 
 class Faults:
     """
-    All faults that there are, by name.
+    All faults, by name.
 
-    A fault is a method that breaks something and returns what mends it. No two of the same sort are there at a time.
+    A fault is a method that breaks something and returns the function that repairs it. Two faults of the same kind are
+    never active together.
 
-    @ivar counts: How often each was begun.
-    @ivar told: What was done when, to be read when something is found.
+    @ivar counts: The number of times each fault was injected.
+    @ivar log_lines: The timed log of actions, for the analysis of failures.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class Faults:
         self._threads = ThreadPoolExecutor(len(servers))
         self._starting: list[Future[SubprocessServer]] = []
         self.counts: Counter[str] = Counter()
-        self.told: list[str] = []
+        self.log_lines: list[str] = []
         self.sorts: dict[str, dict[str, Callable[[], End]]] = {
             "servers": {
                 "kill a server": self.kill_server,
@@ -160,7 +161,7 @@ class Faults:
         }
 
     def schedule(self, count: int) -> list[tuple[str, str]]:
-        """So many faults, each as often as any other, in an order that the dice tell: sort and name."""
+        """Return a random schedule of faults, each equally often: kind and name."""
         kinds = [(sort, name) for sort, named in self.sorts.items() for name in named]
         schedule: list[tuple[str, str]] = []
         while len(schedule) < count:
@@ -170,9 +171,9 @@ class Faults:
 
     def run(self, count: int, longest: float) -> None:
         """
-        Have so many faults, one or two at a time, and see after each that writes are done again.
+        Inject the faults, one or two at a time, and check after each that writes succeed again.
 
-        @param longest: Seconds that one is there at most.
+        @param longest: Maximum duration of a fault in seconds.
         """
         schedule = self.schedule(count)
         while schedule:
@@ -199,29 +200,29 @@ class Faults:
                     server.result()
             self.recovered(self._dice.randrange(WRITES, 10 * WRITES))
 
-    def note(self, what: str) -> None:
-        """Remember what is done, and when."""
-        line = f"{time.monotonic():.3f} ({self._clients.acknowledged} writes) {what}"
+    def note(self, action: str) -> None:
+        """Log an action with its time."""
+        line = f"{time.monotonic():.3f} ({self._clients.acknowledged} writes) {action}"
         print(line, flush=True)
-        self.told.append(line)
+        self.log_lines.append(line)
 
     def recovered(self, writes: int = WRITES) -> None:
-        """Wait until writes are done again."""
-        wanted, until = self._clients.acknowledged + writes, time.monotonic() + RECOVERY
-        while self._clients.acknowledged < wanted:
-            assert time.monotonic() < until, f"no writes in {RECOVERY} seconds after {self.told[-4:]}"
+        """Wait until writes succeed again."""
+        required, deadline = self._clients.acknowledged + writes, time.monotonic() + RECOVERY
+        while self._clients.acknowledged < required:
+            assert time.monotonic() < deadline, f"no writes in {RECOVERY} seconds after {self.log_lines[-4:]}"
             time.sleep(0.005)
 
     # --- servers
 
     def kill_server(self) -> End:
-        """One server is killed; it is started again at the end."""
+        """Kill one server; restart it afterwards."""
         server = self._dice.choice(self._servers)
         server.kill()
         return lambda: self._start([server])
 
     def kill_servers(self) -> End:
-        """No server is left."""
+        """Kill all servers."""
         for server in self._servers:
             server.kill()
         return lambda: self._start(self._servers)
@@ -231,7 +232,7 @@ class Faults:
         self._starting += [self._threads.submit(server.start) for server in servers]
 
     def pause_server(self) -> End:
-        """One server stands still."""
+        """Pause one server."""
         pid = self._dice.choice(self._servers).pid
         os.kill(pid, signal.SIGSTOP)
         return lambda: os.kill(pid, signal.SIGCONT)
@@ -239,7 +240,7 @@ class Faults:
     # --- members of etcd
 
     def leader(self) -> list[int]:
-        """The number of the leader, in a list; of any member where nobody knows a leader."""
+        """Return a list with the number of the leader; of any member if there is no leader."""
         for member in self._etcd.members:
             status = self.ask(member, "maintenance/status", {})
             leader = status.get("leader") if status else None
@@ -252,14 +253,14 @@ class Faults:
         return [self._dice.randrange(len(self._etcd.members))]
 
     def followers(self) -> list[int]:
-        """All others."""
+        """Return all members but the leader."""
         leader = self.leader()
         others = [number for number in range(len(self._etcd.members)) if number not in leader]
         self._dice.shuffle(others)
         return others
 
     def kill_members(self, numbers: Sequence[int]) -> End:
-        """Kill members; nobody listens at their ports."""
+        """Kill members; their ports refuse connections."""
         for wires in self._wires:
             wires.cut(numbers)
         for number in numbers:
@@ -271,7 +272,7 @@ class Faults:
                     self._etcd.start_stopped_members()
                     break
                 except EtcdNotReady as error:
-                    # Its ports were given to somebody else for a moment.
+                    # Another process used one of the ports for a moment.
                     assert "address already in use" in str(error), error
                     time.sleep(1)
             for wires in self._wires:
@@ -280,7 +281,7 @@ class Faults:
         return end
 
     def pause_members(self, numbers: Sequence[int]) -> End:
-        """Members stand still; what they are sent meanwhile they do later."""
+        """Pause members, which process requests that arrive during the pause later."""
         for number in numbers:
             self._etcd.members[number].signal(signal.SIGSTOP)
 
@@ -291,7 +292,7 @@ class Faults:
         return end
 
     def ask(self, member: EtcdMember, path: str, body: Any) -> dict[str, Any] | None:
-        """Ask a member; L{None} where it does not answer."""
+        """Request the status of a member; L{None} if it does not respond."""
         if not member.running:
             return None
         request = urllib.request.Request(f"{member.url}/v3/{path}", json.dumps(body).encode())
@@ -305,7 +306,7 @@ class Faults:
     # --- wires
 
     def reset(self) -> End:
-        """The connections of a server break, some times in a row."""
+        """Break the connections of a server several times in a row."""
         wires = self._dice.choice(self._wires)
         for _ in range(self._dice.randrange(1, 5)):
             wires.reset()
@@ -313,13 +314,13 @@ class Faults:
         return wires.reset
 
     def swallow(self) -> End:
-        """A server is not answered any more, though what it asks for is done."""
+        """Drop the responses to a server, although its requests are executed."""
         wires = self._dice.choice(self._wires)
         wires.swallow()
         return wires.spew
 
     def cut(self, members: Sequence[int]) -> End:
-        """A server reaches some members no more."""
+        """Disconnect a server from some members."""
         wires = self._dice.choice(self._wires)
         wires.cut(members)
         return lambda: wires.mend(members)
@@ -327,7 +328,7 @@ class Faults:
     # --- compaction
 
     def _compact(self) -> None:
-        """Forget everything that was superseded, as another server would."""
+        """Compact up to the current revision, as another server would."""
         for member in self._etcd.members:
             found = self.ask(member, "kv/range", {"key": b64encode(COMPACTED_KEY).decode()})
             if found is None:
@@ -340,13 +341,13 @@ class Faults:
                 return
 
     def _await_writes(self, count: int) -> None:
-        """Wait for some writes, but not for ever: another fault may keep them from being done."""
-        wanted, until = self._clients.acknowledged + count, time.monotonic() + 2
-        while self._clients.acknowledged < wanted and time.monotonic() < until:
+        """Wait for some writes with a timeout, as another fault may prevent them."""
+        required, deadline = self._clients.acknowledged + count, time.monotonic() + 2
+        while self._clients.acknowledged < required and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def compact(self) -> End:
-        """Slow watchers stop reading, or stay away; what they have not seen is compacted."""
+        """Pause the slow watchers, and compact the events that they have not read."""
         slow = [watcher for watcher in self._clients.watchers if isinstance(watcher, SlowWatcher)]
         for watcher in slow:
             watcher.held.set()
@@ -360,7 +361,7 @@ class Faults:
         return end
 
     def compact_behind(self) -> End:
-        """What a server has not heard of, since it is cut off, is compacted."""
+        """Compact the events that a disconnected server has not received."""
         end = self.cut([0, 1, 2])
         self._await_writes(60)
         self._compact()
@@ -368,7 +369,7 @@ class Faults:
 
 
 class LocalClients(Clients):
-    """Clients of several servers, each time of any of them; half of the watchers are slow."""
+    """Clients of several servers, which choose a server for each connection; half of the watchers are slow."""
 
     def __init__(self, servers: Sequence[SubprocessServer], writers: int, watchers: int, patience: float) -> None:
         """

@@ -1,4 +1,4 @@
-"""Clients that write, read and watch ConfigMaps over HTTPS while servers come and go, and log what they are told."""
+"""Clients that write, read and watch ConfigMaps over HTTPS while servers restart, and log the responses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from urllib.parse import quote
 from kubetwist.testing._connection import Connection
 from kubetwist.testing.history import Action, History, Operation, Outcome, WatchHistory
 
-#: Seconds that an answer may take before the client takes it for lost.
+#: Seconds until a client treats a response as lost.
 PATIENCE = 20.0
-#: Seconds before a client that can not connect tries again.
+#: Seconds until a client retries a failed connection.
 AGAIN = 0.05
-#: The name of the last object that is made: who watches has seen everything when it has seen that.
+#: The name of the last created object: a watcher that has seen it has seen everything.
 LAST = "the-last"
 
 _REASONS = {"Conflict": Outcome.CONFLICT, "AlreadyExists": Outcome.EXISTS, "NotFound": Outcome.MISSING}
@@ -29,11 +29,11 @@ Choose = Callable[[], Connection]
 
 class Client(threading.Thread):
     """
-    Works on a few objects of one namespace until it is told to stop.
+    Client that works on a few objects of one namespace until it is stopped.
 
-    @ivar acknowledged: How many writes were done, as it was told.
-    @ivar problems: Answers that no server should give.
-    @ivar patience: Seconds that an answer may take before it is taken for lost.
+    @ivar acknowledged: The number of acknowledged writes.
+    @ivar problems: Responses that a server must not send.
+    @ivar patience: Seconds until a response is treated as lost.
     """
 
     patience = PATIENCE
@@ -54,15 +54,15 @@ class Client(threading.Thread):
 
     @property
     def path(self) -> str:
-        """Of the collection."""
+        """Return the path of the collection."""
         return f"/api/v1/namespaces/{self.namespace}/configmaps"
 
     def key(self, name: str) -> str:
-        """What the history calls an object."""
+        """Return the key of an object in the history."""
         return f"{self.namespace}/{name}"
 
     def run(self) -> None:
-        """Do one thing after another."""
+        """Run random steps until stopped."""
         try:
             while not self.stopping.is_set():
                 self.step()
@@ -70,7 +70,7 @@ class Client(threading.Thread):
             self.disconnect()
 
     def step(self) -> None:
-        """Do something."""
+        """Run one random step."""
         choice = self.dice.random()
         name = self.dice.choice(self.names)
         if choice < 0.08:
@@ -89,30 +89,30 @@ class Client(threading.Thread):
     # --- what it does
 
     def create(self, name: str) -> None:
-        """Make an object."""
+        """Create an object."""
         operation = self._begin(Action.CREATE, name, value=self._value())
         self._write(operation, name, "POST", self.path, self._object(name, operation.value))
 
     def update(self, name: str) -> None:
-        """Replace an object, if it is as it was seen last."""
+        """Replace an object with the last seen resourceVersion."""
         operation = self._begin(Action.UPDATE, name, value=self._value(), expected=self.known[name])
         body = self._object(name, operation.value, self.known[name])
         self._write(operation, name, "PUT", f"{self.path}/{name}", body)
 
     def patch(self, name: str) -> None:
-        """Change an object, whatever it is."""
+        """Patch an object unconditionally."""
         operation = self._begin(Action.UPDATE, name, value=self._value())
         body = {"data": {"value": operation.value}}
         self._write(operation, name, "PATCH", f"{self.path}/{name}", body)
 
     def delete(self, name: str) -> None:
-        """Delete an object, if it is as it was seen last."""
+        """Delete an object with the last seen resourceVersion."""
         operation = self._begin(Action.DELETE, name, expected=self.known[name])
         body = {"preconditions": {"resourceVersion": str(self.known[name])}}
         self._write(operation, name, "DELETE", f"{self.path}/{name}", body)
 
     def read(self, name: str, query: str = "") -> None:
-        """Read an object; without a query it must be the newest state."""
+        """Read an object; without a query the result must be the newest state."""
         operation = self._begin(Action.READ, name)
         operation.consistent = not query
         code, answer = self._request("GET", f"{self.path}/{name}{query}")
@@ -123,9 +123,9 @@ class Client(threading.Thread):
 
     def list(self, query: str = "") -> int:
         """
-        Read all objects, in several pages if the query has a limit.
+        List all objects, in several pages if the query has a limit.
 
-        @return: The revision as of which; 0 when there is no answer.
+        @return: The revision of the list; 0 without a response.
         """
         operation = self.history.begin(Action.LIST, f"{self.namespace}/", client=self.name)
         operation.consistent = query != "?resourceVersion=0"
@@ -185,7 +185,7 @@ class Client(threading.Thread):
     # --- HTTP
 
     def _request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Status and answer; 0 when there is none."""
+        """Return the status and the response; 0 without a response."""
         try:
             connection = self.connect()
             text = None if body is None else json.dumps(body)
@@ -204,7 +204,7 @@ class Client(threading.Thread):
             return 0, {}
 
     def connect(self) -> http.client.HTTPSConnection:
-        """A connection to the server that is chosen now, or still the one to that chosen before."""
+        """Return a connection to the chosen server, or the existing one to the server that was chosen before."""
         if self._connection is None:
             chosen = self.choose()
             if chosen is not self._chosen:
@@ -216,7 +216,7 @@ class Client(threading.Thread):
         return self._connection
 
     def disconnect(self) -> None:
-        """Choose anew next time."""
+        """Close the connection; the next one may be to another server."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -224,15 +224,15 @@ class Client(threading.Thread):
 
 class Watcher(Client):
     """
-    Lists and watches one namespace, again and again from where it was, until it has seen the last object.
+    Watcher that lists and watches one namespace, and resumes until it has seen the last object.
 
-    @ivar expired: How often it was told to list again.
+    @ivar expired: The number of 410 responses.
     """
 
     expired = 0
 
     def run(self) -> None:
-        """Watch."""
+        """Watch until the last object is seen."""
         revision = 0
         try:
             while not self.stopping.is_set():
@@ -290,9 +290,9 @@ class Watcher(Client):
 
 class SlowWatcher(Watcher):
     """
-    Does not read, or does not come back, for as long as it is held.
+    Watcher that pauses reading, or reconnecting, while it is held.
 
-    @ivar held: Set by who holds it.
+    @ivar held: Whether it is held; set by the test.
     """
 
     def __init__(self, history: History, choose: Choose, namespace: str, name: str, names: Sequence[str]) -> None:
@@ -315,7 +315,7 @@ class SlowWatcher(Watcher):
 
 
 class Clients:
-    """Some clients and watchers of one namespace."""
+    """Clients and watchers of one namespace."""
 
     def __init__(self, choose: Choose, namespace: str, writers: int, watchers: int, objects: int = 6) -> None:
         self.history = History()
@@ -325,27 +325,27 @@ class Clients:
         self._last = Client(self.history, choose, namespace, "last", names)
 
     def start(self) -> None:
-        """Begin."""
+        """Start all clients and watchers."""
         for client in (*self.clients, *self.watchers):
             client.start()
 
     @property
     def acknowledged(self) -> int:
-        """How many writes were done, as the clients were told."""
+        """Return the number of acknowledged writes."""
         return sum(client.acknowledged for client in self.clients)
 
     @property
     def problems(self) -> list[str]:
-        """Answers that no server should give."""
+        """Return the responses that a server must not send."""
         return [problem for client in (*self.clients, *self.watchers) for problem in client.problems]
 
     def stop(self) -> None:
-        """Have all clients end, wherever they are."""
+        """Stop all clients."""
         for client in (*self.clients, *self.watchers):
             client.stopping.set()
 
     def finish(self) -> History:
-        """Stop the clients, make the last object, wait for the watchers to see it, and list what is there."""
+        """Stop the clients, create the last object, wait until the watchers see it, and list all objects."""
         for client in self.clients:
             client.stopping.set()
         for client in self.clients:

@@ -1,4 +1,4 @@
-"""What the tests feed to kubectl."""
+"""Manifests for the tests of kubectl."""
 
 DEPLOYMENT = """\
 apiVersion: apps/v1

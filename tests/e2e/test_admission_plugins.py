@@ -1,4 +1,4 @@
-"""Quotas under many clients at once, and the Pod Security Standards as kubectl's users meet them."""
+"""Tests for quotas under many concurrent clients, and for the Pod Security Standards with kubectl."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ CLIENTS, ROOM = 100, 37
 
 
 def test_no_overshoot(server: SubprocessServer, namespace: str) -> None:
-    """Of a hundred clients that create at once as many succeed as there is room for, and the quota tells how many."""
+    """
+    Of a hundred concurrent creations, exactly the number that the quota allows succeeds, and the quota's status is
+    correct.
+    """
     path = f"/api/v1/namespaces/{namespace}"
     hard = {"count/secrets": str(ROOM)}
     code, answer = server.request("POST", f"{path}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}})
@@ -35,7 +38,7 @@ def test_no_overshoot(server: SubprocessServer, namespace: str) -> None:
 
 @pytest.mark.kubectl
 def test_pod_security(kubectl: Kubectl) -> None:
-    """Whoever tightens a namespace is warned of what is in it; pods are refused, workloads warned of."""
+    """Tightening a namespace warns about its existing pods; new pods are rejected, and workloads get warnings."""
     kubectl("run", "old", "--image=nginx")
     label = "pod-security.kubernetes.io/enforce=restricted"
     labelled = kubectl.run("label", "namespace", kubectl.namespace, label)

@@ -1,4 +1,4 @@
-"""Cluster IPs and node ports under many clients at once: none given twice, none lost."""
+"""Tests for cluster IPs and node ports under many concurrent clients: none is allocated twice, none is leaked."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Answer = tuple[int, Any]
 
 
 def service(name: str, kind: str = "NodePort") -> dict[str, Any]:
-    """A service that wants an address and, as the kind may be, a node port."""
+    """Return a service that requests an address and, depending on its type, a node port."""
     return {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}}
 
 
 def together(count: int, call: Callable[[int], Any]) -> list[Any]:
-    """What so many calls return that all begin at once."""
+    """Return the results of concurrent calls."""
     barrier = threading.Barrier(count)
 
     def one(number: int) -> Any:
@@ -39,19 +39,19 @@ def together(count: int, call: Callable[[int], Any]) -> list[Any]:
 
 
 def send(server: SubprocessServer, services: list[dict[str, Any]]) -> list[Answer]:
-    """Create these services all at once."""
+    """Create these services concurrently."""
     return together(len(services), lambda number: server.request("POST", PATH, services[number]))
 
 
 def listed(server: SubprocessServer) -> list[Any]:
-    """All services but that of the API itself."""
+    """Return all services except the kubernetes service."""
     code, answer = server.request("GET", PATH)
     assert code == 200, answer
     return [one for one in answer["items"] if one["metadata"]["name"] != "kubernetes"]
 
 
 def delete_all(server: SubprocessServer) -> None:
-    """Delete all services but that of the API itself, all at once."""
+    """Delete all services except the kubernetes service, concurrently."""
     names = [one["metadata"]["name"] for one in listed(server)]
     if names:
         codes = together(len(names), lambda number: server.request("DELETE", f"{PATH}/{names[number]}")[0])
@@ -59,7 +59,7 @@ def delete_all(server: SubprocessServer) -> None:
 
 
 def check(server: SubprocessServer) -> None:
-    """No address and no port has two owners, and the IPAddress objects are those of the services."""
+    """Check that no address and port is used twice, and that IPAddress objects match the services."""
     specs = {one["metadata"]["name"]: one["spec"] for one in listed(server)}
     addresses = [spec["clusterIP"] for spec in specs.values() if "clusterIP" in spec]
     assert len(addresses) == len(set(addresses)), addresses
@@ -77,7 +77,7 @@ def check(server: SubprocessServer) -> None:
 
 
 def fill(server: SubprocessServer, prefix: str) -> None:
-    """With no services there, exactly as many can be made as there are ports and addresses: nothing has leaked."""
+    """Check that exactly as many services can be created as there are ports and addresses, so that none is leaked."""
     made = send(server, [service(f"{prefix}-n-{number}") for number in range(CLIENTS)])
     assert_answers(made, PORTS, "failed to allocate a nodePort: range is full")
     # Those that got an address but no port have given the address back.
@@ -88,7 +88,7 @@ def fill(server: SubprocessServer, prefix: str) -> None:
 
 
 def assert_answers(answers: list[Answer], good: int, message: str) -> None:
-    """So many were made, and all others were refused for want of numbers."""
+    """Check the number of successes, and that all further responses report exhausted ranges."""
     codes = [code for code, _ in answers]
     assert (codes.count(201), codes.count(500)) == (good, len(codes) - good), codes
     # Addresses and ports run out in either order while requests that will fail hold one of them for a moment.
@@ -97,7 +97,7 @@ def assert_answers(answers: list[Answer], good: int, message: str) -> None:
 
 
 def test_concurrent(start_server: Callable[..., SubprocessServer]) -> None:
-    """200 clients that create and delete at once never hold a number together, and leave none taken."""
+    """200 clients that create and delete concurrently never share a number, and leak none."""
     server = start_server(*FLAGS)
     fill(server, "before")
     delete_all(server)
@@ -136,7 +136,7 @@ def test_concurrent(start_server: Callable[..., SubprocessServer]) -> None:
 
 
 def test_changes(start_server: Callable[..., SubprocessServer]) -> None:
-    """Changes of type, of ports and of address, dry runs and deletes of one service by many leave nothing taken."""
+    """Concurrent changes of type, ports and addresses, dry runs and deletions of one service leak nothing."""
     server = start_server(*FLAGS)
     for number in range(8):
         assert server.request("POST", PATH, service(f"s-{number}"))[0] == 201
@@ -185,7 +185,7 @@ def test_changes(start_server: Callable[..., SubprocessServer]) -> None:
 
 
 def churn(server: SubprocessServer, prefix: str, killed: threading.Event, done: list[int], wrong: list[str]) -> None:
-    """Create and delete services until the server is gone."""
+    """Create and delete services until the server is killed."""
     chance = random.Random(prefix)
     turn = 0
     while not killed.is_set():
@@ -204,7 +204,7 @@ def churn(server: SubprocessServer, prefix: str, killed: threading.Event, done: 
 
 
 def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None:
-    """After kill -9 amid creates and deletes no number is held twice, and none is taken that no service holds."""
+    """After kill -9 during creations and deletions, no number is used twice, and none is leaked."""
     rounds, clients = (20, CLIENTS) if long else (2, 40)
     server = start_server("--storage-backend=sqlite", *FLAGS)
     chance = random.Random(4)

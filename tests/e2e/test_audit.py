@@ -1,4 +1,4 @@
-"""The audit of the real server: what its log says, whatever ends it."""
+"""Tests for the audit log of the real server, also after a crash."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ current-context: x
 
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
-    """Flags that switch an audit on."""
+    """Return the flags that enable an audit log."""
     (tmp_path / "policy.yaml").write_text(POLICY)
     return [f"--audit-policy-file={tmp_path}/policy.yaml", f"--audit-log-path={tmp_path}/audit.log"]
 
 
 def events(tmp_path: Path) -> list[dict[str, Any]]:
-    """What the log says."""
+    """Return the events in the log."""
     return [json.loads(line) for line in (tmp_path / "audit.log").read_bytes().splitlines()]
 
 
 def test_verbs(start_server: Callable[..., SubprocessServer], flags: list[str], tmp_path: Path) -> None:
-    """Every verb is in the log with what was sent and what was answered; secrets are there by name only."""
+    """Every verb is logged with its request and response; Secrets are logged with metadata only."""
     server = start_server(*flags)
     obj = {"metadata": {"name": "a"}, "data": {"k": "1"}}
     merge = "application/merge-patch+json"
@@ -55,21 +55,21 @@ def test_verbs(start_server: Callable[..., SubprocessServer], flags: list[str], 
     applied = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {k: '3'}\n"
     expected: list[tuple[str, int, Any]] = []
 
-    def call(verb: str, method: str, path: str, body: Any, code: int, told: Any, **more: Any) -> Any:
-        expected.append((verb, code, told))
+    def call(verb: str, method: str, path: str, body: Any, code: int, logged: Any, **more: Any) -> Any:
+        expected.append((verb, code, logged))
         answered, value = server.request(method, path, body, **more)
         assert answered == code, value
         return value
 
-    told = {
+    logged = {
         "kind": "ConfigMap",
         "apiVersion": "v1",
         "metadata": {"name": "a", "namespace": "default"},
         "data": {"k": "1"},
     }
-    call("create", "POST", PATH, obj, 201, {**told, "metadata": {"name": "a"}})
+    call("create", "POST", PATH, obj, 201, {**logged, "metadata": {"name": "a"}})
     call("get", "GET", f"{PATH}/a", None, 200, None)
-    call("update", "PUT", f"{PATH}/a", obj, 200, {**told, "metadata": {"name": "a"}})
+    call("update", "PUT", f"{PATH}/a", obj, 200, {**logged, "metadata": {"name": "a"}})
     call("patch", "PATCH", f"{PATH}/a", {"data": {"k": "2"}}, 200, {"data": {"k": "2"}}, content_type=merge)
     call(
         "patch",
@@ -128,7 +128,7 @@ def test_verbs(start_server: Callable[..., SubprocessServer], flags: list[str], 
 
 
 class Writer(threading.Thread):
-    """Creates objects until the server is gone, and remembers the names of those that it was told are there."""
+    """Client that creates objects until the server is killed, and records the names of acknowledged ones."""
 
     def __init__(self, server: SubprocessServer, prefix: str) -> None:
         super().__init__(daemon=True)
@@ -148,7 +148,7 @@ class Writer(threading.Thread):
 
 
 def test_kill(start_server: Callable[..., SubprocessServer], flags: list[str], tmp_path: Path, long: bool) -> None:
-    """After kill -9 in blocking-strict mode every answered request is in the log, with its answer."""
+    """After kill -9 in blocking-strict mode the log has every acknowledged request with its response."""
     server = start_server(*flags, "--audit-log-mode=blocking-strict")
     answered: list[str] = []
     for round_number in range(10 if long else 2):
@@ -163,17 +163,17 @@ def test_kill(start_server: Callable[..., SubprocessServer], flags: list[str], t
             answered += writer.done
         server.start()
     lines = (tmp_path / "audit.log").read_bytes().splitlines()
-    told = {}
+    logged = {}
     for line in lines:
         event = json.loads(line)
         if event["stage"] == "ResponseComplete" and event["verb"] == "create":
-            told[event["objectRef"].get("name")] = event["responseStatus"]["code"]
+            logged[event["objectRef"].get("name")] = event["responseStatus"]["code"]
     assert len(answered) >= 80
-    assert {name: told.get(name) for name in answered} == dict.fromkeys(answered, 201)
+    assert {name: logged.get(name) for name in answered} == dict.fromkeys(answered, 201)
 
 
 def test_stop(start_server: Callable[..., SubprocessServer], flags: list[str], tmp_path: Path) -> None:
-    """What was collected is written when the server stops."""
+    """Buffered events are written when the server stops."""
     server = start_server(
         *flags, "--audit-log-mode=batch", "--audit-log-batch-max-size=1000", "--audit-log-batch-max-wait=1h"
     )
@@ -185,7 +185,7 @@ def test_stop(start_server: Callable[..., SubprocessServer], flags: list[str], t
 
 
 def test_dead_webhook(start_server: Callable[..., SubprocessServer], flags: list[str], tmp_path: Path) -> None:
-    """A webhook that can not be reached keeps no request, and nobody who wants to stop the server for long."""
+    """An unreachable webhook delays neither requests nor, for long, the shutdown."""
     (tmp_path / "kubeconfig").write_text(UNREACHABLE)
     server = start_server(
         flags[0],

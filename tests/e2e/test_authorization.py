@@ -1,4 +1,4 @@
-"""Node, RBAC and NodeRestriction in a real server over the embedded store."""
+"""Tests for the Node and RBAC authorizers and NodeRestriction in a real server over the embedded store."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KUBELET = {**ADMIN, "Impersonate-User": "system:node:one", "Impersonate-Group": 
 
 
 class Caller:
-    """One client with a connection that it keeps."""
+    """A client with a persistent connection."""
 
     def __init__(self, server: SubprocessServer) -> None:
         connection = server.connection
         self._connection = HTTPSConnection("127.0.0.1", connection.port, context=connection.ssl_context(), timeout=30)
 
     def __call__(self, headers: dict[str, str], method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """The status and the decoded body of an answer."""
+        """Return the status and the decoded body of a response."""
         content = "application/merge-patch+json" if method == "PATCH" else "application/json"
         data = None if body is None else json.dumps(body)
         self._connection.request(method, path, data, {**headers, "Content-Type": content})
@@ -40,7 +40,7 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServer]:
-    """A server that decides as a cluster's does."""
+    """A server with the authorizers of a cluster."""
     tokens = tmp_path_factory.mktemp("tokens") / "tokens.csv"
     tokens.write_text('admin,admin,1,"system:masters"\nbob,bob,2\n')
     with SubprocessServer("--enable-admission-plugins=NodeRestriction", token_auth_file=tokens) as server:
@@ -56,7 +56,7 @@ def create(call: Caller, path: str, obj: Any, headers: dict[str, str] = ADMIN) -
 
 
 def test_prompt(guarded: SubprocessServer) -> None:
-    """Of many clients at once, each that is answered 201 for a namespace, role or binding can rely on it."""
+    """Each of many concurrent clients can use a namespace, role or binding as soon as its creation is acknowledged."""
     clients, rounds = 8, 8
     barrier = threading.Barrier(clients)
 
@@ -86,7 +86,7 @@ def test_prompt(guarded: SubprocessServer) -> None:
 
 
 def test_kubelet(guarded: SubprocessServer) -> None:
-    """A kubelet registers its node, runs what is bound to it, and sees nothing that its pods do not need."""
+    """A kubelet registers its node, runs the pods bound to it, and cannot read objects that its pods do not need."""
     call = Caller(guarded)
     create(call, "/api/v1/namespaces", {"metadata": {"name": "work"}})
     create(call, "/api/v1/namespaces/work/serviceaccounts", {"metadata": {"name": "default"}})
@@ -139,7 +139,7 @@ def test_kubelet(guarded: SubprocessServer) -> None:
 
 @pytest.mark.kubectl
 def test_why(guarded: SubprocessServer, home: Path) -> None:
-    """kubectl prints why somebody may not, for people and for programs."""
+    """kubectl prints why a user may not do something, for people and for programs."""
     kubectl = Kubectl(guarded.kubeconfig, "default", home)
     query = "/kubetwist/v1/why?user=bob&verb=list&resource=deployments&namespace=default"
     text = kubectl("get", "--raw", f"{query}&output=text")

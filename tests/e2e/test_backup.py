@@ -1,4 +1,4 @@
-"""Backups of servers that run, taken and restored with the tools as a user calls them."""
+"""Tests for backups of running servers, with the command-line tools."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ BACKUPS = 2
 
 
 def twist(command: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Call a tool."""
+    """Run a tool."""
     line = [sys.executable, "-m", "twisted", command, *flags]
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
 
 
 def succeed(command: str, *flags: str) -> str:
-    """What a tool says that must do its work."""
+    """Return the output of a tool that must succeed."""
     done = twist(command, *flags)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
 
 
 def make(server: SubprocessServer, name: str) -> dict[str, Any]:
-    """Make an object."""
+    """Create an object."""
     code, made = server.request("POST", PATH, {"metadata": {"name": name}})
     assert code == 201, made
     return made
@@ -42,10 +42,10 @@ def make(server: SubprocessServer, name: str) -> dict[str, Any]:
 
 def test_backup_under_load(tmp_path: Path) -> None:
     """
-    Backups taken in the midst of writes hold everything as of one moment, and hold nobody up.
+    Backups during writes are consistent snapshots and do not delay the clients.
 
-    Clients notice nothing of them. A server on any of them has exactly what there was at its revision: what clients
-    were told is explained with it as it is with the server itself.
+    A server that is started from a backup has exactly the state at its revision, which is consistent with the history
+    of the clients.
     """
     with SubprocessServer(*FLAGS, data_dir=tmp_path / "data") as server:
         clients = Clients(lambda: server.connection, "default", writers=4, watchers=1)
@@ -63,7 +63,7 @@ def test_backup_under_load(tmp_path: Path) -> None:
 
 
 def check_restored(folder: Path, number: int, history: History) -> None:
-    """What is in a restored backup is what there was."""
+    """Check that a restored backup has the recorded objects."""
     data = folder / f"restored-{number}"
     said = succeed("kubeapi-restore", f"--from={folder}/backup-{number}", f"--data-dir={data}", "--bump-revision=0")
     revision = int(said.rpartition(" ")[2])
@@ -81,9 +81,9 @@ def check_restored(folder: Path, number: int, history: History) -> None:
 
 def test_restore(tmp_path: Path) -> None:
     """
-    A restored server has what the backup had, the same authorities and tokens, and is taken for no other.
+    A restored server has the state of the backup, the same authorities and tokens, and a new identity.
 
-    Whoever comes with a resourceVersion from after the backup is answered 410; one who writes with it gets a conflict.
+    A request with a resourceVersion from after the backup gets 410; a write with one gets a conflict.
     """
     backup = tmp_path / "backup"
     with SubprocessServer(*FLAGS, data_dir=tmp_path / "data") as server:
@@ -120,7 +120,7 @@ def test_restore(tmp_path: Path) -> None:
 
 
 def test_mistakes(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
-    """Mistakes are told in one line, and nothing is made of them."""
+    """Usage errors are reported in one line, and nothing is written."""
     server = start_server(*FLAGS[:2])
     for command, flags, text in (
         ("kubeapi-backup", (), "--to is required"),
@@ -140,7 +140,7 @@ def test_mistakes(tmp_path: Path, start_server: Callable[..., SubprocessServer])
 
 
 def test_help() -> None:
-    """Each tool says what it does, and what of the keys."""
+    """The help of each tool describes its purpose and the handling of keys."""
     for command in ("kubeapi-backup", "kubeapi-restore", "kubeapi-migrate"):
         done = twist(command, "--help")
         assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Controllers of a server as it runs in production: on, off, and killed in the midst of their work."""
+"""Tests for the controllers of a production server: enabled, disabled, and killed during their work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
 def events(server: SubprocessServer, path: str) -> Iterator[Any]:
-    """What is there, as ADDED events, and what changes from then on."""
+    """Yield the existing objects as ADDED events, and further events."""
     query = f"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds={PATIENCE}"
     request = urllib.request.Request(f"{server.url}{path}?{query}&allowWatchBookmarks=true")
     request.add_header("Authorization", f"Bearer {server.token}")
@@ -30,7 +30,7 @@ def events(server: SubprocessServer, path: str) -> Iterator[Any]:
 
 
 def wait_for(server: SubprocessServer, path: str, enough: Callable[[Any], bool]) -> Any:
-    """The first object that is as it should be."""
+    """Return the first object that satisfies a condition."""
     for event in events(server, path):
         if event["type"] in ("ADDED", "MODIFIED") and enough(event["object"]):
             return event["object"]
@@ -38,7 +38,7 @@ def wait_for(server: SubprocessServer, path: str, enough: Callable[[Any], bool])
 
 
 def wait_for_all(server: SubprocessServer, path: str, name: str, namespaces: set[str]) -> None:
-    """Wait until each of the namespaces has an object of this name."""
+    """Wait until each of the namespaces has an object with this name."""
     missing = set(namespaces)
 
     def one(obj: Any) -> bool:
@@ -50,7 +50,10 @@ def wait_for_all(server: SubprocessServer, path: str, name: str, namespaces: set
 
 
 def test_on(start_server: Callable[..., SubprocessServer]) -> None:
-    """By default namespaces have their account and certificate, roles their rules, and tokens in secrets are good."""
+    """
+    By default namespaces get their service account and root certificate, roles are aggregated, and tokens in secrets
+    are valid.
+    """
     server = start_server()
     system = {"default", "kube-system", "kube-public", "kube-node-lease"}
     wait_for_all(server, "/api/v1/serviceaccounts", "default", system)
@@ -71,7 +74,7 @@ def test_on(start_server: Callable[..., SubprocessServer]) -> None:
 
 
 def test_off(start_server: Callable[..., SubprocessServer]) -> None:
-    """With an empty list of controllers nobody makes anything, as with kube-apiserver alone."""
+    """With an empty list of controllers no objects are created, as with kube-apiserver alone."""
     server = start_server("--controllers=")
     assert server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "mine"}})[0] == 201
     for path in ("/api/v1/serviceaccounts", "/api/v1/namespaces/mine/configmaps"):
@@ -80,7 +83,7 @@ def test_off(start_server: Callable[..., SubprocessServer]) -> None:
 
 
 def test_unknown(tmp_path: Path) -> None:
-    """A controller that nobody knows stops the start, in kube-controller-manager's words."""
+    """An unknown controller is a start error with kube-controller-manager's message."""
     command = [sys.executable, "-m", "twisted", "kubeapi", f"--data-dir={tmp_path}/data", "--secure-port=0"]
     done = subprocess.run([*command, "--controllers=*,-nosuch"], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode != 0
@@ -89,7 +92,7 @@ def test_unknown(tmp_path: Path) -> None:
 
 
 def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None:
-    """After kill -9 in the midst of their work, controllers finish it when the server is there again."""
+    """After kill -9 during their work, controllers complete it when the server is restarted."""
     server = start_server("--storage-backend=sqlite")
     wanted: set[str] = set()
     for round_number in range(10 if long else 3):

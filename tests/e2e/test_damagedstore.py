@@ -1,4 +1,4 @@
-"""A store in which something is damaged: the server starts, and serves the rest."""
+"""Tests for a damaged store: the server starts, and serves everything else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def definition(plural: str) -> dict[str, Any]:
-    """A definition of one kind."""
+    """Return a definition of one kind."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": plural, "kind": plural.title()}
@@ -21,7 +21,7 @@ def definition(plural: str) -> dict[str, Any]:
 
 
 def test_damaged_map(start_server: Callable[..., SubprocessServer]) -> None:
-    """Who has lost the key of what is encrypted, or finds something damaged, gets rid of it without other tools."""
+    """Objects with a lost encryption key or damaged data can be deleted through the API."""
     server = start_server("--storage-backend=sqlite", "--feature-gates=AllowUnsafeMalformedObjectDeletion=true")
     maps = "/api/v1/namespaces/default/configmaps"
     for name in ("kept", "lost"):
@@ -43,7 +43,7 @@ def test_damaged_map(start_server: Callable[..., SubprocessServer]) -> None:
 
 
 def test_damaged_definition(start_server: Callable[..., SubprocessServer]) -> None:
-    """A definition that can not be read any more can be deleted, and keeps no other from being served."""
+    """An unreadable definition can be deleted, and does not affect further definitions."""
     server = start_server("--storage-backend=sqlite")
     for plural in ("kites", "swans"):
         assert server.request("POST", DEFINITIONS, definition(plural))[0] == 201

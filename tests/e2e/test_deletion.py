@@ -1,4 +1,4 @@
-"""What goes with what: namespaces and owners that are deleted, by kubectl and over kill -9."""
+"""Tests for cascading deletion of namespaces and owners, by kubectl and across kill -9."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THINGS = "/apis/stable.example.com/v1/namespaces/{}/things"
 
 
 def definition(plural: str = "things", kind: str = "Thing") -> dict[str, Any]:
-    """A custom resource."""
+    """Return a custom resource definition."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -34,12 +34,12 @@ def definition(plural: str = "things", kind: str = "Thing") -> dict[str, Any]:
 
 
 def reference(owner: dict[str, Any], version: str, kind: str, **more: Any) -> dict[str, Any]:
-    """What a dependent says of its owner."""
+    """Return the owner reference of a dependent."""
     return {"apiVersion": version, "kind": kind, **{key: owner["metadata"][key] for key in ("name", "uid")}, **more}
 
 
 def make(server: SubprocessServer, path: str, name: str, *owners: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    """Make an object."""
+    """Create an object."""
     meta = {"name": name, "ownerReferences": list(owners), **parts.pop("metadata", {})}
     code, made = server.request("POST", path, {"metadata": meta, **parts})
     assert code == 201, made
@@ -47,20 +47,20 @@ def make(server: SubprocessServer, path: str, name: str, *owners: dict[str, Any]
 
 
 def thing(server: SubprocessServer, namespace: str, name: str, *owners: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    """Make a custom object."""
+    """Create a custom object."""
     kind = {"apiVersion": "stable.example.com/v1", "kind": "Thing"}
     return make(server, THINGS.format(namespace), name, *owners, **kind, **parts)
 
 
 def names(server: SubprocessServer, path: str) -> list[str]:
-    """The names of what is there, but for what every namespace has."""
+    """Return the names of the objects, without the default objects of a namespace."""
     code, found = server.request("GET", path)
     assert code == 200, found
     return sorted(one["metadata"]["name"] for one in found["items"] if one["metadata"]["name"] != "kube-root-ca.crt")
 
 
 def until(true: Callable[[], object], what: str) -> None:
-    """Ask again and again, with patience."""
+    """Poll until a condition is true."""
     end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end, f"waited in vain until {what}"
@@ -77,7 +77,7 @@ def define(server: SubprocessServer, **names: str) -> None:
 
 @pytest.mark.kubectl
 def test_namespace(server: SubprocessServer, kubectl: Kubectl) -> None:
-    """`kubectl delete namespace` comes back when the namespace is gone with all that was in it, custom or not."""
+    """`kubectl delete namespace` returns when the namespace and all its objects, also custom ones, are deleted."""
     define(server)
     name = kubectl.namespace
     for number in range(20):
@@ -92,7 +92,7 @@ def test_namespace(server: SubprocessServer, kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_namespace_that_waits(server: SubprocessServer, kubectl: Kubectl) -> None:
-    """A namespace whose contents are held by finalizers tells of them, and goes soon after they have."""
+    """A namespace whose objects have finalizers reports them in its status, and is deleted soon after them."""
     define(server)
     name = kubectl.namespace
     thing(server, name, "held", metadata={"finalizers": ["example.com/wait"]})
@@ -109,7 +109,7 @@ def test_namespace_that_waits(server: SubprocessServer, kubectl: Kubectl) -> Non
 
 
 def tree(server: SubprocessServer, namespace: str) -> None:
-    """A deployment with a replica set and pods, as they would be; no controller has anything to do with them."""
+    """Create a deployment with a replica set and pods, without workload controllers."""
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
@@ -117,7 +117,7 @@ def tree(server: SubprocessServer, namespace: str) -> None:
     web = make(server, f"{apps}/deployments", "web", spec={**spec, "paused": True})
     owner = reference(web, "apps/v1", "Deployment", blockOwnerDeletion=True, controller=True)
     replicas = make(server, f"{apps}/replicasets", "web-1", owner, spec=spec, metadata={"labels": labels})
-    # They are nobody's by their labels.
+    # Their labels match no controller.
     owner = reference(replicas, "apps/v1", "ReplicaSet", blockOwnerDeletion=True)
     for number in range(3):
         pod = {"spec": template["spec"], "metadata": {"labels": {"app": "other"}}}
@@ -127,7 +127,7 @@ def tree(server: SubprocessServer, namespace: str) -> None:
 @pytest.mark.kubectl
 @pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
 def test_cascade(server: SubprocessServer, kubectl: Kubectl, cascade: str) -> None:
-    """`kubectl delete --cascade` takes dependents along, before or after their owner, or leaves them without one."""
+    """`kubectl delete --cascade` deletes dependents before or after their owner, or orphans them."""
     tree(server, kubectl.namespace)
     kubectl("delete", "deployment", "web", f"--cascade={cascade}", "--timeout=30s")
     if cascade == "orphan":
@@ -141,7 +141,7 @@ def test_cascade(server: SubprocessServer, kubectl: Kubectl, cascade: str) -> No
 
 
 def test_custom_owners(server: SubprocessServer, namespace: str) -> None:
-    """Custom objects own, and are owned; of resources that are defined later, too."""
+    """Custom objects can be owners and dependents, also of resources that are defined later."""
     define(server)
     define(server, plural="parts", kind="Part")
     things, maps = THINGS.format(namespace), f"{CORE}/{namespace}/configmaps"
@@ -155,7 +155,7 @@ def test_custom_owners(server: SubprocessServer, namespace: str) -> None:
 
 
 def test_killed_cascade(start_server: Callable[..., SubprocessServer]) -> None:
-    """A cascade that kill -9 cuts short is finished after the restart, through custom resources as well."""
+    """A cascading deletion that kill -9 interrupts is completed after the restart, also with custom resources."""
     server = start_server()
     define(server)
     things, maps = THINGS.format("default"), f"{CORE}/default/configmaps"
@@ -172,7 +172,7 @@ def test_killed_cascade(start_server: Callable[..., SubprocessServer]) -> None:
 
 
 def test_killed_namespace(start_server: Callable[..., SubprocessServer]) -> None:
-    """The deletion of a namespace that kill -9 cuts short is finished after the restart."""
+    """The deletion of a namespace that kill -9 interrupts is completed after the restart."""
     server = start_server()
     define(server)
     make(server, CORE, "big")

@@ -1,4 +1,4 @@
-"""The examples of the pages, and the pytest plugin, as users run them: in a folder of their own."""
+"""Tests for the examples in the documentation and for the pytest plugin, in a separate folder as users run them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ sys.exit(pytest.main([*sys.argv[1:], *([] if found else ["-p", "kubetwist.testin
 
 
 def run(folder: Path, *arguments: str) -> str:
-    """Run pytest in C{folder}, away from the project; give what it prints."""
+    """Run pytest in C{folder}, outside of the project; return the output."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     environment.pop("PYTEST_XDIST_WORKER", None)
     done = subprocess.run(
@@ -56,7 +56,7 @@ def run(folder: Path, *arguments: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(tmp_path: Path, name: str) -> None:
-    """Each example of the page passes as it stands there."""
+    """Each example of the page passes unchanged."""
     library = name.removeprefix("test_").removesuffix(".py")
     if library not in OURS and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
@@ -65,13 +65,13 @@ def test_example(tmp_path: Path, name: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    """The page has an example for each client library, and for what tests can do to a server and be asked by it."""
+    """The page has an example for each client library and for each feature of test servers."""
     assert set(EXAMPLES) == {f"test_{name}.py" for name in OURS | {"kubernetes", "kr8s", "lightkube", "kopf"}}
 
 
 @pytest.fixture
 def fresh() -> Iterator[SubprocessServer]:
-    """A server as it is without any flag."""
+    """A server without flags."""
     with SubprocessServer() as server:
         yield server
 
@@ -80,9 +80,9 @@ def fresh() -> Iterator[SubprocessServer]:
 @pytest.mark.parametrize("name", SESSIONS)
 def test_session(fresh: SubprocessServer, tmp_path: Path, name: str) -> None:
     """
-    What a page has one type into a shell with kubectl works, line for line, and ends as it says.
+    The shell sessions of a page work line by line, and end with the documented output.
 
-    Blocks that are C{shell} and not C{sh} need more than a server without flags.
+    Blocks marked C{shell} instead of C{sh} need more than a server without flags.
     """
     blocks = re.findall(r"```sh\n(.*?)```", (DOCS / name).read_text("utf-8"), re.DOTALL)
     script = "\n".join(block for block in blocks if re.search(r"^kubectl ", block, re.MULTILINE))
@@ -153,7 +153,7 @@ def test_arguments(kube_api):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_clean(tmp_path: Path, workers: int) -> None:
-    """kube_api_clean has nothing of other tests, whatever they did, in one process and with pytest-xdist."""
+    """kube_api_clean has no objects of other tests, in one process and with pytest-xdist."""
     (tmp_path / "test_mine.py").write_text(CLEAN)
     (tmp_path / "conftest.py").write_text(
         "import pytest\n\n@pytest.fixture(scope='session')\ndef kube_api_arguments():\n"
@@ -201,7 +201,7 @@ def test_clean(kube_api_clean):
 
 @pytest.mark.parametrize("where", ["child", "thread"])
 def test_child(tmp_path: Path, where: str) -> None:
-    """A server in a process of its own can have all done to it that one in a thread can."""
+    """A server in a child process supports everything that a server in a thread does."""
     text = CHILD if where == "child" else CHILD.replace("pytest.raises((AttributeError, TypeError))", "NOTHING")
     (tmp_path / "test_mine.py").write_text(f"import contextlib\nNOTHING = contextlib.nullcontext()\n{text}")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nkubetwist_server = {where}\n")
@@ -227,7 +227,7 @@ def test_asyncio(kube_api_clean):
 
 
 def test_asyncio(tmp_path: Path) -> None:
-    """A suite with an event loop of its own uses the same server."""
+    """A suite with its event loop uses the same server."""
     pytest.importorskip("kr8s")
     (tmp_path / "test_mine.py").write_text(ASYNCIO)
     assert "1 passed" in run(tmp_path)

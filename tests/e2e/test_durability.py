@@ -1,4 +1,4 @@
-"""What was answered stays: over a restart, and over kill -9 in the midst of writes."""
+"""Tests for durability: acknowledged writes survive a restart, and kill -9 during writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 
 def test_restart(start_server: Callable[..., SubprocessServer]) -> None:
-    """A stop and a second start keep objects, versions, certificates and the kubeconfig."""
+    """A restart keeps objects, versions, certificates and the kubeconfig."""
     server = start_server()
     code, before = server.request("POST", PATH, {"metadata": {"name": "kept"}, "data": {"k": "v"}})
     assert code == 201
@@ -30,10 +30,10 @@ def test_restart(start_server: Callable[..., SubprocessServer]) -> None:
 
 class Writer(threading.Thread):
     """
-    Creates and patches objects until the server is gone, and remembers what it was told is done.
+    Client that creates and patches objects until the server is killed, and records acknowledged writes.
 
-    @ivar done: By name, the content and the resourceVersion of the last write that was answered.
-    @ivar begun: By name, the content of the last write that was sent.
+    @ivar done: The content and resourceVersion of the last acknowledged write, by name.
+    @ivar begun: The content of the last sent write, by name.
     """
 
     def __init__(self, server: SubprocessServer, prefix: str, writes: int) -> None:
@@ -44,7 +44,7 @@ class Writer(threading.Thread):
         self.wrong: list[str] = []
 
     def run(self) -> None:
-        """Write until a connection breaks, which only the end of the server does."""
+        """Write until a connection breaks, which happens only when the server ends."""
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self.server.connection.port, context=self.server.connection.ssl_context(), timeout=30
         )
@@ -70,7 +70,7 @@ class Writer(threading.Thread):
 
 
 def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None:
-    """After kill -9 under concurrent writes every answered write is there, none is torn, and revisions go on."""
+    """After kill -9 under concurrent writes every acknowledged write exists, none is torn, and revisions continue."""
     rounds, writers, writes = (20, 50, 100) if long else (3, 16, 100)
     server = start_server("--storage-backend=sqlite")
     seed = random.randrange(1 << 30)

@@ -1,4 +1,4 @@
-"""The real server on a real etcd: what is stored there, and what is served while etcd is gone."""
+"""Tests for the real server on a real etcd: the stored data, and the responses while etcd is unavailable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def etcd() -> Iterator[EtcdServer]:
 
 
 def ask(etcd: EtcdServer, path: str, **body: Any) -> dict[str, Any]:
-    """Ask etcd itself."""
+    """Send a request to etcd."""
     data = {name: b64encode(value).decode() if isinstance(value, bytes) else value for name, value in body.items()}
     request = urllib.request.Request(f"{etcd.urls[0]}/v3/kv/{path}", json.dumps(data).encode())
     with urllib.request.urlopen(request, timeout=10) as answer:
@@ -36,18 +36,18 @@ def ask(etcd: EtcdServer, path: str, **body: Any) -> dict[str, Any]:
 
 
 def stored(etcd: EtcdServer, key: str) -> tuple[bytes, int]:
-    """A value as it is in etcd, and its revision."""
+    """Return a value in etcd, and its revision."""
     (found,) = ask(etcd, "range", key=key.encode())["kvs"]
     return b64decode(found["value"]), int(found["mod_revision"])
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
-    """A config map."""
+    """Return a ConfigMap."""
     return {"metadata": {"name": name}, "data": data}
 
 
 def eventually(condition: Callable[[], Any]) -> Any:
-    """What a condition is as soon as it is true."""
+    """Return the result of a condition as soon as it is true."""
     until = time.monotonic() + 30
     while not (found := condition()):
         assert time.monotonic() < until, "it never came true"
@@ -56,7 +56,7 @@ def eventually(condition: Callable[[], Any]) -> Any:
 
 
 def test_what_is_stored(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
-    """Keys and values are those that kube-apiserver writes as JSON; what it writes is served."""
+    """Keys and values equal those that kube-apiserver writes as JSON, and values of kube-apiserver are served."""
     theirs = (
         b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"theirs","namespace":"default",'
         b'"uid":"5b7e9c43-4dca-4a1b-9d3c-1e7f4c0ab7a1","creationTimestamp":"2026-11-01T10:00:00Z"},'
@@ -92,7 +92,7 @@ def test_what_is_stored(etcd: EtcdServer, start_server: Callable[..., Subprocess
 
 
 def test_unreadable_values(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
-    """Values in formats that can not be read are named, and hide nothing else; they stay as they are."""
+    """Values in unreadable formats are reported, do not hide further objects, and are not changed."""
     values = {
         "proto": b"k8s\0\n\x0f\n\x02v1\x12\tConfig",
         "cbor": b"\xd9\xd9\xf7\xa0",
@@ -103,28 +103,28 @@ def test_unreadable_values(etcd: EtcdServer, start_server: Callable[..., Subproc
     server = start_server(f"--etcd-servers={etcd.urls[0]}")
     assert server.request("POST", CONFIG_MAPS, config_map("sound"))[0] == 201
     assert server.request("GET", CONFIG_MAPS)[0] == 200
-    for name, why in (("proto", "protobuf"), ("cbor", "CBOR"), ("sealed", "encrypted")):
-        code, told = server.request("GET", f"/api/v1/namespaces/strange/configmaps/{name}")
+    for name, reason in (("proto", "protobuf"), ("cbor", "CBOR"), ("sealed", "encrypted")):
+        code, status = server.request("GET", f"/api/v1/namespaces/strange/configmaps/{name}")
         assert code == 500
-        assert f"/registry/configmaps/strange/{name}" in told["message"] and why in told["message"]
-    code, told = server.request("GET", "/api/v1/configmaps")
-    assert code == 500 and "/registry/configmaps/strange/cbor" in told["message"]
+        assert f"/registry/configmaps/strange/{name}" in status["message"] and reason in status["message"]
+    code, status = server.request("GET", "/api/v1/configmaps")
+    assert code == 500 and "/registry/configmaps/strange/cbor" in status["message"]
     for name, value in values.items():
         assert stored(etcd, f"/registry/configmaps/strange/{name}")[0] == value
 
 
 def test_lost_etcd(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
-    """While etcd is gone, reads and watches go on and writes fail; when it is back, everything works again."""
+    """While etcd is down, reads and watches continue and writes fail; afterwards everything works again."""
     server = start_server(f"--etcd-servers={etcd.urls[0]}")
     code, made = server.request("POST", CONFIG_MAPS, config_map("a", n="1"))
     assert code == 201
     etcd.members[0].kill()
     made["data"]["n"] = "2"
-    code, told = server.request("PUT", f"{CONFIG_MAPS}/a", made)
+    code, status = server.request("PUT", f"{CONFIG_MAPS}/a", made)
     assert code == 500
-    assert told["message"].startswith("rpc error: code = Unavailable desc = connection error:"), told
+    assert status["message"].startswith("rpc error: code = Unavailable desc = connection error:"), status
     assert server.request("GET", f"{CONFIG_MAPS}/a?resourceVersion=0")[0] == 200
-    code, told = server.request("GET", "/readyz/etcd-readiness")
+    code, status = server.request("GET", "/readyz/etcd-readiness")
     assert code == 500
     etcd.start()
     eventually(lambda: server.request("GET", "/readyz/etcd-readiness")[0] == 200)
@@ -136,18 +136,18 @@ def test_lost_etcd(etcd: EtcdServer, start_server: Callable[..., SubprocessServe
 
 
 def test_too_large(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
-    """What etcd does not take is refused in its words, and nothing is made."""
+    """A request that is too large for etcd is rejected with etcd's message, and nothing is written."""
     server = start_server(f"--etcd-servers={etcd.urls[0]}")
     name = "/api/v1/namespaces/default/secrets"
     annotations = {f"a{number}": "x" * 1000 for number in range(240)}
     large = {"metadata": {"name": "large", "annotations": annotations}, "stringData": {"a": "x" * 1_030_000}}
-    code, told = server.request("POST", name, large)
-    assert (code, told["message"]) == (500, "etcdserver: request is too large")
+    code, status = server.request("POST", name, large)
+    assert (code, status["message"]) == (500, "etcdserver: request is too large")
     assert server.request("GET", f"{name}/large")[0] == 404
 
 
 def test_events_expire(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
-    """Events delete themselves after --event-ttl, by a lease of etcd."""
+    """Events expire after --event-ttl, by a lease of etcd."""
     server = start_server(f"--etcd-servers={etcd.urls[0]}", "--event-ttl=1s")
     about = {"kind": "Pod", "namespace": "default", "name": "p"}
     event = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "Test", "type": "Normal"}

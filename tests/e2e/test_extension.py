@@ -1,4 +1,4 @@
-"""An extension server as a process of its own, registered by an APIService, seen through kubectl."""
+"""Tests for an extension server in a separate process, registered by an APIService, with kubectl."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ fun = ServiceMaker("fun", "funserver", "Tells fortunes.", "fun")
 
 
 class ExtensionProcess:
-    """C{twist fun}, which can be killed and started again on the same port."""
+    """The process of C{twist fun}, which can be killed and restarted on the same port."""
 
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
         (folder / "twisted" / "plugins").mkdir(parents=True)
@@ -100,7 +100,7 @@ class ExtensionProcess:
         raise AssertionError("".join(lines))
 
     def end(self, number: int) -> None:
-        """Send a signal, and wait for the end."""
+        """Send a signal, and wait for the end of the process."""
         if self.process is not None:
             self.process.send_signal(number)
             self.process.communicate()
@@ -108,19 +108,19 @@ class ExtensionProcess:
 
     @property
     def authority(self) -> str:
-        """What its certificate is verified by, as an APIService has it."""
+        """Return the CA of its certificate, for an APIService."""
         return base64.b64encode((self.folder / "data" / "pki" / "ca.crt").read_bytes()).decode()
 
 
 @pytest.fixture
 def front(start_server: Callable[..., SubprocessServer]) -> SubprocessServer:
-    """The server in front; the other one has an address of this machine."""
+    """The server in front, which may connect to this machine."""
     return start_server("--controllers=", "--allow-loopback-proxy")
 
 
 @pytest.fixture
 def extension(front: SubprocessServer, tmp_path: Path) -> Iterator[ExtensionProcess]:
-    """The server behind, registered and available."""
+    """The extension server, registered and available."""
     process = ExtensionProcess(tmp_path, front.kubeconfig)
     try:
         process.start()
@@ -146,7 +146,7 @@ def extension(front: SubprocessServer, tmp_path: Path) -> Iterator[ExtensionProc
 
 
 def wait_until_available(front: SubprocessServer) -> Any:
-    """The APIService once it is available."""
+    """Wait until the APIService is available; return it."""
 
     def enough(obj: Any) -> bool:
         found = {one["type"]: one["status"] for one in (obj.get("status") or {}).get("conditions") or ()}
@@ -157,7 +157,7 @@ def wait_until_available(front: SubprocessServer) -> Any:
 
 @pytest.mark.kubectl
 def test_kubectl(front: SubprocessServer, extension: ExtensionProcess, home: Path) -> None:
-    """kubectl finds the resources, explains, makes, shows, changes, watches and deletes objects."""
+    """kubectl discovers and explains the resources, and creates, shows, changes, watches and deletes objects."""
     kubectl = Kubectl(front.kubeconfig, "default", home / "extension")
     listed = kubectl("api-resources", "--api-group=fun.example.com")
     assert "fortunes" in listed
@@ -183,7 +183,7 @@ def test_kubectl(front: SubprocessServer, extension: ExtensionProcess, home: Pat
 
 @pytest.mark.kubectl
 def test_users(front: SubprocessServer, extension: ExtensionProcess, home: Path) -> None:
-    """The server behind knows who asks, and whom he acts as; nobody can say himself who he is."""
+    """The extension server gets the identity of users and of impersonated users, which clients cannot forge."""
     kubectl = Kubectl(front.kubeconfig, "default", home / "extension")
     me = kubectl.object("visitors", "me")
     assert me["user"] == "kubernetes-admin"
@@ -198,7 +198,7 @@ def test_users(front: SubprocessServer, extension: ExtensionProcess, home: Path)
 
 
 def test_page(front: SubprocessServer, extension: ExtensionProcess, browser: Any) -> None:
-    """The web page shows what the server behind has as it shows all else: in tables, live where it can be watched."""
+    """The web page shows objects of the extension server like built-in ones: in tables, live if they can be watched."""
     page = Page(browser, front.url)
     page.sign_in(front.token)
     # Anonymous requests are refused here: the page finds out once, and does not keep asking who the user is.
@@ -218,14 +218,17 @@ def test_page(front: SubprocessServer, extension: ExtensionProcess, browser: Any
     page.until(lambda: page.rows() == [["default", "a", "bye"]])
     page.open("#/object/fun.example.com/fortunes/default/a")
     page.reads("text: bye", ".yaml")
-    # Nothing keeps these, and nobody can watch them.
+    # These objects are not stored, and cannot be watched.
     page.open("#/list/fun.example.com/visitors")
     page.until(lambda: [row[0] for row in page.rows()] == ["me"])
     assert page.all(".problem") == []
 
 
 def test_killed(front: SubprocessServer, extension: ExtensionProcess) -> None:
-    """Killed, its watches end and it can not be reached; everything else goes on; it answers again once it is back."""
+    """
+    When it is killed, its watches end and its requests fail, everything else continues, and it is used again after its
+    restart.
+    """
     request = urllib.request.Request(f"{front.url}{GROUP}/fortunes?watch=true")
     request.add_header("Authorization", f"Bearer {front.token}")
     with urllib.request.urlopen(request, context=front.connection.ssl_context(), timeout=60) as watch:

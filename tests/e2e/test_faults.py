@@ -1,7 +1,7 @@
 """
-Nothing lost, nothing stale, nothing twice, whatever happens to two servers and to the three members of etcd they share.
+Tests for lost, stale and duplicate results under faults of two servers and of the three etcd members that they share.
 
-C{KUBETWIST_TEST_LONG=1} makes it two hundred faults; C{KUBETWIST_TEST_SEED} repeats a schedule.
+C{KUBETWIST_TEST_LONG=1} runs two hundred faults; C{KUBETWIST_TEST_SEED} repeats a schedule.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ SEED = 10
 
 def test_faults(start_server: Callable[..., SubprocessServer], long: bool, tmp_path: Path) -> None:
     """
-    Servers and members are killed, paused, cut off, not answered, and compacted, in any order, and promises are kept.
+    Guarantees hold while servers and members are killed, paused, disconnected, left without responses, and compacted.
 
-    Every acknowledged write is there, each write follows exactly what it demanded, reads are never stale through
-    whichever server, and watches show everything once and in order, or end with 410. Afterwards all works again by
-    itself.
+    Every acknowledged write exists, each write has its expected predecessor, reads through any server are not stale,
+    and watches deliver everything once and in order, or end with 410. Afterwards everything recovers automatically.
     """
     named = os.environ.get("KUBETWIST_TEST_SEED")
     seed = int(named) if named else random.randrange(1 << 30) if long else SEED
@@ -60,7 +59,7 @@ def test_faults(start_server: Callable[..., SubprocessServer], long: bool, tmp_p
             history = clients.finish()
         finally:
             clients.stop()
-            (tmp_path / "faults").write_text("\n".join(faults.told))
+            (tmp_path / "faults").write_text("\n".join(faults.log_lines))
             for number, server in enumerate(servers):
                 (tmp_path / f"log-{number}").write_text(server.output())
             for each in wires:
@@ -84,7 +83,7 @@ def test_faults(start_server: Callable[..., SubprocessServer], long: bool, tmp_p
 
 
 def await_health(server: SubprocessServer, name: str) -> None:
-    """A server says that it is well, and writes, soon after the last fault."""
+    """Wait until a server is healthy and writes succeed, soon after the last fault."""
     until = time.monotonic() + RECOVERY
     steps: list[Callable[[], int]] = [
         lambda: server.request("GET", "/readyz")[0],

@@ -1,9 +1,9 @@
 """
-Disks that can not be written: writes are refused with the reason, everything else goes on, and recovers by itself.
+Tests for full and read-only disks: writes fail with the reason, everything else continues, and recovery is automatic.
 
-The disk is a small file system where one can be mounted; a limit on the size of files, which everybody may set, has
-SQLite fail at the same places. A disk that turns read-only under open files can not be had by tests: there SQLite's own
-answer to it is injected into a real server.
+The disk is a small file system if one can be mounted; a limit on the file size, which needs no privileges, makes SQLite
+fail at the same places. Tests cannot make a disk read-only under open files: for this case the error of SQLite is
+injected into a real server.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SmallDisk:
         self._filler = folder / "filler"
 
     def fill(self, server: SubprocessServer) -> None:
-        """Leave no room."""
+        """Fill the disk."""
         with self._filler.open("ab", buffering=0) as filler:
             for size in (65536, 4096):
                 try:
@@ -58,7 +58,7 @@ class SmallDisk:
                     pass
 
     def free(self, server: SubprocessServer) -> None:
-        """Make room again."""
+        """Free the space again."""
         self._filler.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -67,33 +67,33 @@ class SmallDisk:
 
 
 class SmallFiles:
-    """Files of a server that can not grow."""
+    """A limit on the size of a server's files."""
 
     def __init__(self, folder: Path) -> None:
         if not hasattr(resource, "prlimit"):
-            pytest.skip("the limits of another process can not be set here")
+            pytest.skip("this system cannot set the limits of another process")
         folder.mkdir()
         self.folder = folder
         self._limited = 0
 
     def fill(self, server: SubprocessServer) -> None:
-        """Let no file become larger than the largest is."""
+        """Limit the file size to the largest existing one."""
         size = max(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
         self._limited = server.pid
         resource.prlimit(self._limited, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def free(self, server: SubprocessServer) -> None:
-        """Let files grow again; those of another process than the one that was limited do."""
+        """Remove the limit; it affects only the process that was limited."""
         with suppress(ProcessLookupError):
             resource.prlimit(self._limited, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
     def close(self) -> None:
-        """There is nothing to do."""
+        """Do nothing."""
 
 
 @pytest.fixture(params=[SmallDisk, SmallFiles])
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    """A disk that can be full."""
+    """A disk that can be filled."""
     made = request.param(tmp_path / "disk")
     yield made
     made.close()
@@ -107,14 +107,14 @@ def server(disk: Any) -> Iterator[SubprocessServer]:
 
 
 def put(server: SubprocessServer, name: str, size: int) -> tuple[int, Any]:
-    """Make an object, or give it new content."""
+    """Create an object, or replace its content."""
     content = {"metadata": {"name": name}, "data": {"text": os.urandom(size // 2).hex()}}
     code, answer = server.request("POST", PATH, content)
     return server.request("PUT", f"{PATH}/{name}", content) if code == 409 else (code, answer)
 
 
 def exhaust(server: SubprocessServer) -> Any:
-    """Write ever less until nothing at all can be written; the last answer."""
+    """Write ever smaller objects until no write succeeds; return the last response."""
     # An event of a watch is one chunk up to 64,000 bytes, and Watch reads chunks by lines.
     for size in (50_000, 10_000, 10):
         for _ in range(1000):
@@ -153,10 +153,10 @@ class Watch:
 
 def test_full(disk: Any, server: SubprocessServer) -> None:
     """
-    On a full disk writes are answered 500 with the reason, and reads, watches and /livez go on.
+    On a full disk writes fail with 500 and the reason; reads, watches and /livez work.
 
-    /readyz tells of it. When there is room again writes work at once, without a restart; nothing that was refused is
-    there, and nothing that was done is lost.
+    /readyz fails. After space is freed, writes work immediately without a restart; rejected writes do not exist, and no
+    acknowledged write is lost.
     """
     assert put(server, "kept", 1000)[0] == 201
     watch = Watch(server, server.request("GET", PATH)[1]["metadata"]["resourceVersion"])
@@ -185,7 +185,9 @@ def test_full(disk: Any, server: SubprocessServer) -> None:
 
 
 def test_killed(disk: Any, server: SubprocessServer) -> None:
-    """Killed while its disk is full, full or not at its next start, a server has kept all its promises."""
+    """
+    A server that is killed while its disk is full, and restarted with or without space, has lost no acknowledged write.
+    """
     dice = random.Random(7)
     clients = Clients(lambda: server.connection, "default", writers=4, watchers=1)
     clients.start()
@@ -245,7 +247,7 @@ factory = Factory()
 
 
 def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that turns read-only is treated as a full one, and is used again when it can be written again."""
+    """A disk that becomes read-only is handled like a full one, and is used again when it becomes writable."""
     plugins = tmp_path / "path" / "twisted" / "plugins"
     plugins.mkdir(parents=True)
     (plugins / "readonlyattimes.py").write_text(INJECTED)
@@ -267,7 +269,7 @@ def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_start_on_read_only_disk(tmp_path: Path) -> None:
-    """A server does not start on a disk that is read-only, and says so in one line."""
+    """A server on a read-only disk fails to start with a one-line error."""
     disk = SmallDisk(tmp_path / "disk")
     try:
         server = SubprocessServer(*FLAGS, data_dir=disk.folder / "data")

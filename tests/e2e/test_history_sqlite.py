@@ -1,7 +1,7 @@
 """
-Nothing lost, nothing stale, nothing twice, whenever the server is killed: what clients were told is judged as a whole.
+Tests for lost, stale and duplicate results when the server is killed: the history of all clients is checked.
 
-C{KUBETWIST_TEST_LONG=1} makes it a hundred kills; C{KUBETWIST_TEST_SEED} repeats a schedule.
+C{KUBETWIST_TEST_LONG=1} runs a hundred kills; C{KUBETWIST_TEST_SEED} repeats a schedule.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.e2e.historyclients import Clients
 
 def test_kills(start_server: Callable[..., SubprocessServer], long: bool, tmp_path: Path) -> None:
     """
-    A server that is killed again and again in the midst of writes keeps its promises.
+    A server that is killed repeatedly during writes keeps its guarantees.
 
-    Every acknowledged write is there, each write follows exactly what it demanded, reads are never stale, and watches
-    show everything once and in order, or end with 410.
+    Every acknowledged write exists, each write has its expected predecessor, reads are never stale, and watches deliver
+    everything once and in order, or end with 410.
     """
     seed = int(os.environ.get("KUBETWIST_TEST_SEED") or random.randrange(1 << 30))
     dice = random.Random(seed)

@@ -1,4 +1,4 @@
-"""C{kopf}: an operator with finalizers, diffs and annotations of its own, stopped and started again."""
+"""Tests with C{kopf}: an operator with finalizers, diffs and annotations, stopped and restarted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMEOUT = 30
 
 @pytest.fixture(scope="module", params=["process", "thread"])
 def server(request: pytest.FixtureRequest, server: SubprocessServer) -> Iterator[SubprocessServer | KubeAPI]:
-    """The server as it runs in production, and the one that tests of operators use."""
+    """A production server, and the in-process server for tests of operators."""
     if request.param == "process":
         yield server
         return
@@ -28,9 +28,9 @@ def server(request: pytest.FixtureRequest, server: SubprocessServer) -> Iterator
 
 class Operator(threading.Thread):
     """
-    Mirrors ConfigMaps labelled C{mirror=yes} into others, and takes those away with them.
+    Operator that mirrors ConfigMaps labelled C{mirror=yes}, and deletes the copies with them.
 
-    @ivar calls: What its handlers were called for: cause, name, and data as it was and is.
+    @ivar calls: The calls of its handlers: cause, name, old and new data.
     """
 
     def __init__(self, server: SubprocessServer | KubeAPI, core: client.CoreV1Api, namespace: str) -> None:
@@ -53,7 +53,7 @@ class Operator(threading.Thread):
             raise self.failure
 
     def run(self) -> None:
-        """Run in an event loop of this thread's own until told to stop."""
+        """Run in an event loop of this thread until stopped."""
         registry, settings = kopf.OperatorRegistry(), kopf.OperatorSettings()
         settings.posting.enabled = False
         settings.persistence.finalizer = "example.org/mirror"
@@ -104,13 +104,13 @@ class Operator(threading.Thread):
 
 @pytest.fixture
 def core(server: SubprocessServer | KubeAPI) -> Iterator[client.CoreV1Api]:
-    """The API as the tests and the handlers use it."""
+    """The API for the tests and the handlers."""
     with config.new_client_from_config(str(server.kubeconfig)) as api:
         yield client.CoreV1Api(api)
 
 
 def await_state(core: client.CoreV1Api, namespace: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Watch the ConfigMaps of a namespace, by name, until they are as wanted."""
+    """Watch the ConfigMaps of a namespace until they have the expected state, by name."""
     listed = core.list_namespaced_config_map(namespace)
     state = {one.metadata.name: one for one in listed.items}
     if reached(state):
@@ -132,19 +132,19 @@ def await_state(core: client.CoreV1Api, namespace: str, reached: Callable[[dict[
 
 
 def make(core: client.CoreV1Api, namespace: str, name: str, data: dict[str, str]) -> None:
-    """Create a ConfigMap that the operator is to mirror."""
+    """Create a ConfigMap that the operator mirrors."""
     metadata = client.V1ObjectMeta(name=name, labels={"mirror": "yes"})
     core.create_namespaced_config_map(namespace, client.V1ConfigMap(metadata=metadata, data=data))
 
 
 def handled(one: Any, data: dict[str, str]) -> bool:
-    """Whether the operator has noted down that it is done with this content."""
+    """Return whether the operator has recorded that it handled this content."""
     noted = (one.metadata.annotations or {}).get("kopf.zalando.org/last-handled-configuration", "")
     return one.data == data and all(f'"{value}"' in noted for value in data.values())
 
 
 def test_operator(server: SubprocessServer | KubeAPI, core: client.CoreV1Api, namespace: str) -> None:
-    """An operator sees each change once, also those made while it was down, and holds deletions until it is done."""
+    """An operator handles each change once, also changes while it was down, and delays deletions until it is done."""
     with Operator(server, core, namespace) as first:
         make(core, namespace, "one", {"k": "first"})
         make(core, namespace, "two", {"k": "other"})

@@ -1,4 +1,4 @@
-"""C{kr8s}: asynchronous, untyped, driven by discovery."""
+"""Tests with C{kr8s}: asynchronous, untyped, driven by discovery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubetwist.testing import SubprocessServer
 
 
 def test_list(server: SubprocessServer, namespace: str) -> None:
-    """Objects that kr8s creates are found by its list, with and without a selector."""
+    """Objects that kr8s creates are in its lists, with and without a selector."""
 
     async def run() -> None:
         api = await kr8s.asyncio.api(kubeconfig=str(server.kubeconfig))
@@ -30,7 +30,7 @@ def test_list(server: SubprocessServer, namespace: str) -> None:
 
 
 def test_watch(server: SubprocessServer, namespace: str) -> None:
-    """kr8s' watch shows what is there and then what changes."""
+    """kr8s' watch returns the existing objects and then the changes."""
 
     async def run() -> None:
         api = await kr8s.asyncio.api(kubeconfig=str(server.kubeconfig))

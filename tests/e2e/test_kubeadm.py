@@ -1,4 +1,4 @@
-"""The command lines by which others start kube-apiserver: kubeadm's as it is, and what else theirs have in them."""
+"""Tests for the kube-apiserver command lines of kubeadm and of other distributions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BOTH = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 
 class Authority:
-    """One of the three that kubeadm makes; keys are RSA, in the old form of PEM."""
+    """One of the three authorities that kubeadm creates; keys are RSA, in PKCS #1 PEM."""
 
     def __init__(self, pki: Path, name: str) -> None:
         self._pki = pki
@@ -38,7 +38,7 @@ class Authority:
         self._write(name, self._signed(self._name, self._key, (), ca=True), self._key)
 
     def issue(self, path: str, common_name: str, organization: str = "", *names: str) -> None:
-        """A certificate, and its key, in files."""
+        """Write a certificate and its key to files."""
         parts = [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
         if organization:
             parts.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
@@ -78,7 +78,7 @@ def _key() -> rsa.RSAPrivateKey:
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What kubeadm has in /etc/kubernetes/pki."""
+    """Create the files of kubeadm's /etc/kubernetes/pki."""
     pki = tmp_path_factory.mktemp("pki")
     cluster, proxies, etcd = (Authority(pki, name) for name in ("ca", "front-proxy-ca", "etcd/ca"))
     cluster.issue("apiserver", "kube-apiserver", "", "kubernetes.default.svc", "localhost", "127.0.0.1")
@@ -97,13 +97,13 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def etcd(pki: Path) -> Iterator[EtcdServer]:
-    """The etcd beside it, which lets nobody in without a certificate."""
+    """An etcd that requires client certificates."""
     with EtcdServer(tls=TLSFiles(pki / "etcd/server.crt", pki / "etcd/server.key", pki / "etcd/ca.crt")) as etcd:
         yield etcd
 
 
 def kubeadm(pki: Path, etcd: EtcdServer) -> list[str]:
-    """The flags that kubeadm gives kube-apiserver, but for the port, which is free here."""
+    """Return the flags that kubeadm passes to kube-apiserver, with a free port."""
     return [
         "--advertise-address=127.0.0.1",
         "--allow-privileged=true",
@@ -135,14 +135,14 @@ def kubeadm(pki: Path, etcd: EtcdServer) -> list[str]:
 
 
 class Caller:
-    """Asks a server as who has a certificate of kubeadm's, or a token."""
+    """Client with a certificate of kubeadm's authority, or a token."""
 
     def __init__(self, server: SubprocessServer, pki: Path) -> None:
         self._url = server.connection.url
         self._pki = pki
 
     def __call__(self, method: str, path: str, body: Any = None, shown: str = "", **headers: str) -> Any:
-        """The answer, decoded; a failure is one of the test's."""
+        """Return the decoded response; raise for an error."""
         context = ssl.create_default_context(cafile=str(self._pki / "ca.crt"))
         if shown:
             context.load_cert_chain(self._pki / f"{shown}.crt", self._pki / f"{shown}.key")
@@ -154,7 +154,7 @@ class Caller:
 
 
 def test_kubeadm(pki: Path, etcd: EtcdServer) -> None:
-    """kubeadm's command line starts the server, and each of its files is for what it is for there."""
+    """The server starts with kubeadm's command line and uses each of its files for the same purpose."""
     with SubprocessServer(*kubeadm(pki, etcd), timeout=60) as server:
         ask = Caller(server, pki)
         review = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -175,16 +175,16 @@ def test_kubeadm(pki: Path, etcd: EtcdServer) -> None:
         bearer = f"Bearer {made['status']['token']}"
         assert user(Authorization=bearer)["username"] == "system:serviceaccount:default:a"
         info = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-        told = eventually(lambda: ask("GET", info, shown="super-admin")["data"])
-        assert told["requestheader-client-ca-file"] == (pki / "front-proxy-ca.crt").read_text()
-        assert told["requestheader-allowed-names"] == '["front-proxy-client"]'
-        assert (pki / "ca.crt").read_text().strip() in told["client-ca-file"]
+        published = eventually(lambda: ask("GET", info, shown="super-admin")["data"])
+        assert published["requestheader-client-ca-file"] == (pki / "front-proxy-ca.crt").read_text()
+        assert published["requestheader-allowed-names"] == '["front-proxy-client"]'
+        assert (pki / "ca.crt").read_text().strip() in published["client-ca-file"]
         assert server.stop() == 0
         assert "Traceback" not in server.output(), server.output()
 
 
-def test_others(pki: Path, etcd: EtcdServer, tmp_path: Path) -> None:
-    """What kind, k3s and kops have besides is taken, too, and what hardening guides recommend."""
+def test_other_distributions(pki: Path, etcd: EtcdServer, tmp_path: Path) -> None:
+    """The additional flags of kind, k3s and kops, and of hardening guides, are accepted."""
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n")
     flags = [

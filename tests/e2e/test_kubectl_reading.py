@@ -1,4 +1,4 @@
-"""The verbs of kubectl that look."""
+"""Tests for the verbs of kubectl that read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kubectl
 
 
 def columns(text: str) -> list[list[str]]:
-    """The cells of a printed table; they are set apart by two spaces or more."""
+    """Return the cells of a printed table, which are separated by two or more spaces."""
     return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
 
 
@@ -29,7 +29,7 @@ def test_get_table(kubectl: Kubectl) -> None:
 
 
 def test_get_wide(kubectl: Kubectl) -> None:
-    """get -o wide adds the columns that are not shown otherwise."""
+    """get -o wide adds the columns with a lower priority."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     head, row = columns(kubectl("get", "deployments", "-o", "wide"))
     assert head == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"]
@@ -38,7 +38,7 @@ def test_get_wide(kubectl: Kubectl) -> None:
 
 
 def test_get_yaml(kubectl: Kubectl) -> None:
-    """get -o yaml shows the object with what the server set."""
+    """get -o yaml prints the object with the fields that the server set."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     shown = kubectl.object("configmap", "settings")
     assert shown["data"] == {"colour": "green", "size": "small"}
@@ -47,7 +47,7 @@ def test_get_yaml(kubectl: Kubectl) -> None:
 
 
 def test_get_jsonpath(kubectl: Kubectl) -> None:
-    """get -o jsonpath picks from one object and from a list."""
+    """get -o jsonpath selects from one object and from a list."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     image = "{.spec.template.spec.containers[0].image}"
     assert kubectl("get", "deployment", "web", "-o", f"jsonpath={image}") == "nginx:1.27"
@@ -72,7 +72,7 @@ def test_get_in_chunks(kubectl: Kubectl) -> None:
 
 
 def test_get_watch(kubectl: Kubectl) -> None:
-    """get -w shows what is there, then each change as it comes."""
+    """get -w prints the existing objects, then each change."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     watch = kubectl.start("get", "configmaps", "-w", "--output-watch-events", "-o", "json")
     try:
@@ -104,7 +104,7 @@ def test_get_watch(kubectl: Kubectl) -> None:
 
 
 def test_describe(kubectl: Kubectl) -> None:
-    """describe finds an object and what belongs to it."""
+    """describe prints an object and related objects."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     shown = kubectl("describe", "deployment", "web")
     assert re.search(r"^Name:\s+web$", shown, re.M)
@@ -124,7 +124,7 @@ def test_explain(kubectl: Kubectl) -> None:
 
 
 def test_api_resources(kubectl: Kubectl) -> None:
-    """api-resources lists names, short names, versions, scope and kind of what is served."""
+    """api-resources lists names, short names, versions, scopes and kinds of the served resources."""
     rows = [line.split() for line in kubectl("api-resources", "--no-headers").splitlines()]
     assert ["deployments", "deploy", "apps/v1", "true", "Deployment"] in rows
     assert ["namespaces", "ns", "v1", "false", "Namespace"] in rows
@@ -142,7 +142,7 @@ def test_api_versions(kubectl: Kubectl) -> None:
 
 
 def test_version(kubectl: Kubectl) -> None:
-    """version shows the release that the server stands in for."""
+    """version prints the emulated release."""
     shown = json.loads(kubectl("version", "-o", "json"))
     assert shown["serverVersion"]["gitVersion"].startswith("v1.36.")
 
@@ -155,7 +155,7 @@ def test_short_names(kubectl: Kubectl) -> None:
 
 
 def test_wait(kubectl: Kubectl) -> None:
-    """wait returns when a condition comes, when a field has a value, and when an object is gone."""
+    """wait returns when a condition is met, a field has a value, or an object is deleted."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     waiting = kubectl.start("wait", "deployment/web", "--for=condition=Available", "--timeout=30s")
     try:
@@ -171,7 +171,7 @@ def test_wait(kubectl: Kubectl) -> None:
 
 
 def test_wait_times_out(kubectl: Kubectl) -> None:
-    """wait gives up after its timeout."""
+    """wait fails after its timeout."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     late = kubectl.run("wait", "deployment/web", "--for=condition=Available", "--timeout=1s")
     assert late.returncode == 1
@@ -179,7 +179,7 @@ def test_wait_times_out(kubectl: Kubectl) -> None:
 
 
 def test_diff(kubectl: Kubectl) -> None:
-    """diff --server-side=false shows what apply would change, and changes nothing."""
+    """diff --server-side=false prints the changes that apply would make, and changes nothing."""
     if not shutil.which("diff"):
         pytest.skip("diff is not on PATH")
     kubectl("apply", "-f", "-", stdin=CONFIG_MAP)
@@ -191,7 +191,7 @@ def test_diff(kubectl: Kubectl) -> None:
 
 
 def test_config(kubectl: Kubectl) -> None:
-    """The generated kubeconfig has a current context, a cluster and a user, and holds its credentials."""
+    """The generated kubeconfig has a current context, a cluster and a user with credentials."""
     assert kubectl("config", "current-context").strip()
     view = json.loads(kubectl("config", "view", "--minify", "-o", "json"))
     assert view["clusters"][0]["cluster"]["server"].startswith("https://127.0.0.1:")
@@ -199,18 +199,18 @@ def test_config(kubectl: Kubectl) -> None:
 
 
 def test_get_raw(kubectl: Kubectl) -> None:
-    """get --raw reaches paths that are not resources."""
+    """get --raw requests non-resource paths."""
     assert kubectl("get", "--raw", "/readyz") == "ok"
     assert "[+]ping ok" in kubectl("get", "--raw", "/readyz?verbose")
 
 
 def test_admin(kubectl: Kubectl) -> None:
-    """The kubeconfig's certificate makes its user an administrator."""
+    """The certificate in the kubeconfig authenticates an administrator."""
     kubectl("get", "secrets", "--all-namespaces")
 
 
 def test_completion(kubectl: Kubectl) -> None:
-    """Shell completion offers the names that are there."""
+    """Shell completion offers existing names."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     offered = subprocess.run(
         [kubectl.command[0], "__complete", *kubectl.command[1:], "get", "configmaps", "se"],

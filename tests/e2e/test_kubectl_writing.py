@@ -1,4 +1,4 @@
-"""The verbs of kubectl that change something."""
+"""Tests for the verbs of kubectl that write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kubectl
 
 
 def test_create_from_file(kubectl: Kubectl) -> None:
-    """create -f makes an object once; a second time it says that it exists."""
+    """create -f creates an object, and fails with AlreadyExists the second time."""
     assert kubectl("create", "-f", "-", stdin=CONFIG_MAP) == "configmap/settings created\n"
     again = kubectl.run("create", "-f", "-", stdin=CONFIG_MAP)
     assert again.returncode == 1
@@ -43,26 +43,26 @@ def test_create_from_file(kubectl: Kubectl) -> None:
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
 def test_create_generators(kubectl: Kubectl, arguments: tuple[str, ...], made: str) -> None:
-    """create KIND makes what can be read back at once."""
+    """create KIND creates objects that can be read immediately."""
     assert kubectl("create", *arguments) == f"{made} created\n"
     assert kubectl("get", made, "-o", "name") == f"{made}\n"
 
 
 def test_create_dry_run(kubectl: Kubectl) -> None:
-    """create --dry-run=server answers as if, and stores nothing."""
+    """create --dry-run=server returns the result and stores nothing."""
     assert "created (server dry run)" in kubectl("create", "-f", "-", "--dry-run=server", stdin=CONFIG_MAP)
     assert kubectl("get", "configmap", "settings", "--ignore-not-found") == ""
 
 
 def test_create_refuses_unknown_fields(kubectl: Kubectl) -> None:
-    """A field that its kind does not know is refused, by name."""
+    """A field that the kind lacks is rejected by name."""
     wrong = kubectl.run("create", "-f", "-", stdin=DEPLOYMENT.replace("replicas: 2", "replicaz: 2"))
     assert wrong.returncode == 1
     assert 'unknown field "spec.replicaz"' in wrong.stderr
 
 
 def test_apply(kubectl: Kubectl) -> None:
-    """Client-side apply creates, leaves alone what is the same, and takes away what its manifest no longer has."""
+    """Client-side apply creates, leaves equal objects unchanged, and removes fields that the manifest no longer has."""
     assert kubectl("apply", "-f", "-", stdin=CONFIG_MAP) == "configmap/settings created\n"
     assert kubectl("apply", "-f", "-", stdin=CONFIG_MAP) == "configmap/settings unchanged\n"
     changed = CONFIG_MAP.replace("green", "red").replace("  size: small\n", "")
@@ -71,7 +71,7 @@ def test_apply(kubectl: Kubectl) -> None:
 
 
 def test_apply_merges_lists_by_key(kubectl: Kubectl) -> None:
-    """Client-side apply merges containers by name, and keeps those that others added."""
+    """Client-side apply merges containers by name, and keeps those that other clients added."""
     kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     sidecar = {"spec": {"template": {"spec": {"containers": [{"name": "sidecar", "image": "envoy:1"}]}}}}
     kubectl("patch", "deployment", "web", "-p", json.dumps(sidecar))
@@ -84,7 +84,7 @@ def test_apply_merges_lists_by_key(kubectl: Kubectl) -> None:
 
 
 def test_edit(kubectl: Kubectl, tmp_path: Path) -> None:
-    """edit stores what the editor leaves."""
+    """edit stores the edited manifest."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nsed -i "s/colour: green/colour: blue/" "$1"\n')
@@ -94,7 +94,7 @@ def test_edit(kubectl: Kubectl, tmp_path: Path) -> None:
 
 
 def test_label(kubectl: Kubectl) -> None:
-    """label sets, refuses to overwrite unless told, selects, and removes."""
+    """label sets, does not overwrite without the flag, selects, and removes labels."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     assert kubectl("label", "configmap", "settings", "tier=front") == "configmap/settings labeled\n"
     assert kubectl.run("label", "configmap", "settings", "tier=back").returncode == 1
@@ -105,7 +105,7 @@ def test_label(kubectl: Kubectl) -> None:
 
 
 def test_annotate(kubectl: Kubectl) -> None:
-    """annotate sets and removes."""
+    """annotate sets and removes annotations."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     assert kubectl("annotate", "configmap", "settings", "note=hello there") == "configmap/settings annotated\n"
     assert kubectl.object("configmap", "settings")["metadata"]["annotations"] == {"note": "hello there"}
@@ -122,7 +122,7 @@ def test_annotate(kubectl: Kubectl) -> None:
     ],
 )
 def test_patch(kubectl: Kubectl, kind: str, patch: str) -> None:
-    """Each type of patch changes the image; only the merge patch, which replaces lists, loses the ports."""
+    """Each type of patch changes the image; only the merge patch, which replaces lists, removes the ports."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     assert kubectl("patch", "deployment", "web", "--type", kind, "-p", patch) == "deployment.apps/web patched\n"
     (container,) = kubectl.object("deployment", "web")["spec"]["template"]["spec"]["containers"]
@@ -131,7 +131,7 @@ def test_patch(kubectl: Kubectl, kind: str, patch: str) -> None:
 
 
 def test_patch_status(kubectl: Kubectl) -> None:
-    """patch --subresource=status changes the status alone."""
+    """patch --subresource=status changes only the status."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     patch = '{"spec": {"replicas": 9}, "status": {"replicas": 2, "readyReplicas": 1}}'
     kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", patch)
@@ -141,7 +141,7 @@ def test_patch_status(kubectl: Kubectl) -> None:
 
 
 def test_replace(kubectl: Kubectl) -> None:
-    """replace stores the manifest as a whole, and refuses one of an old version."""
+    """replace stores the complete manifest, and rejects an outdated version."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     old = kubectl("get", "configmap", "settings", "-o", "yaml")
     smaller = CONFIG_MAP.replace("  size: small\n", "")
@@ -153,7 +153,7 @@ def test_replace(kubectl: Kubectl) -> None:
 
 
 def test_replace_force(kubectl: Kubectl) -> None:
-    """replace --force deletes and makes anew: another uid."""
+    """replace --force deletes and recreates the object with another uid."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     before = kubectl.object("configmap", "settings")["metadata"]["uid"]
     kubectl("replace", "--force", "-f", "-", stdin=CONFIG_MAP)
@@ -161,7 +161,7 @@ def test_replace_force(kubectl: Kubectl) -> None:
 
 
 def test_scale(kubectl: Kubectl) -> None:
-    """scale sets replicas through the scale subresource, and heeds --current-replicas."""
+    """scale sets replicas through the scale subresource, and checks --current-replicas."""
     kubectl("create", "-f", "-", stdin=DEPLOYMENT)
     assert kubectl("scale", "deployment", "web", "--replicas=5") == "deployment.apps/web scaled\n"
     assert kubectl.object("deployment", "web")["spec"]["replicas"] == 5
@@ -169,16 +169,16 @@ def test_scale(kubectl: Kubectl) -> None:
 
 
 def test_delete_waits(kubectl: Kubectl) -> None:
-    """delete --wait comes back when the object is gone, and says so."""
+    """delete --wait returns when the object is deleted, and prints it."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     assert 'configmap "settings" deleted' in kubectl("delete", "configmap", "settings", "--wait")
-    gone = kubectl.run("get", "configmap", "settings")
-    assert gone.returncode == 1
-    assert gone.stderr == 'Error from server (NotFound): configmaps "settings" not found\n'
+    missing = kubectl.run("get", "configmap", "settings")
+    assert missing.returncode == 1
+    assert missing.stderr == 'Error from server (NotFound): configmaps "settings" not found\n'
 
 
 def test_delete_waits_for_finalizers(kubectl: Kubectl) -> None:
-    """delete --wait stays until the last finalizer is taken away."""
+    """delete --wait returns after the last finalizer is removed."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     kubectl("patch", "configmap", "settings", "--type=merge", "-p", '{"metadata":{"finalizers":["example.org/hold"]}}')
     waiting = kubectl.start("delete", "configmap", "settings", "--wait", "--timeout=30s")
@@ -193,7 +193,7 @@ def test_delete_waits_for_finalizers(kubectl: Kubectl) -> None:
 
 
 def test_delete_by_selector(kubectl: Kubectl) -> None:
-    """delete -l takes what the selector names and leaves the rest."""
+    """delete -l deletes exactly the selected objects."""
     for name, tier in (("a", "x"), ("b", "x"), ("c", "y")):
         kubectl("create", "configmap", name)
         kubectl("label", "configmap", name, f"tier={tier}")
@@ -204,7 +204,7 @@ def test_delete_by_selector(kubectl: Kubectl) -> None:
 
 
 def test_delete_cascade(start_server: Callable[..., SubprocessServer], home: Path) -> None:
-    """delete --cascade leaves the finalizer of that policy for a garbage collector to see; background needs none."""
+    """delete --cascade sets the finalizer of its policy for the garbage collector; background needs none."""
     kubectl = Kubectl(start_server("--controllers=").kubeconfig, "default", home)
     for cascade, finalizers in (("orphan", ["orphan"]), ("foreground", ["foregroundDeletion"]), ("background", None)):
         kubectl("create", "-f", "-", stdin=DEPLOYMENT)
@@ -218,7 +218,7 @@ def test_delete_cascade(start_server: Callable[..., SubprocessServer], home: Pat
 
 
 def test_delete_pod_at_once(kubectl: Kubectl) -> None:
-    """delete --force --grace-period=0 removes a pod that no kubelet will ever end."""
+    """delete --force --grace-period=0 removes a pod without a kubelet."""
     kubectl("create", "-f", "-", stdin=POD)
     kubectl("delete", "pod", "worker", "--force", "--grace-period=0")
     assert kubectl("get", "pod", "worker", "--ignore-not-found") == ""

@@ -1,4 +1,4 @@
-"""The official Python client, C{kubernetes}."""
+"""Tests with the official Python client, C{kubernetes}."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kubetwist.testing import SubprocessServer
 
 @pytest.fixture
 def api(server: SubprocessServer) -> Iterator[client.ApiClient]:
-    """The client as the kubeconfig sets it up."""
+    """The client configured by the kubeconfig."""
     with config.new_client_from_config(str(server.kubeconfig)) as api:
         yield api
 
 
 def config_map(name: str, **labels: str) -> client.V1ConfigMap:
-    """A ConfigMap that holds its own name."""
+    """Return a ConfigMap that contains its name."""
     return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name, labels=labels), data={"name": name})
 
 
@@ -54,13 +54,13 @@ def test_crud(api: client.ApiClient, namespace: str) -> None:
     assert patched.metadata.labels == {"patched": "yes"}
     assert [one.metadata.name for one in apps.list_namespaced_deployment(namespace).items] == ["web"]
     apps.delete_namespaced_deployment("web", namespace)
-    with pytest.raises(ApiException) as gone:
+    with pytest.raises(ApiException) as caught:
         apps.read_namespaced_deployment("web", namespace)
-    assert gone.value.status == 404
+    assert caught.value.status == 404
 
 
 def test_list_and_watch(api: client.ApiClient, namespace: str) -> None:
-    """A watch from a list's resourceVersion shows every change after it, once and in order."""
+    """A watch from a list's resourceVersion returns every later change once and in order."""
     core = client.CoreV1Api(api)
     core.create_namespaced_config_map(namespace, config_map("before"))
     listed = core.list_namespaced_config_map(namespace)
@@ -82,7 +82,7 @@ def test_list_and_watch(api: client.ApiClient, namespace: str) -> None:
 
 
 def test_watch_selects(api: client.ApiClient, namespace: str) -> None:
-    """An object that leaves a watch's selector is DELETED there, and one that enters it is ADDED."""
+    """An object that stops matching a watch's selector is DELETED in it, and one that begins to match is ADDED."""
     core = client.CoreV1Api(api)
     core.create_namespaced_config_map(namespace, config_map("one", tier="a"))
     version = core.list_namespaced_config_map(namespace).metadata.resource_version
@@ -104,7 +104,7 @@ def test_watch_selects(api: client.ApiClient, namespace: str) -> None:
 
 
 def test_watch_is_live(api: client.ApiClient, namespace: str) -> None:
-    """A change reaches a watch that waits for it, without another request from the watcher."""
+    """A change is sent to an open watch without another request."""
     core = client.CoreV1Api(api)
     version = core.list_namespaced_config_map(namespace).metadata.resource_version
     writer = threading.Timer(0.2, core.create_namespaced_config_map, (namespace, config_map("late")))
@@ -128,7 +128,7 @@ def test_watch_ends_at_its_timeout(api: client.ApiClient, namespace: str) -> Non
 
 
 def test_chunks(api: client.ApiClient, namespace: str) -> None:
-    """limit and continue page through one snapshot, whatever is written meanwhile."""
+    """limit and continue page through one snapshot, regardless of concurrent writes."""
     core = client.CoreV1Api(api)
     for number in range(5):
         core.create_namespaced_config_map(namespace, config_map(f"cm-{number}"))
@@ -145,7 +145,7 @@ def test_chunks(api: client.ApiClient, namespace: str) -> None:
 
 
 def test_expired(start_server: Callable[..., SubprocessServer]) -> None:
-    """A watch from a compacted revision is 410 Expired, and a new list begins again from there."""
+    """A watch from a compacted revision is 410 Expired, and a new list can be continued."""
     server = start_server("--controllers=", "--etcd-compaction-interval=1s", "--watch-cache=false")
     with config.new_client_from_config(str(server.kubeconfig)) as api:
         core = client.CoreV1Api(api)

@@ -1,4 +1,4 @@
-"""What servers over one etcd tell of it, and of their controllers; and that a scrape is what Prometheus reads."""
+"""Tests for metrics about etcd and controllers, and for their format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reaso
 
 
 def scraped(server: SubprocessServer) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """All samples; each has its name and labels for itself."""
+    """Return all samples with their name and labels."""
     code, text = server.request("GET", "/metrics")
     assert code == 200, text
     found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
@@ -29,12 +29,12 @@ def scraped(server: SubprocessServer) -> dict[tuple[str, frozenset[tuple[str, st
 
 
 def value(server: SubprocessServer, series: str, /, **labels: str) -> float | None:
-    """One sample; L{None} where it is not there."""
+    """Return one sample; L{None} if it does not exist."""
     return scraped(server).get((series, frozenset(labels.items())))
 
 
 def sizes(server: SubprocessServer, url: str) -> tuple[float, float] | None:
-    """How large etcd is, under both names; L{None} as long as that is not known."""
+    """Return the size of etcd's database under both names; L{None} while it is unknown."""
     found = scraped(server)
     size = found.get(("apiserver_storage_size_bytes", frozenset({("storage_cluster_id", "etcd-0")})))
     total = found.get(("apiserver_storage_db_total_size_in_bytes", frozenset({("endpoint", url)})))
@@ -42,7 +42,10 @@ def sizes(server: SubprocessServer, url: str) -> tuple[float, float] | None:
 
 
 def test_over_etcd(start_server: Callable[..., SubprocessServer]) -> None:
-    """Controllers run at one of two servers, which tells of their queues; both tell of etcd, its calls and its size."""
+    """
+    Controllers run at one of two servers, which has the metrics of their queues; both have metrics of etcd, its
+    requests and its size.
+    """
     with EtcdServer() as etcd:
         flags = (
             f"--etcd-servers={etcd.urls[0]}",

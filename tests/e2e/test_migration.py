@@ -1,4 +1,4 @@
-"""Moving what a server stores: from SQLite to etcd and back, with the tools as a user calls them."""
+"""Tests for migrations between SQLite and etcd, with the command-line tools."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WHERE = "/api/v1/namespaces/default"
 
 
 def twist(command: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Call a tool."""
+    """Run a tool."""
     line = [sys.executable, "-m", "twisted", command, *flags]
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
 
 
 def encryption(folder: Path) -> Path:
-    """A configuration by which secrets are encrypted."""
+    """Write a configuration that encrypts Secrets."""
     keys = {"aesgcm": {"keys": [{"name": "key1", "secret": base64.b64encode(bytes(range(32))).decode()}]}}
     resources = [{"resources": ["secrets"], "providers": [keys, {"identity": {}}]}]
     path = folder / "encryption.json"
@@ -37,7 +37,7 @@ def encryption(folder: Path) -> Path:
 
 
 def stored(data: Path, key: str) -> bytes:
-    """What is in the embedded store."""
+    """Return the content of the embedded store."""
     connection = sqlite3.connect(data / "store.sqlite")
     (value,) = connection.execute("SELECT value FROM log WHERE key = ? ORDER BY id DESC", (key,)).fetchone()
     connection.close()
@@ -45,7 +45,7 @@ def stored(data: Path, key: str) -> bytes:
 
 
 def everything(server: SubprocessServer) -> dict[str, Any]:
-    """All that tests make, and what the server makes of itself, but for revisions."""
+    """Return all objects that tests and the server create, without revisions."""
     found: dict[str, Any] = {}
     for path in (
         "/api/v1/configmaps",
@@ -64,7 +64,7 @@ def everything(server: SubprocessServer) -> dict[str, Any]:
 
 
 def fill(server: SubprocessServer) -> None:
-    """Make objects of several kinds."""
+    """Create objects of several kinds."""
     for number in range(150):
         body = {"metadata": {"name": f"cm-{number}"}, "data": {"text": "é" * number}}
         assert server.request("POST", f"{WHERE}/configmaps", body)[0] == 201
@@ -75,11 +75,12 @@ def fill(server: SubprocessServer) -> None:
 
 
 @pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "")
-def test_there_and_back(tmp_path: Path) -> None:
+def test_round_trip(tmp_path: Path) -> None:
     """
-    A server over etcd has what the one over SQLite had, uids included; and so has the one after the way back.
+    A server over etcd has the objects of the one over SQLite, including uids, and so has the one after the migration
+    back.
 
-    Secrets are encrypted all the way.
+    Secrets are encrypted in all stores.
     """
     data, again = tmp_path / "data", tmp_path / "again"
     flags = (*FLAGS, f"--encryption-provider-config={encryption(tmp_path)}")
@@ -113,7 +114,7 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 
 def test_usage(tmp_path: Path) -> None:
-    """Mistakes are told in one line."""
+    """Usage errors are reported in one line."""
     for flags, text in (
         ((), "no flag selects the source"),
         (("--from-data-dir=x",), "no flag selects the target"),

@@ -1,4 +1,4 @@
-"""Who owns which field, as kubectl and the Python client see it."""
+"""Tests for field ownership with kubectl and the Python client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALLER = CONFIG_MAP.replace("  size: small\n", "")
 
 
 def owners(obj: Any) -> dict[tuple[str, str, str], Any]:
-    """The field sets of an object by manager, operation and subresource."""
+    """Return the field sets of an object by manager, operation and subresource."""
     return {
         (entry["manager"], entry["operation"], entry.get("subresource", "")): entry["fieldsV1"]
         for entry in obj["metadata"]["managedFields"]
@@ -31,13 +31,15 @@ def owners(obj: Any) -> dict[tuple[str, str, str], Any]:
 
 
 def shown(kubectl: Kubectl, *arguments: str) -> Any:
-    """An object with its managed fields."""
+    """Return an object with its managed fields."""
     return kubectl.object(*arguments, "--show-managed-fields")
 
 
 @pytest.mark.kubectl
 def test_apply(kubectl: Kubectl) -> None:
-    """apply --server-side creates, leaves alone what is the same, and takes away what its manifest no longer has."""
+    """
+    apply --server-side creates, leaves equal objects unchanged, and removes fields that the manifest no longer has.
+    """
     applied = "configmap/settings serverside-applied\n"
     assert kubectl("apply", "--server-side", "-f", "-", stdin=CONFIG_MAP) == applied
     before = shown(kubectl, "configmap", "settings")
@@ -52,7 +54,7 @@ def test_apply(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_conflict(kubectl: Kubectl) -> None:
-    """Another manager's value is refused by name, and --force-conflicts takes the field from its owner."""
+    """A conflict names the other manager, and --force-conflicts takes over the field."""
     kubectl("apply", "--server-side", "-f", "-", stdin=CONFIG_MAP)
     other = ("apply", "--server-side", "--field-manager=other", "-f", "-")
     refused = kubectl.run(*other, stdin=RED)
@@ -72,7 +74,7 @@ def test_conflict(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_shared(kubectl: Kubectl) -> None:
-    """A field that two managers apply alike stays until both have dropped it."""
+    """A field that two managers apply with the same value stays until both have dropped it."""
     for manager in ("one", "two"):
         kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", stdin=CONFIG_MAP)
     kubectl("apply", "--server-side", "--field-manager=one", "-f", "-", stdin=SMALLER)
@@ -83,7 +85,7 @@ def test_shared(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_dry_run(kubectl: Kubectl) -> None:
-    """apply --server-side --dry-run=server answers as if, stores nothing, and refuses what would conflict."""
+    """apply --server-side --dry-run=server returns the result, stores nothing, and reports conflicts."""
     dry = ("apply", "--server-side", "--dry-run=server", "-f", "-")
     assert kubectl(*dry, stdin=CONFIG_MAP) == "configmap/settings serverside-applied (server dry run)\n"
     assert kubectl("get", "configmap", "settings", "--ignore-not-found") == ""
@@ -97,7 +99,9 @@ def test_dry_run(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_diff(kubectl: Kubectl) -> None:
-    """diff --server-side exits with 0 when apply would change nothing, else shows it and exits with 1."""
+    """
+    diff --server-side exits with 0 if apply would change nothing; otherwise it prints the changes and exits with 1.
+    """
     if not shutil.which("diff"):
         pytest.skip("diff is not on PATH")
     diff = ("diff", "--server-side", "-f", "-")
@@ -116,7 +120,7 @@ def test_diff(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_migration(kubectl: Kubectl) -> None:
-    """What client-side apply owned goes over to server-side apply, which can then take fields away."""
+    """The ownership of client-side apply is migrated to server-side apply, which can then remove fields."""
     kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     before = shown(kubectl, "deployment", "web")
     assert [manager for manager, *_ in owners(before)] == ["kubectl-client-side-apply"]
@@ -140,7 +144,7 @@ def test_migration(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_migration_back(kubectl: Kubectl) -> None:
-    """Client-side apply goes on from the annotation that server-side apply kept up to date."""
+    """Client-side apply continues from the annotation that server-side apply keeps up to date."""
     kubectl("apply", "-f", "-", stdin=CONFIG_MAP)
     grown = RED + "  shape: round\n"
     kubectl("apply", "--server-side", "-f", "-", stdin=grown)
@@ -150,7 +154,7 @@ def test_migration_back(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_show_managed_fields(kubectl: Kubectl) -> None:
-    """get hides managed fields unless asked; an entry tells who, how, in which version, when and what."""
+    """get hides managed fields by default; an entry has manager, operation, version, time and fields."""
     kubectl("create", "-f", "-", stdin=CONFIG_MAP)
     kubectl("label", "configmap", "settings", "tier=front")
     assert "managedFields" not in kubectl.object("configmap", "settings")["metadata"]
@@ -166,7 +170,7 @@ def test_show_managed_fields(kubectl: Kubectl) -> None:
 
 @pytest.mark.kubectl
 def test_scale(kubectl: Kubectl) -> None:
-    """scale owns replicas under its subresource: applying another number conflicts, applying none leaves it."""
+    """scale owns replicas under its subresource: applying another number conflicts, applying none keeps it."""
     kubectl("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT)
     kubectl("scale", "deployment", "web", "--replicas=5")
     scaled = owners(shown(kubectl, "deployment", "web"))
@@ -191,7 +195,7 @@ def dynamic(server: SubprocessServer) -> Iterator[DynamicClient]:
 
 
 def test_dynamic_client(dynamic: DynamicClient, namespace: str) -> None:
-    """server_side_apply creates, conflicts with 409 and its causes, forces, and takes away what is dropped."""
+    """server_side_apply creates, conflicts with 409 and causes, forces, and removes dropped fields."""
     maps = dynamic.resources.get(api_version="v1", kind="ConfigMap")
 
     def apply(manager: str, data: dict[str, str], force: bool | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Quotas, budgets, endpoints and signed requests of a server as it runs in production."""
+"""Tests for quotas, disruption budgets, endpoints and certificate requests of a production server."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ DEFINITION: Any = {
 
 
 def post(server: SubprocessServer, path: str, obj: Any) -> Any:
-    """Make an object."""
+    """Create an object."""
     code, made = server.request("POST", path, obj)
     assert code == 201, made
     return made
 
 
 def test_custom_resources(start_server: Callable[..., SubprocessServer]) -> None:
-    """Quotas count custom resources, and budgets ask them how many pods they want."""
+    """Quotas count custom resources, and budgets read the expected number of pods from their scale."""
     server = start_server()
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     post(server, definitions, DEFINITION)
@@ -92,7 +92,7 @@ def test_custom_resources(start_server: Callable[..., SubprocessServer]) -> None
 
 
 def test_addresses(start_server: Callable[..., SubprocessServer]) -> None:
-    """The address of a pod comes to the endpoints and the slice of its service."""
+    """The address of a pod is added to the endpoints and the slice of its service."""
     server = start_server()
     spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
     post(server, f"{SPACE}/services", {"metadata": {"name": "web"}, "spec": spec})
@@ -122,7 +122,7 @@ def test_addresses(start_server: Callable[..., SubprocessServer]) -> None:
 
 
 def test_certificate(start_server: Callable[..., SubprocessServer], tmp_path: Path) -> None:
-    """Who has a certificate by an approved request is known by it."""
+    """A client authenticates with the certificate of an approved request."""
     server = start_server()
     key = ec.generate_private_key(ec.SECP256R1())
     subject = [x509.NameAttribute(NameOID.COMMON_NAME, "jane"), x509.NameAttribute(NameOID.ORGANIZATION_NAME, "dev")]

@@ -1,7 +1,7 @@
 """
-Taking over what kube-apiserver has stored as protobuf: over a real etcd, encrypted, and on the way to SQLite.
+Tests for objects that kube-apiserver has stored as protobuf: over a real etcd, encrypted, and in migrations to SQLite.
 
-What is stored comes from another implementation of protobuf.
+The stored data are created with another implementation of protobuf.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ TYPES = (
 
 
 def described(found: Any, name: str, uid: str = "") -> Any:
-    """Give an object the metadata that the reference gives everything."""
+    """Add the metadata that kube-apiserver sets on every object."""
     meta = found.metadata
     meta.name, meta.namespace, meta.uid = name, "default", uid or f"uid-of-{name}"
     meta.generateName = meta.selfLink = meta.resourceVersion = ""
@@ -77,7 +77,7 @@ def described(found: Any, name: str, uid: str = "") -> Any:
 
 
 def config_map(name: str, **data: str) -> Any:
-    """A config map."""
+    """Return a ConfigMap."""
     found = described(foreign("ConfigMap", *TYPES), name)
     for key, value in data.items():
         found.data.add(key=key, value=value)
@@ -85,7 +85,7 @@ def config_map(name: str, **data: str) -> Any:
 
 
 def value_of(kind: str, found: Any) -> bytes:
-    """What the reference would store."""
+    """Return the value that kube-apiserver would store."""
     envelope = foreign("Unknown", *TYPES)
     envelope.typeMeta.apiVersion, envelope.typeMeta.kind = "v1", kind
     envelope.raw = found.SerializeToString()
@@ -94,7 +94,7 @@ def value_of(kind: str, found: Any) -> bytes:
 
 
 def read(value: bytes, kind: str) -> Any:
-    """An object in a stored value."""
+    """Return the object in a stored value."""
     assert value.startswith(b"k8s\0")
     envelope = foreign("Unknown", *TYPES)
     envelope.ParseFromString(value[4:])
@@ -105,12 +105,12 @@ def read(value: bytes, kind: str) -> Any:
 
 
 def put(etcd: EtcdServer, key: str, value: bytes) -> None:
-    """Have another server write something."""
+    """Write a value to etcd, as another server would."""
     ask(etcd, "put", key=f"/registry/{key}".encode(), value=value)
 
 
 def is_protobuf(etcd: EtcdServer, name: str) -> bool:
-    """Whether a config map is stored as protobuf."""
+    """Return whether a ConfigMap is stored as protobuf."""
     return stored(etcd, f"/registry/configmaps/default/{name}")[0].startswith(b"k8s\0")
 
 
@@ -121,8 +121,8 @@ def etcd() -> Iterator[EtcdServer]:
         yield etcd
 
 
-def test_taken_over(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
-    """Objects are read, listed, watched, changed and deleted as if they were JSON; damaged ones are named."""
+def test_existing_objects(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
+    """Objects are read, listed, watched, changed and deleted as if they were JSON; damaged ones are reported."""
     for name in ("a", "b"):
         put(etcd, f"configmaps/default/{name}", value_of("ConfigMap", config_map(name, k=name)))
     whole = value_of("ConfigMap", config_map("c", k="c"))
@@ -142,15 +142,15 @@ def test_taken_over(etcd: EtcdServer, start_server: Callable[..., SubprocessServ
     code, listed = server.request("GET", CONFIG_MAPS)
     assert {"a", "b"} <= {item["metadata"]["name"] for item in listed["items"]}
     for name in damaged:
-        code, told = server.request("GET", f"/api/v1/namespaces/strange/configmaps/{name}")
-        assert code == 500 and f"/registry/configmaps/strange/{name}" in told["message"], told
-    # What another server writes meanwhile is told to those who watch.
+        code, status = server.request("GET", f"/api/v1/namespaces/strange/configmaps/{name}")
+        assert code == 500 and f"/registry/configmaps/strange/{name}" in status["message"], status
+    # Watches receive the concurrent writes of another server.
     put(etcd, "configmaps/default/c", whole)
     eventually(lambda: server.request("GET", f"{CONFIG_MAPS}/c")[0] == 200)
     since = listed["metadata"]["resourceVersion"]
     events = watched(server, f"{CONFIG_MAPS}?watch=1&resourceVersion={since}&timeoutSeconds=1")
     assert [(one["type"], one["object"]["data"]) for one in events] == [("ADDED", {"k": "c"})]
-    # From then on it is JSON, once it is written.
+    # A write converts the object to JSON.
     patch = {"content_type": "application/merge-patch+json"}
     code, changed = server.request("PATCH", f"{CONFIG_MAPS}/a", {"data": {"l": "new"}}, **patch)
     assert (code, changed["data"]) == (200, {"k": "a", "l": "new"})
@@ -160,15 +160,17 @@ def test_taken_over(etcd: EtcdServer, start_server: Callable[..., SubprocessServ
     assert not is_protobuf(etcd, "b") and is_protobuf(etcd, "c")
     assert server.request("DELETE", f"{CONFIG_MAPS}/c")[0] == 200
     assert server.request("GET", f"{CONFIG_MAPS}/c")[0] == 404
-    # The ports that are taken are known.
+    # Allocated ports are decoded.
     service = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30000}]}}
-    code, told = server.request("POST", "/api/v1/namespaces/default/services", service)
-    assert code == 422 and "provided port is already allocated" in told["message"]
+    code, status = server.request("POST", "/api/v1/namespaces/default/services", service)
+    assert code == 422 and "provided port is already allocated" in status["message"]
     assert "Traceback" not in server.output()
 
 
-def test_beside_each_other(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
-    """A server that writes protobuf and one that writes JSON serve the same; custom resources are always JSON."""
+def test_mixed_servers(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
+    """
+    A server that writes protobuf and one that writes JSON serve the same objects; custom resources are always JSON.
+    """
     where = (f"--etcd-servers={etcd.urls[0]}", "--controllers=")
     one = start_server(*where, f"--storage-media-type={MEDIA_TYPE}")
     code, made = one.request("POST", CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}})
@@ -199,8 +201,10 @@ def test_beside_each_other(etcd: EtcdServer, start_server: Callable[..., Subproc
         assert "Traceback" not in server.output()
 
 
-def test_encrypted_and_moved(etcd: EtcdServer, tmp_path: Path) -> None:
-    """What is encrypted is decrypted first; the way to SQLite changes no value, and there it is served."""
+def test_encrypted_and_migrated(etcd: EtcdServer, tmp_path: Path) -> None:
+    """
+    Encrypted values are decrypted first; a migration to SQLite changes no value, and the objects are served from there.
+    """
     secret = described(foreign("Secret", *TYPES), "s")
     secret.data.add(key="k", value=b"hunter2")
     secret.type = "Opaque"

@@ -1,4 +1,4 @@
-"""C{kubetwist.testing} as users meet it: in programs and pytest runs of their own."""
+"""Tests for C{kubetwist.testing} in separate programs and pytest runs, as users run it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubetwist.testing import ServerNotReady, SubprocessServer
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in C{folder}, away from the project, with the packages that we have."""
+    """Run Python in C{folder}, outside of the project, with the installed packages."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     return subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
@@ -22,7 +22,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_thread(tmp_path: Path) -> None:
-    """KubeAPI serves a program that knows nothing of Twisted, start after start, and lets it end without a stop."""
+    """KubeAPI serves a program without Twisted code, start after start, and does not prevent its end without a stop."""
     program = """
 from kubetwist.testing import KubeAPI
 
@@ -38,7 +38,7 @@ with KubeAPI() as first:
 
 @pytest.mark.parametrize("kind", ["thread", "process"])
 def test_fixture(tmp_path: Path, kind: str) -> None:
-    """kube_api is there once kubetwist is installed, and both kinds of server pass the same test."""
+    """kube_api is available when kubetwist is installed, and both kinds of servers pass the same test."""
     (tmp_path / "pytest.ini").write_text(
         f"[pytest]\nkubetwist_server = {kind}\nkubetwist_arguments = --kubernetes-version=1.30\n"
     )
@@ -79,14 +79,14 @@ class SecondTests(TestCase):
 
 
 def test_fixture_beside_trial_tests(tmp_path: Path) -> None:
-    """Where trial tests run in the same process, kube_api runs in a child process."""
+    """kube_api runs in a child process if trial tests run in the same process."""
     (tmp_path / "test_mixed.py").write_text(_MIXED)
     done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
     assert "3 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_fixture_thread_beside_trial_tests(tmp_path: Path) -> None:
-    """kubetwist_server = thread is a usage error where trial tests run the reactor of the same process."""
+    """kubetwist_server = thread is a usage error if trial tests run the reactor of the same process."""
     (tmp_path / "pytest.ini").write_text("[pytest]\nkubetwist_server = thread\n")
     (tmp_path / "test_mixed.py").write_text(_MIXED)
     done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
@@ -95,7 +95,7 @@ def test_fixture_thread_beside_trial_tests(tmp_path: Path) -> None:
 
 
 def test_thread_disturbed_by_trial(tmp_path: Path) -> None:
-    """A program whose reactor thread lost its delayed calls to trial's clean-up ends all the same."""
+    """A program ends even if trial's clean-up removed the delayed calls of its reactor thread."""
     program = """
 from kubetwist.testing import KubeAPI
 from twisted.internet import reactor
@@ -176,7 +176,7 @@ sys.exit(pytest.main([*sys.argv[1:], *([] if found else ["-p", "kubetwist.testin
 
 
 def test_stop() -> None:
-    """A server in a process of its own ends with exit code 0 when asked to, with a watch open."""
+    """A server in a separate process with an open watch stops with exit code 0."""
     with SubprocessServer() as server:
         assert server.request("GET", "/readyz") == (200, "ok")
         watch = http.client.HTTPSConnection(
@@ -191,6 +191,6 @@ def test_stop() -> None:
 
 
 def test_not_ready() -> None:
-    """A server that can not start says why."""
+    """A server that cannot start reports the reason."""
     with pytest.raises(ServerNotReady, match="no-such-flag"):
         SubprocessServer("--no-such-flag").start()

@@ -1,4 +1,4 @@
-"""Two servers over one etcd: what one of them was told, the other one knows, and nothing is given away twice."""
+"""Tests for two servers over one etcd: they agree on all writes, and allocate nothing twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class AdvertisedServer(SubprocessServer):
-    """A server that tells pods an address of its own; tests reach it at 127.0.0.1."""
+    """A server that advertises another address than 127.0.0.1, at which tests connect."""
 
     def __init__(self, etcd: EtcdServer, address: str, *arguments: str, **options: Any) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ def etcd() -> Iterator[EtcdServer]:
 
 @pytest.fixture(scope="module")
 def servers(etcd: EtcdServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[AdvertisedServer]]:
-    """Two servers; the second one has a copy of the first one's keys."""
+    """Two servers; the second has a copy of the keys of the first."""
     first, second = (tmp_path_factory.mktemp(name) / "data" for name in ("first", "second"))
     flags = ("--service-cluster-ip-range=10.0.0.0/26", "--service-node-port-range=30000-30039", "--controllers=")
     with AdvertisedServer(etcd, "192.0.2.1", *flags, data_dir=first) as one:
@@ -68,7 +68,7 @@ def servers(etcd: EtcdServer, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def namespace(servers: list[AdvertisedServer], request: pytest.FixtureRequest) -> str:
-    """A namespace of its own, with the default service account."""
+    """A separate namespace with the default service account."""
     name: str = request.node.name.replace("_", "-")
     assert servers[0].request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})[0] == 201
     assert servers[1].request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})[
@@ -78,7 +78,7 @@ def namespace(servers: list[AdvertisedServer], request: pytest.FixtureRequest) -
 
 
 def eventually(condition: Callable[[], Any], seconds: float = 40) -> Any:
-    """What a condition is as soon as it is true."""
+    """Return the result of a condition as soon as it is true."""
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "it never came true"
@@ -87,13 +87,13 @@ def eventually(condition: Callable[[], Any], seconds: float = 40) -> Any:
 
 
 def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What the calls return, some of them at a time."""
+    """Return the results of concurrent calls, with limited concurrency."""
     with ThreadPoolExecutor(CLIENTS) as pool:
         return [one.result() for one in [pool.submit(call) for call in calls]]
 
 
 def posts(servers: Sequence[SubprocessServer], path: str, objects: Sequence[Any]) -> list[tuple[int, Any]]:
-    """Make objects, at one server and the other by turns."""
+    """Create objects alternately at both servers."""
     return at_once(
         [
             lambda server=servers[number % 2], obj=obj: server.request("POST", path, obj)
@@ -103,12 +103,12 @@ def posts(servers: Sequence[SubprocessServer], path: str, objects: Sequence[Any]
 
 
 def as_user(server: SubprocessServer, token: str) -> Connection:
-    """The server, as somebody else."""
+    """Return the server as another user."""
     return attrs.evolve(server.connection, token=token)
 
 
 def watched(server: SubprocessServer, path: str) -> list[Any]:
-    """All events of a watch that ends by itself."""
+    """Return all events of a watch with a timeout."""
     connection = server.connection
     client = http.client.HTTPSConnection("127.0.0.1", connection.port, context=connection.ssl_context(), timeout=30)
     try:
@@ -119,13 +119,13 @@ def watched(server: SubprocessServer, path: str) -> list[Any]:
 
 
 def endpoints(server: SubprocessServer) -> list[str]:
-    """The addresses that pods find behind the service C{kubernetes}."""
+    """Return the addresses in the endpoints of the C{kubernetes} service."""
     code, found = server.request("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")
     return [address for one in found["endpoints"] for address in one["addresses"]] if code == 200 else []
 
 
 def test_reads_after_writes(servers: list[AdvertisedServer], namespace: str) -> None:
-    """What was written at one server is read, listed, changed and deleted at the other one right away."""
+    """Objects written at one server can be read, listed, changed and deleted at the other server immediately."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     for number in range(30):
         here, there = servers[number % 2], servers[1 - number % 2]
@@ -144,7 +144,7 @@ def test_reads_after_writes(servers: list[AdvertisedServer], namespace: str) -> 
 
 
 def test_definitions(servers: list[AdvertisedServer]) -> None:
-    """A custom resource that one server has established is served by the other one, and goes at both."""
+    """A custom resource that is established at one server is served by the other, and is removed from both."""
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
     for number in range(5):
         here, there = servers[number % 2], servers[1 - number % 2]
@@ -176,7 +176,10 @@ def test_definitions(servers: list[AdvertisedServer]) -> None:
 
 
 def test_accounts(servers: list[AdvertisedServer], namespace: str) -> None:
-    """Accounts, their tokens and what they may do count at the other server at once, and so does their end."""
+    """
+    Service accounts, their tokens and permissions take effect at the other server immediately, and so does their
+    removal.
+    """
     accounts, rbac = f"/api/v1/namespaces/{namespace}/serviceaccounts", "/apis/rbac.authorization.k8s.io/v1"
     maps = f"/api/v1/namespaces/{namespace}/configmaps"
     for number in range(10):
@@ -185,8 +188,8 @@ def test_accounts(servers: list[AdvertisedServer], namespace: str) -> None:
         assert here.request("POST", accounts, {"metadata": {"name": name}})[0] == 201
         code, made = here.request("POST", f"{accounts}/{name}/token", {"spec": {}})
         assert code == 201, made
-        somebody = as_user(there, made["status"]["token"])
-        assert somebody.request("GET", maps)[0] == 403
+        account_client = as_user(there, made["status"]["token"])
+        assert account_client.request("GET", maps)[0] == 403
         role = {
             "metadata": {"name": name},
             "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}],
@@ -198,15 +201,15 @@ def test_accounts(servers: list[AdvertisedServer], namespace: str) -> None:
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
         }
         assert here.request("POST", f"{rbac}/namespaces/{namespace}/rolebindings", binding)[0] == 201
-        assert somebody.request("GET", maps)[0] == 200
+        assert account_client.request("GET", maps)[0] == 200
         assert here.request("DELETE", f"{rbac}/namespaces/{namespace}/rolebindings/{name}")[0] == 200
-        assert somebody.request("GET", maps)[0] == 403
+        assert account_client.request("GET", maps)[0] == 403
         assert here.request("DELETE", f"{accounts}/{name}")[0] == 200
-        assert somebody.request("GET", maps)[0] == 401
+        assert account_client.request("GET", maps)[0] == 401
 
 
 def test_policies(servers: list[AdvertisedServer], namespace: str) -> None:
-    """A policy that was made at one server holds at the other one at once, and no longer when it is gone."""
+    """A policy takes effect at the other server immediately, and so does its removal."""
     group, maps = "/apis/admissionregistration.k8s.io/v1", f"/api/v1/namespaces/{namespace}/configmaps"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
     for number in range(5):
@@ -229,17 +232,17 @@ def test_policies(servers: list[AdvertisedServer], namespace: str) -> None:
 
 
 def test_namespaces(servers: list[AdvertisedServer], namespace: str) -> None:
-    """Nothing is made at the other server in a namespace that is deleted here."""
+    """No object can be created at the other server in a namespace that is being deleted."""
     assert servers[0].request("DELETE", f"/api/v1/namespaces/{namespace}")[0] == 200
-    code, told = servers[1].request(
+    code, status = servers[1].request(
         "POST", f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "late"}}
     )
-    assert (code, told["reason"]) == (403, "Forbidden")
-    assert "because it is being terminated" in told["message"]
+    assert (code, status["reason"]) == (403, "Forbidden")
+    assert "because it is being terminated" in status["message"]
 
 
 def test_revisions(servers: list[AdvertisedServer], namespace: str) -> None:
-    """Lists and watches that were begun at one server go on at the other one: pages, revisions, bookmarks."""
+    """Lists and watches can be continued at the other server: pages, revisions, bookmarks."""
     one, other = servers
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     for number in range(7):
@@ -262,32 +265,32 @@ def test_revisions(servers: list[AdvertisedServer], namespace: str) -> None:
     revision = page["metadata"]["resourceVersion"]
     events = watched(other, f"{path}?watch=1&resourceVersion={revision}&timeoutSeconds=1")
     assert [(one["type"], one["object"]["metadata"]["name"]) for one in events] == [("DELETED", "c6"), ("ADDED", "c9")]
-    # A revision that the other server has just told is waited for, one that nobody knows is not there.
+    # A server waits for a revision of the other server; a revision in the far future times out.
     for number in range(10):
         code, made = servers[number % 2].request("POST", path, {"metadata": {"generateName": "r"}})
         newest = made["metadata"]["resourceVersion"]
         code, listed = servers[1 - number % 2].request("GET", f"{path}?resourceVersion={newest}")
         assert code == 200 and int(listed["metadata"]["resourceVersion"]) >= int(newest)
         assert made in [{**one, "kind": "ConfigMap", "apiVersion": "v1"} for one in listed["items"]]
-    code, told = other.request("GET", f"{path}?resourceVersion={int(newest) + 1_000_000}")
-    assert (code, told["reason"]) == (504, "Timeout")
-    assert "Too large resource version" in told["message"]
+    code, status = other.request("GET", f"{path}?resourceVersion={int(newest) + 1_000_000}")
+    assert (code, status["reason"]) == (504, "Timeout")
+    assert "Too large resource version" in status["message"]
 
 
 def test_quota_race(servers: list[AdvertisedServer], namespace: str) -> None:
-    """Of a race through both servers for what a quota has left, exactly as many win as there is."""
+    """In a race through both servers for the rest of a quota, exactly as many creations win as there is quota."""
     quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
     name = "count/secrets"
     assert servers[0].request("POST", quotas, {"metadata": {"name": "q"}, "spec": {"hard": {name: "10"}}})[0] == 201
-    status = {"metadata": {"name": "q"}, "status": {"hard": {name: "10"}, "used": {name: "0"}}}
-    patch = json.dumps(status).encode()
+    used = {"metadata": {"name": "q"}, "status": {"hard": {name: "10"}, "used": {name: "0"}}}
+    patch = json.dumps(used).encode()
     kind = "application/merge-patch+json"
     assert servers[1].request("PATCH", f"{quotas}/q/status", patch, content_type=kind)[0] == 200
     objects = [{"metadata": {"name": f"s{number}"}} for number in range(32)]
     answers = posts(servers, f"/api/v1/namespaces/{namespace}/secrets", objects)
     codes = Counter(code for code, _ in answers)
-    assert codes == {201: 10, 403: 22}, [told for code, told in answers if code not in (201, 403)]
-    assert all("exceeded quota" in told["message"] for code, told in answers if code == 403)
+    assert codes == {201: 10, 403: 22}, [answer for code, answer in answers if code not in (201, 403)]
+    assert all("exceeded quota" in answer["message"] for code, answer in answers if code == 403)
     for server in servers:
         _, quota = server.request("GET", f"{quotas}/q")
         assert quota["status"]["used"] == {name: "10"}
@@ -296,7 +299,9 @@ def test_quota_race(servers: list[AdvertisedServer], namespace: str) -> None:
 
 
 def test_service_race(servers: list[AdvertisedServer], namespace: str, etcd: EtcdServer) -> None:
-    """Services made at both servers at once have addresses and node ports of their own, until there are none left."""
+    """
+    Services that are created concurrently at both servers have distinct addresses and node ports, until none is left.
+    """
     path = f"/api/v1/namespaces/{namespace}/services"
     objects = [
         {"metadata": {"name": f"s{number}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
@@ -304,27 +309,27 @@ def test_service_race(servers: list[AdvertisedServer], namespace: str, etcd: Etc
     ]
     answers = posts(servers, path, objects)
     made = [obj for code, obj in answers if code == 201]
-    refused = [told["message"] for code, told in answers if code != 201]
+    refused = [status["message"] for code, status in answers if code != 201]
     assert len(made) == 40, refused
     assert all("range is full" in message for message in refused)
     assert {obj["spec"]["ports"][0]["nodePort"] for obj in made} == set(range(30000, 30040))
     assert len({obj["spec"]["clusterIP"] for obj in made}) == 40
-    # Where and how kube-apiserver writes it.
+    # The key and the format are kube-apiserver's.
     value, _ = stored(etcd, "/registry/ranges/servicenodeports")
     taken = json.loads(value)
     assert (taken["kind"], taken["range"], taken["data"]) == ("RangeAllocation", "30000-30039", "//////8=")
-    # One number, of which all know: chosen by many at once, it is one's.
+    # Only one of several concurrent requests for the same port succeeds.
     at_once([lambda name=obj["metadata"]["name"]: servers[0].request("DELETE", f"{path}/{name}") for obj in made])
     spec = {"type": "NodePort", "clusterIP": "10.0.0.40", "ports": [{"port": 80, "nodePort": 30007}]}
     answers = posts(servers, path, [{"metadata": {"name": f"t{number}"}, "spec": spec} for number in range(8)])
     assert Counter(code for code, _ in answers) == {201: 1, 422: 7}
-    assert all("already allocated" in told["message"] for code, told in answers if code == 422)
+    assert all("already allocated" in status["message"] for code, status in answers if code == 422)
     _, listed = servers[1].request("GET", "/apis/networking.k8s.io/v1/ipaddresses")
     assert [one["metadata"]["name"] for one in listed["items"]] == ["10.0.0.1", "10.0.0.40"]
 
 
 def test_eviction_race(servers: list[AdvertisedServer], namespace: str) -> None:
-    """Of pods that are evicted at both servers at once, no more go than their budget allows."""
+    """Concurrent evictions at both servers delete no more pods than the budget allows."""
     pods = f"/api/v1/namespaces/{namespace}/pods"
     for number in range(8):
         pod = {
@@ -368,7 +373,10 @@ def test_eviction_race(servers: list[AdvertisedServer], namespace: str) -> None:
 
 
 def test_endpoints(servers: list[AdvertisedServer], etcd: EtcdServer, tmp_path: Path, namespace: str) -> None:
-    """Pods find the servers that live: a new one at once, one that stops no longer, one that is killed not for long."""
+    """
+    The endpoints contain the running servers: a new one immediately, a stopped one no longer, a killed one not for
+    long.
+    """
     both = ["192.0.2.1", "192.0.2.2"]
     eventually(lambda: endpoints(servers[0]) == both)
     value, _ = stored(etcd, "/registry/masterleases/192.0.2.1")
@@ -388,8 +396,8 @@ def test_endpoints(servers: list[AdvertisedServer], etcd: EtcdServer, tmp_path: 
     assert lease["spec"]["holderIdentity"].startswith(f"{lease['metadata']['name']}_")
 
 
-def test_fresh_servers(tmp_path: Path) -> None:
-    """Servers that begin at the same moment on an empty etcd make everything there has to be, once."""
+def test_simultaneous_start(tmp_path: Path) -> None:
+    """Servers that start simultaneously on an empty etcd create all bootstrap objects once."""
     with EtcdServer() as etcd:
         flags = ("--service-cluster-ip-range=10.0.0.0/26",)
         made = [AdvertisedServer(etcd, f"192.0.2.{number}", *flags) for number in (1, 2)]
@@ -408,7 +416,7 @@ def test_fresh_servers(tmp_path: Path) -> None:
             _, service = made[1].request("GET", "/api/v1/namespaces/default/services/kubernetes")
             assert service["spec"]["clusterIP"] == "10.0.0.1"
             eventually(lambda: endpoints(made[0]) == ["192.0.2.1", "192.0.2.2"])
-            # Controllers run at one of them, and see to what the other one is told.
+            # Controllers run at one of the servers, and handle writes at the other server, too.
             assert made[0].request("POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})[0] == 201
             account = "/api/v1/namespaces/new/serviceaccounts/default"
             eventually(lambda: made[1].request("GET", account)[0] == 200)

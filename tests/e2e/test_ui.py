@@ -1,4 +1,4 @@
-"""The page at /ui, in a real browser."""
+"""Tests for the page at /ui, in a real browser."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>ja
 
 @pytest.fixture(scope="module")
 def server(page_server: SubprocessServer) -> SubprocessServer:
-    """The one whose page it is."""
+    """The server of the page."""
     return page_server
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
-    """A ConfigMap."""
+    """Return a ConfigMap."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 def test_sign_in_and_out(browser: Any, server: SubprocessServer) -> None:
-    """A bad token is refused; a good one gets a session that outlives a reload, unseen by scripts, until one leaves."""
+    """
+    An invalid token is rejected; a valid one begins a session that survives reloads, is hidden from scripts, and ends
+    at sign-out.
+    """
     page = Page(browser, server.url)
     browser.get(f"{server.url}/ui/")
     page.find("input[name=token]").send_keys("nobody's\n")
@@ -51,8 +54,8 @@ def test_sign_in_and_out(browser: Any, server: SubprocessServer) -> None:
     assert browser.get_cookies() == []
 
 
-def test_loads_little_from_here_alone(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page loads less than 300 kB, and asks no other host for anything; how long it takes is told."""
+def test_page_size(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page loads less than 300 kB, from this server only; the load time is printed."""
     # The moment at which the kinds are there to be chosen.
     watching = """
         new MutationObserver((_, observer) => {
@@ -78,7 +81,7 @@ def test_loads_little_from_here_alone(page: Page, capsys: pytest.CaptureFixture[
 
 
 def test_browse_and_watch(page: Page, server: SubprocessServer) -> None:
-    """A table has the cells that kubectl prints, and follows what is made, changed and deleted."""
+    """A table has the cells that kubectl prints, and follows creations, changes and deletions."""
     make(server, MAPS, config_map("one", a="1", b="2"))
     page.open("#/list/-/configmaps")
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -95,7 +98,7 @@ def test_browse_and_watch(page: Page, server: SubprocessServer) -> None:
 
 
 def test_sort_and_keys(page: Page, server: SubprocessServer) -> None:
-    """Rows are sorted by what their cells mean, and everything is done with keys alone."""
+    """Rows are sorted by the values of their cells, and all actions work with the keyboard."""
 
     def names() -> list[str]:
         return [row[-1] for row in page.rows()]
@@ -143,7 +146,7 @@ def test_sort_and_keys(page: Page, server: SubprocessServer) -> None:
 
 
 def test_custom_kinds(page: Page, server: SubprocessServer) -> None:
-    """A kind that is defined while the page is open is found, with its own columns."""
+    """A kind that is defined while the page is open is listed, with its columns."""
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
     column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -169,7 +172,7 @@ def test_custom_kinds(page: Page, server: SubprocessServer) -> None:
 
 
 def test_yaml(page: Page, server: SubprocessServer) -> None:
-    """An object is shown as the server writes its YAML, managed fields folded, and anew when it changes."""
+    """An object is shown as the server's YAML with folded managed fields, and updated when it changes."""
     make(server, MAPS, config_map("shown", a="1"))
     page.open("#/object/-/configmaps/default/shown")
     page.reads("managedFields: …", ".yaml")
@@ -190,7 +193,7 @@ def test_yaml(page: Page, server: SubprocessServer) -> None:
 
 
 def test_edit(page: Page, server: SubprocessServer) -> None:
-    """What would change is shown before it is saved; then only what was changed is owned by the page."""
+    """Changes are shown before they are saved; afterwards the page owns only the changed fields."""
     make(server, MAPS, config_map("edited", a="1", b="2"))
     page.open("#/object/-/configmaps/default/edited/edit")
     page.write("data:\n", "data:\n  c: new\n")
@@ -214,7 +217,7 @@ def test_edit(page: Page, server: SubprocessServer) -> None:
 
 
 def test_edit_with_conflict(page: Page, server: SubprocessServer) -> None:
-    """What others manage is shown by field and manager, and taken over only on request."""
+    """A conflict shows fields and managers, and fields are taken over only on request."""
     path = f"{MAPS}/shared?fieldManager=the-other"
     assert server.request("PATCH", path, config_map("shared", a="theirs"), content_type=APPLY)[0] == 201
     page.open("#/object/-/configmaps/default/shared/edit")
@@ -233,7 +236,7 @@ def test_edit_with_conflict(page: Page, server: SubprocessServer) -> None:
 
 
 def test_replace(page: Page, server: SubprocessServer) -> None:
-    """A whole object can be replaced, if nobody else has changed it since."""
+    """A whole object can be replaced unless another client has changed it since."""
     make(server, MAPS, config_map("replaced", a="1", b="2"))
     page.open("#/object/-/configmaps/default/replaced/edit")
     page.write("  a: ", "  z: ")
@@ -249,7 +252,7 @@ def test_replace(page: Page, server: SubprocessServer) -> None:
 
 
 def test_create_and_delete(page: Page, server: SubprocessServer) -> None:
-    """An object is created after the server has checked it, and deleted after one was asked."""
+    """An object is created after a dry run, and deleted after a confirmation."""
     page.open("#/new/-/configmaps")
     page.write("name: ", "name: Wrong")
     page.find("#review").click()
@@ -278,7 +281,7 @@ def test_create_and_delete(page: Page, server: SubprocessServer) -> None:
 
 
 def owned(kind: str, version: str, name: str, *owners: Any) -> dict[str, Any]:
-    """An object's head."""
+    """Return an object with its owner."""
     references = [
         {
             "apiVersion": one["apiVersion"],
@@ -292,7 +295,7 @@ def owned(kind: str, version: str, name: str, *owners: Any) -> dict[str, Any]:
 
 
 def test_graph(page: Page, server: SubprocessServer) -> None:
-    """Owners and dependents are drawn, over several steps, and lead to one another."""
+    """Owners and dependents are drawn over several levels, with links to each other."""
     labels = {"app": "web"}
     container = {"name": "c", "image": "i"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
@@ -315,7 +318,7 @@ def test_graph(page: Page, server: SubprocessServer) -> None:
 
 
 def test_access_and_why(page: Page, server: SubprocessServer) -> None:
-    """Who may not do something is told so, may see what he may do, and whoever may ask learns why."""
+    """A forbidden request is reported, users can list their permissions, and permitted users get an explanation."""
     make(server, "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "guest"}})
     path = "/api/v1/namespaces/default/serviceaccounts/guest/token"
     token = make(server, path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
@@ -336,7 +339,7 @@ def test_access_and_why(page: Page, server: SubprocessServer) -> None:
 
 
 def test_plots(page: Page) -> None:
-    """The plots are drawn from what the server counts."""
+    """The plots show the metrics of the server."""
     page.open("#/plots")
     page.until(lambda: len(page.all(".plot path")) >= 4)
     page.reads("resident", ".plots")
@@ -344,7 +347,7 @@ def test_plots(page: Page) -> None:
 
 
 def fill(server: SubprocessServer, namespace: str, count: int) -> None:
-    """Create as many small objects, over a few connections that are kept."""
+    """Create many small objects over a few persistent connections."""
     parts = urlsplit(server.url)
     context = server.connection.ssl_context()
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
@@ -369,7 +372,8 @@ def fill(server: SubprocessServer, namespace: str, count: int) -> None:
     assert not failed, failed[:5]
 
 
-#: Scrolls through a table, a step a frame, and tells: frames, tasks of over 50 ms, most elements, the longest frame.
+#: Scrolls through a table, one step per frame. Returns the number of frames, the number of tasks of more than 50 ms,
+#: the maximum number of elements, and the longest frame.
 SCROLL_THROUGH = """
     const [steps, done] = arguments;
     const view = document.querySelector('.scroller');
@@ -389,7 +393,9 @@ SCROLL_THROUGH = """
 
 
 def test_ten_thousand(page: Page, server: SubprocessServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of 10,000 rows only those in sight are elements, wherever one scrolls, while others come and change."""
+    """
+    Of 10,000 rows only the visible ones are elements at any scroll position, also while rows are added and changed.
+    """
     make(server, "/api/v1/namespaces", {"metadata": {"name": "many"}})
     fill(server, "many", 10_000)
     page.run("sessionStorage.setItem('namespace', 'many')")
@@ -417,7 +423,7 @@ def test_ten_thousand(page: Page, server: SubprocessServer, capsys: pytest.Captu
         changing.join()
         return tuple(found)
 
-    told = []
+    figures = []
     for sorted_by in ("", "Name", "Age"):
         if sorted_by:
             page.find(f"th:nth-child({1 if sorted_by == 'Name' else 3}) button").click()
@@ -428,10 +434,10 @@ def test_ten_thousand(page: Page, server: SubprocessServer, capsys: pytest.Captu
             assert most < 120
             if tasks < frames / 2:
                 break
-        told.append(f"{tasks} of {frames} frames over 50 ms, the longest {longest:.0f} ms")
-        assert tasks < frames / 2, told
+        figures.append(f"{tasks} of {frames} frames over 50 ms, the longest {longest:.0f} ms")
+        assert tasks < frames / 2, figures
     with capsys.disabled():
-        print(f"\n10,000 rows that change: {'; by name and age: '.join(told[:2])}; {told[2]}")
+        print(f"\n10,000 rows that change: {'; by name and age: '.join(figures[:2])}; {figures[2]}")
     page.find("th:nth-child(3) button").click()
     page.find("th:nth-child(3) button").click()
     page.run(scroll, 0)
@@ -455,7 +461,7 @@ def test_ten_thousand(page: Page, server: SubprocessServer, capsys: pytest.Captu
 
 
 def test_hostile_objects(page: Page, server: SubprocessServer) -> None:
-    """Names, annotations, contents and events are text wherever they are shown, and never run."""
+    """Names, annotations, contents and events are shown as text, and never executed."""
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     name = "<img src=x onerror=window.hacked=1>"
     make(server, roles, {"metadata": {"name": name, "annotations": {"note": HOSTILE}}, "rules": []})
@@ -500,7 +506,7 @@ def test_hostile_objects(page: Page, server: SubprocessServer) -> None:
 
 
 def test_policy_holds(page: Page) -> None:
-    """Should anything ever put a script or HTML into the page, the browser refuses it."""
+    """The browser blocks scripts and HTML that are injected into the page."""
     for attempt in (
         "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.hacked=1>')",
         "const made = document.createElement('script'); made.textContent = 'hacked=1'; document.body.append(made)",
@@ -512,7 +518,7 @@ def test_policy_holds(page: Page) -> None:
 
 
 def test_other_origins(page: Page, server: SubprocessServer) -> None:
-    """A page of another origin can neither read nor change anything with the session of who visits it."""
+    """A page of another origin can neither read nor change anything with the session of its visitor."""
     key = page.run("return localStorage.getItem('kubetwist-key')")
     body = json.dumps(config_map("forged"))
     with_key = {"X-Kubetwist-UI": key, "Content-Type": "application/json"}

@@ -1,4 +1,4 @@
-"""Who has a client certificate in the browser needs no token for the page."""
+"""Tests for the page with a client certificate in the browser, which needs no token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture(scope="module")
 def certified(page_server: SubprocessServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser with the administrator's certificate, which it shows to this server without asking."""
+    """A browser with the administrator's certificate, which it sends to this server without a prompt."""
     certutil, pk12util = shutil.which("certutil"), shutil.which("pk12util")
     if not certutil or not pk12util:
         pytest.skip("certutil and pk12util are not on PATH (Debian: apt-get install libnss3-tools)")
@@ -43,13 +43,16 @@ def certified(page_server: SubprocessServer, tmp_path_factory: pytest.TempPathFa
 
 
 def run(command: list[str]) -> None:
-    """Run it; it must succeed."""
+    """Run a command that must succeed."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_certificate(certified: Any, page_server: SubprocessServer) -> None:
-    """One is asked first, then sees and changes what the certificate allows, without any cookie; and can go."""
+    """
+    The user confirms the identity first, then has the permissions of the certificate without a cookie, and can sign
+    out.
+    """
     page = Page(certified, page_server.url)
     page.load()
     page.reads("Go on as kubernetes-admin")
@@ -73,14 +76,14 @@ def test_certificate(certified: Any, page_server: SubprocessServer) -> None:
 
 
 def test_token_before_certificate(certified: Any, page_server: SubprocessServer) -> None:
-    """Who signs in with a token is who the token says, whatever the certificate."""
+    """A user who signs in with a token has the identity of the token, regardless of the certificate."""
     page = Page(certified, page_server.url)
     page.sign_in(page_server.token)
     page.reads("kubetwist-test-admin", ".who")
 
 
 def test_other_sites(certified: Any, page_server: SubprocessServer) -> None:
-    """A page of another origin can have the browser show the certificate, but neither reads nor changes anything."""
+    """A page of another origin can make the browser send the certificate, but can neither read nor change anything."""
     page = Page(certified, page_server.url)
     body = json.dumps({"metadata": {"name": "forged-by-certificate"}})
     plain = {"Content-Type": "text/plain"}

@@ -78,7 +78,7 @@ def test_dialog_closes(page: Page, server: SubprocessServer) -> None:
 
 
 def test_keys(page: Page, server: SubprocessServer) -> None:
-    """From the search fields, arrows choose and Enter opens, and a search ends when something is opened."""
+    """In the search fields arrows choose and Enter opens, and a search ends when a view is opened."""
     for name in ("key-one", "key-two"):
         make(server, MAPS, {"metadata": {"name": name}})
     page.open("#/")

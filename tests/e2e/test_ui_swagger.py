@@ -1,4 +1,4 @@
-"""Swagger UI at /swagger-ui, in a real browser."""
+"""Tests for Swagger UI at /swagger-ui, in a real browser."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ HOSTILE = (
 
 
 def open_api(page: Page, name: str) -> None:
-    """Open the document of a group and version."""
+    """Open the document of a group-version."""
     page.browser.get(f"{page.url}/swagger-ui/?api={name}")
     page.until(lambda: page.all(".opblock"))
 
 
 def enter(page: Page, selector: str, text: str) -> None:
-    """Have a field say something, as if it were typed."""
+    """Enter a text into a field, as a user does."""
     page.find(selector)
     page.run(
         "const field = document.querySelector(arguments[0]);"
@@ -35,13 +35,13 @@ def enter(page: Page, selector: str, text: str) -> None:
 
 
 def click(page: Page, selector: str) -> None:
-    """Click on something, wherever it has been scrolled to."""
+    """Click on an element, regardless of its scroll position."""
     page.find(selector)
     page.run("document.querySelector(arguments[0]).click()", selector)
 
 
 def test_try_it_out(page: Page, page_server: SubprocessServer) -> None:
-    """Who is signed in at /ui sees all requests there are, and can send them."""
+    """A user who is signed in at /ui sees all operations, and can execute them."""
     page.find(".side a[href='/swagger-ui/']").click()
     page.reads("/api/v1/configmaps", "#swagger-ui")
     page.reads("kubetwist-test-admin", ".who")
@@ -58,13 +58,13 @@ def test_try_it_out(page: Page, page_server: SubprocessServer) -> None:
     page.run("document.querySelector(arguments[0]).scrollIntoView(); scrollBy(0, -60)", f"{create} .btn-group")
     page.picture("swagger")
     assert page_server.request("GET", f"{MAPS}/tried")[1]["data"] == {"a": "1"}
-    # What it says one could send with curl tells no secret of the session.
+    # The displayed curl command contains no secret of the session.
     key = page.run("return localStorage.getItem('kubetwist-key')")
     assert len(key) > 20 and key not in page.content("body")
 
 
 def test_choose(page: Page) -> None:
-    """One group and version is shown at a time, read when it is chosen; nothing comes from another host."""
+    """One group-version is shown at a time and loaded when it is chosen, without requests to other hosts."""
     open_api(page, "apis/apps/v1")
     page.reads("/apis/apps/v1/namespaces/{namespace}/deployments", "#swagger-ui")
     page.run(
@@ -82,8 +82,8 @@ def test_choose(page: Page) -> None:
     assert documents == {"/openapi/v3", "/openapi/v3/apis/apps/v1", "/openapi/v3/apis/batch/v1"}
 
 
-def test_nobody(browser: Any, page_server: SubprocessServer) -> None:
-    """Who is not signed in is told where to."""
+def test_signed_out(browser: Any, page_server: SubprocessServer) -> None:
+    """A user who is not signed in gets a link to the sign-in."""
     page = Page(browser, page_server.url)
     browser.get(f"{page.url}/ui/")
     page.run("localStorage.clear()")
@@ -94,7 +94,7 @@ def test_nobody(browser: Any, page_server: SubprocessServer) -> None:
 
 
 def test_hostile_descriptions(page: Page, page_server: SubprocessServer) -> None:
-    """What a definition says of its kind is text: no HTML, no Markdown, no link, no script."""
+    """The descriptions in a definition are text: no HTML, no Markdown, no links, no scripts."""
     text = {"type": "string", "description": HOSTILE, "default": HOSTILE, "title": HOSTILE}
     spec = {"type": "object", "description": HOSTILE, "properties": {"text": text}}
     schema = {"type": "object", "description": HOSTILE, "properties": {"spec": spec}}
@@ -144,7 +144,7 @@ def test_hostile_descriptions(page: Page, page_server: SubprocessServer) -> None
 
 
 def test_policy_holds(page: Page) -> None:
-    """Should Swagger UI ever take a string for HTML, the browser refuses it."""
+    """The browser blocks strings that Swagger UI would parse as HTML."""
     open_api(page, "version")
     for attempt in (
         "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.hacked=1>')",

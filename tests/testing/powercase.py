@@ -1,4 +1,4 @@
-"""A server in the test's process, its admin and their watches."""
+"""Test case with a server in the test's process, its administrator and watches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Watch:
-    """A watch as a blocking client has it; its methods are for threads."""
+    """A watch of a blocking client; its methods run in threads."""
 
     def __init__(self, server: InProcessServer, path: str) -> None:
         connection = server.connection
@@ -27,32 +27,32 @@ class Watch:
         self.response = self._http.getresponse()
 
     def event(self) -> Any:
-        """The next one; L{None} at the end of the stream."""
+        """Return the next event; L{None} at the end of the stream."""
         line = self.response.readline()
         return json.loads(line) if line else None
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         self._http.close()
 
 
 class PowerTestCase(KubeAPIMixin, TestCase):
-    """With a server, and a few words to talk to it."""
+    """Test case with a server and helper methods for requests."""
 
     timeout = 60
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """A blocking request, from a thread."""
+        """Send a blocking request in a thread."""
         return await deferToThread(self.server.request, method, path, body)
 
     async def make(self, name: str) -> Any:
-        """A ConfigMap in the default namespace."""
+        """Create a ConfigMap in the default namespace."""
         code, made = await self.ask("POST", MAPS, {"metadata": {"name": name}, "data": {"of": name}})
         self.assertEqual(code, 201, made)
         return made
 
     async def watch(self, path: str) -> Watch:
-        """Begin to watch."""
+        """Begin a watch."""
         watch: Watch = await deferToThread(Watch, self.server, path)
         self.addCleanup(watch.close)
         return watch

@@ -15,7 +15,7 @@ class StubTests(SynchronousTestCase):
     """Plugins without a server."""
 
     def test_built_in(self) -> None:
-        """A built-in plugin can not tell it from a server."""
+        """A built-in plugin works with the stub as with a server."""
         server = StubServer().add("", "namespaces", {"metadata": {"name": "default"}})
         plugin = NamespaceLifecycle()
 
@@ -28,7 +28,7 @@ class StubTests(SynchronousTestCase):
         self.failureResultOf(admitted("other"), APIStatusError)
 
     def test_objects(self) -> None:
-        """Views are frozen, lookups are copies, lists are of a namespace or of all."""
+        """Views are frozen, lookups are copies, and lists contain one namespace or all."""
         server = StubServer()
         for namespace in ("a", "b"):
             server.add("apps", "deployments", {"metadata": {"name": "d", "namespace": namespace}})
@@ -52,7 +52,7 @@ class StubTests(SynchronousTestCase):
         )
 
     def test_writing(self) -> None:
-        """What a plugin has written is there, and only if it can be."""
+        """Objects that a plugin creates exist afterwards; conflicting ones are rejected."""
         server = StubServer()
         obj = {"metadata": {"name": "m", "namespace": "a"}}
         self.successResultOf(server.create("", "configmaps", "a", obj))
@@ -74,13 +74,13 @@ class StubTests(SynchronousTestCase):
         self.assertIn("status", server.objects["", "configmaps", "a", "m"])
 
     def test_kinds(self) -> None:
-        """It knows the kinds that it is told of."""
+        """The stub has the configured kinds."""
         server = StubServer(kinds={("apps", "v1", "Deployment"): ("deployments", True)})
         self.assertEqual(server.resources_for_kind("apps", "v1", "Deployment"), [("deployments", True)])
         self.assertEqual(server.resources_for_kind("apps", "v1", "Other"), [])
 
     def test_write(self) -> None:
-        """A write has what a request has."""
+        """A write has the attributes of a request."""
         warnings: list[str] = []
         one = write(
             None, "deployments", "DELETE", api_version="apps/v1", old={"metadata": {"name": "d"}}, warn=warnings.append

@@ -20,10 +20,10 @@ from kubetwist.testing._clock import (
 
 
 class ServerClockTests(SynchronousTestCase):
-    """Tests for L{ServerClock}."""
+    """L{ServerClock}."""
 
     def setUp(self) -> None:
-        """A clock of its own on a reactor that stands at 1000."""
+        """Create a clock on a reactor whose time is 1000."""
         self.reactor = Clock()
         self.reactor.advance(1000)
         self.clock = ServerClock(self.reactor)
@@ -31,11 +31,11 @@ class ServerClockTests(SynchronousTestCase):
         self.addCleanup(times.use_clock)
 
     def later(self, delay: float, name: Any = None) -> Any:
-        """Have C{name} appear among what was called."""
+        """Schedule a call that records C{name}."""
         return self.clock.callLater(delay, self.called.append, delay if name is None else name)
 
     def test_runs(self) -> None:
-        """Left alone, it is the reactor it stands for."""
+        """Without adjustments it behaves like its reactor."""
         self.assertTrue(IReactorTime.providedBy(self.clock))
         self.later(0.5)
         self.later(5)
@@ -46,7 +46,7 @@ class ServerClockTests(SynchronousTestCase):
         self.assertEqual((self.called, self.clock.seconds(), self.clock.calls), ([0.5, 5], 1005, {}))
 
     def test_frozen(self) -> None:
-        """While it stands, what waits long waits on, and what is short does not."""
+        """While the clock is frozen long delays do not end, and short ones do."""
         self.later(5)
         self.clock.freeze()
         self.later(REAL_TIME_THRESHOLD)
@@ -61,7 +61,7 @@ class ServerClockTests(SynchronousTestCase):
         self.assertEqual((self.called, self.clock.seconds()), ([REAL_TIME_THRESHOLD, 5, 6], 1006))
 
     def test_wall_time(self) -> None:
-        """What objects are stamped with follows it as long as it is moved."""
+        """Timestamps of objects follow the clock while it is adjusted."""
         self.clock.freeze(0)
         self.assertEqual(times.now(), "1970-01-01T00:00:00Z")
         self.assertEqual(times.now_micro(), "1970-01-01T00:00:00.000000Z")
@@ -71,7 +71,7 @@ class ServerClockTests(SynchronousTestCase):
         self.assertGreater(times.posix_now(), 1_700_000_000)
 
     def test_advance(self) -> None:
-        """Time that passes at once brings what is due, while the clock runs on."""
+        """Advancing the running clock runs the due calls."""
         self.later(50)
         self.later(500)
         self.clock.advance(60)
@@ -83,19 +83,19 @@ class ServerClockTests(SynchronousTestCase):
             self.clock.advance(-1)
 
     def test_calls(self) -> None:
-        """What is to be called can be cancelled, put off and asked for its time, whether or not the clock runs."""
+        """Delayed calls can be cancelled, postponed and queried, whether or not the clock runs."""
         for frozen in (False, True):
             if frozen:
                 self.clock.freeze()
-            gone, moved, put_off = self.later(10), self.later(10, "moved"), self.later(10, "put off")
+            cancelled, moved, put_off = self.later(10), self.later(10, "moved"), self.later(10, "put off")
             now = self.clock.seconds()
-            self.assertEqual(gone.getTime(), now + 10)
-            gone.cancel()
+            self.assertEqual(cancelled.getTime(), now + 10)
+            cancelled.cancel()
             moved.reset(20)
             put_off.delay(20)
-            self.assertEqual((gone.active(), moved.getTime(), put_off.getTime()), (False, now + 20, now + 30))
+            self.assertEqual((cancelled.active(), moved.getTime(), put_off.getTime()), (False, now + 20, now + 30))
             with self.assertRaises(AlreadyCancelled):
-                gone.cancel()
+                cancelled.cancel()
             for seconds in (15, 5, 10):
                 self.clock.advance(seconds)
                 self.reactor.advance(0)
@@ -107,7 +107,7 @@ class ServerClockTests(SynchronousTestCase):
 
     @given(delays=lists(floats(min_value=REAL_TIME_THRESHOLD + 0.1, max_value=1e6), max_size=20))
     def test_order(self, delays: list[float]) -> None:
-        """However far time jumps, calls come in the order in which they are due, and none is lost."""
+        """After any jump of the time, calls run in the order of their times, and none is lost."""
         reactor = Clock()
         clock, called = ServerClock(reactor), []
         clock.freeze(0)

@@ -18,7 +18,7 @@ from kubetwist.testing._connection import (
 
 
 def kubeconfig(cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
-    """A kubeconfig whose current context is not its first."""
+    """Return a kubeconfig whose current context is not its first."""
     return {
         "current-context": "ours",
         "contexts": [
@@ -31,16 +31,16 @@ def kubeconfig(cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
 
 
 class ConnectionTests(SynchronousTestCase):
-    """Tests for L{Connection}."""
+    """L{Connection}."""
 
     def setUp(self) -> None:
-        """A folder for the kubeconfig."""
+        """Create a folder for the kubeconfig."""
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
         self.path = self.folder / "admin.kubeconfig"
 
     def test_inline(self) -> None:
-        """Certificates that stand in the kubeconfig are decoded."""
+        """Inline certificates of the kubeconfig are decoded."""
 
         def inline(text: str) -> str:
             return base64.b64encode(text.encode()).decode()
@@ -60,7 +60,7 @@ class ConnectionTests(SynchronousTestCase):
         )
 
     def test_files(self) -> None:
-        """Certificates in files are looked for beside the kubeconfig, as kubectl does."""
+        """Certificate files are relative to the kubeconfig, as in kubectl."""
         for name in ("ca.crt", "admin.crt", "admin.key"):
             (self.folder / name).write_text(f"contents of {name}")
         document = kubeconfig(
@@ -74,7 +74,7 @@ class ConnectionTests(SynchronousTestCase):
         self.assertEqual(connection.client_key, "contents of admin.key")
 
     def test_token_file(self) -> None:
-        """The token file holds an administrator's token, another one each time, and is nobody else's to read."""
+        """The token file has an administrator's token, a new one each time, and is readable by its owner only."""
         first, path = write_token_file(self.folder)
         token, _name, _uid, groups = path.read_text().strip().split(",")
         self.assertEqual((token, groups), (first, '"system:masters"'))

@@ -25,10 +25,10 @@ Change = tuple[int, str, str | None, str | None]
 @define(eq=False)
 class SimulatedStore:
     """
-    A store as it should be; a fault makes it do wrong once.
+    A correct store; a fault makes it misbehave once.
 
-    @ivar faults: How often each kind of wrong is still to be done.
-    @ivar done: The kinds that were done.
+    @ivar faults: The remaining number of each kind of fault.
+    @ivar done: The kinds of faults that have occurred.
     """
 
     revision: int = 1
@@ -38,7 +38,7 @@ class SimulatedStore:
     done: list[str] = Factory(list)
 
     def fault(self, name: str) -> bool:
-        """Whether to do wrong now."""
+        """Return whether to misbehave now."""
         if not self.faults.get(name):
             return False
         self.faults[name] -= 1
@@ -46,7 +46,7 @@ class SimulatedStore:
         return True
 
     def apply(self, operation: Operation) -> Callable[[], None]:
-        """Do it; what is returned gives the answer."""
+        """Execute an operation; return the function that records its response."""
         key = operation.key
         found = self.state.get(key)
         if operation.action is Action.LIST:
@@ -69,8 +69,8 @@ class SimulatedStore:
         if refusal is not None:
             if operation.action is Action.UPDATE and found is not None and self.fault("refused write is done"):
                 self._write(key, operation.value)
-            told = refusal
-            return lambda: operation.failed(told)
+            refused = refusal
+            return lambda: operation.failed(refused)
         if operation.action is Action.UPDATE and operation.expected and self.fault("refusal for nothing"):
             return lambda: operation.failed(Outcome.CONFLICT)
         if self.fault("acknowledged write is lost"):
@@ -99,7 +99,7 @@ class SimulatedStore:
         return self.revision
 
     def show(self, watch: WatchHistory, end: int) -> None:
-        """Send what a watch has not shown yet, up to a revision."""
+        """Send the pending events of a watch, up to a revision."""
         events = [one for one in self.changes if watch.last < one[0] <= end and one[1].startswith(watch.prefix)]
         if len(events) > 1 and self.fault("events change places"):
             events[0], events[1] = events[1], events[0]
@@ -116,9 +116,9 @@ class SimulatedStore:
 
 def simulated(seed: int, *, faults: tuple[str, ...] = (), lossy: bool = True, steps: int = 120) -> tuple[History, Any]:
     """
-    What some clients did to a store, and saw.
+    Simulate clients of a store; return their history.
 
-    @param lossy: Whether some get no answer, and some watches break.
+    @param lossy: Whether some responses are lost, and some watches break.
     """
     # What is wrong of a single answer may be right for what others do at the same time: then they take turns.
     most = 1 if {"refusal for nothing", "read is stale"}.intersection(faults) else 10
@@ -188,20 +188,20 @@ class SimulationTests(SynchronousTestCase):
 
     @given(seed=st.integers(0, 1 << 40))
     @settings(max_examples=150, deadline=None)
-    def test_right(self, seed: int) -> None:
-        """What a store that keeps its promises answers and shows is never taken for wrong."""
+    def test_correct_store(self, seed: int) -> None:
+        """No history of a correct store has violations."""
         history, _ = simulated(seed)
         self.assertEqual(violations(history), [])
 
     @given(seed=st.integers(0, 1 << 40), fault=st.sampled_from(FAULTS))
     @settings(max_examples=300, deadline=None)
-    def test_wrong(self, seed: int, fault: str) -> None:
-        """A single wrong is found, wherever it is done."""
+    def test_single_fault(self, seed: int, fault: str) -> None:
+        """A single fault of any kind is detected."""
         history, store = simulated(seed, faults=(fault,), lossy=False)
         self.assertEqual(bool(violations(history)), bool(store.done), (fault, seed))
 
-    def test_all_wrongs_are_tried(self) -> None:
-        """Each kind of wrong is one that the simulated store comes to do."""
+    def test_all_faults_occur(self) -> None:
+        """Each kind of fault occurs in the simulations."""
         for fault in FAULTS:
             done = [simulated(seed, faults=(fault,), lossy=False)[1].done for seed in range(10)]
             self.assertIn([fault], done)
@@ -209,7 +209,7 @@ class SimulationTests(SynchronousTestCase):
     @given(seed=st.integers(0, 1 << 40))
     @settings(max_examples=20, deadline=None)
     def test_dumped(self, seed: int) -> None:
-        """What was written down and read again is judged as before."""
+        """A history that is dumped and loaded has the same violations."""
         for faults in ((), ("stale compare-and-swap",)):
             history, _ = simulated(seed, faults=faults)
             again = History.loaded(history.dumped().splitlines())

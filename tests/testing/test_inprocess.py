@@ -16,14 +16,14 @@ from kubetwist.testing.trial import KubeAPIMixin
 
 
 class InProcessServerTests(KubeAPIMixin, TestCase):
-    """Tests for L{InProcessServer}."""
+    """L{InProcessServer}."""
 
     async def ask(self, server: InProcessServer, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """A blocking request, from a thread."""
+        """Send a blocking request in a thread."""
         return await deferToThread(server.request, method, path, body)
 
     async def test_serves(self) -> None:
-        """A server that is started answers its administrator, and another beside it knows nothing of the first."""
+        """A started server answers its administrator; a second server has separate data."""
         first, second = await self.startKubeAPI(), await self.startKubeAPI()
         self.assertNotEqual(first.url, second.url)
         body = {"metadata": {"name": "mine"}}
@@ -33,7 +33,7 @@ class InProcessServerTests(KubeAPIMixin, TestCase):
         self.assertEqual(code, 404)
 
     async def test_stops(self) -> None:
-        """A server that is stopped no longer listens, and has taken its files away; stopping again does no harm."""
+        """A stopped server no longer listens and has removed its files; stopping is idempotent."""
         server = InProcessServer()
         await server.start()
         kubeconfig = server.kubeconfig
@@ -45,20 +45,20 @@ class InProcessServerTests(KubeAPIMixin, TestCase):
         await server.stop()
 
     async def test_arguments(self) -> None:
-        """Arguments are flags of the server."""
+        """The arguments are flags of the server."""
         server = await self.startKubeAPI("--kubernetes-version=1.30")
         _, version = await self.ask(server, "GET", "/version")
         self.assertEqual(version["minor"], "30")
 
     async def test_keeps_a_data_directory(self) -> None:
-        """A data directory that was given is not removed."""
+        """A given data directory is not removed."""
         folder = Path(self.mktemp()).absolute()
         async with InProcessServer(data_dir=folder) as server:
             self.assertEqual(server.kubeconfig, folder / "admin.kubeconfig")
         self.assertTrue((folder / "admin.kubeconfig").exists())
 
     async def test_no_waiting_on_the_reactor(self) -> None:
-        """Code on the reactor is refused what would wait for the reactor."""
+        """Blocking calls in the reactor's thread raise an error."""
         await deferLater(reactor, 0)  # Trial starts the reactor when a test first waits, not before.
         with self.assertRaisesRegex(RuntimeError, "InProcessServer"):
             running_reactor()

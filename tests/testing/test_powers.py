@@ -1,4 +1,4 @@
-"""Tests for what a test can do to an L{InProcessServer}, on trial's reactor."""
+"""Tests for the control of an L{InProcessServer}, on trial's reactor."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.testing.powercase import MAPS, PowerTestCase
 
 
 class TimeTests(PowerTestCase):
-    """Tests for C{freeze_time}, C{advance_time}, C{resume_time} and C{reset_clock}."""
+    """C{freeze_time}, C{advance_time}, C{resume_time} and C{reset_clock}."""
 
     async def test_timestamps(self) -> None:
-        """While the clock stands, objects are created at the same time; then it goes on from there."""
+        """While the clock is frozen, objects get the same creation time; afterwards it continues from there."""
         await self.begin("--controllers=")
         self.server.freeze_time(1_000_000_000)
         first = (await self.make("a"))["metadata"]
@@ -28,7 +28,7 @@ class TimeTests(PowerTestCase):
         self.assertGreater(self.server.now, 1_700_000_000)
 
     async def test_expiry(self) -> None:
-        """Events go when the time of the server says so, and not before."""
+        """Events expire by the server's clock."""
         await self.begin("--controllers=", "--event-ttl=1h")
         self.server.freeze_time()
         event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}}
@@ -43,7 +43,7 @@ class TimeTests(PowerTestCase):
         self.assertEqual((await self.ask("GET", f"{path}/e"))[0], 404)
 
     async def test_tokens(self) -> None:
-        """A token is good until it expires by the server's clock."""
+        """A token expires by the server's clock."""
         await self.begin()
         await self.server.reset()
         request = {"spec": {"expirationSeconds": 600}}
@@ -55,8 +55,8 @@ class TimeTests(PowerTestCase):
             _, answer = await self.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
             self.assertEqual(answer["status"].get("authenticated"), good)
 
-    async def test_controllers_see_the_time(self) -> None:
-        """What controllers wait for happens when the clock of the server says so."""
+    async def test_controllers_use_the_clock(self) -> None:
+        """The delays of controllers follow the server's clock."""
         await self.begin()
         await self.server.reset()
         self.server.freeze_time(1_000_000_000)
@@ -79,7 +79,7 @@ class TimeTests(PowerTestCase):
             self.assertEqual((await self.ask("GET", f"{path}/done"))[0], code)
 
     async def test_reset_rights_the_clock(self) -> None:
-        """A reset has the clock right again, and a stop, too."""
+        """A reset, and a stop, restore real time."""
         await self.begin()
         self.server.freeze_time(5)
         await self.server.reset()
@@ -90,7 +90,7 @@ class TimeTests(PowerTestCase):
         self.assertGreater(other.now, 1_700_000_000)
 
     async def test_watches_outlive_a_frozen_clock(self) -> None:
-        """A watch shows changes while the clock stands."""
+        """A watch shows changes while the clock is frozen."""
         await self.begin("--controllers=")
         self.server.freeze_time()
         watch = await self.watch(f"{MAPS}?watch=1")

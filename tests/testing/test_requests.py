@@ -12,10 +12,12 @@ from tests.testing.powercase import MAPS, PowerTestCase
 
 
 class RequestTests(PowerTestCase):
-    """Tests for C{inject}, C{disturb_watches}, C{end_watches} and C{record_requests}."""
+    """C{inject}, C{disturb_watches}, C{end_watches} and C{record_requests}."""
 
     async def test_inject(self) -> None:
-        """Chosen requests are answered as a test wants, so often as it wants, and others as ever."""
+        """
+        Matching requests get the injected response the given number of times; all further requests are not affected.
+        """
         await self.begin("--controllers=")
         fault = self.server.inject(409, verb="update", resource="configmaps", name="a", times=2)
         made = await self.make("a")
@@ -29,7 +31,7 @@ class RequestTests(PowerTestCase):
         self.assertEqual(fault.hits, 2)
 
     async def test_errors(self) -> None:
-        """Errors are what clients know by their codes: reasons, and when to come again."""
+        """Errors have the usual reasons of their codes, and a Retry-After header."""
         await self.begin("--controllers=")
         for code, reason in (
             (429, "TooManyRequests"),
@@ -47,7 +49,7 @@ class RequestTests(PowerTestCase):
             self.server.inject(200)
 
     async def test_delay_and_hang_up(self) -> None:
-        """An answer can be late, and a connection end without one."""
+        """A response can be delayed, and a connection closed without a response."""
         await self.begin("--controllers=")
         late = self.server.inject(delay=0.05, resource="configmaps", times=1)
         begun = reactor.seconds()  # type: ignore[attr-defined]
@@ -60,7 +62,7 @@ class RequestTests(PowerTestCase):
             self.assertEqual((await self.ask("GET", f"{MAPS}?limit=2"))[0], 200)
 
     async def test_watch_expired(self) -> None:
-        """A watch that is to be 410 says so as the server would: in an event."""
+        """An injected 410 for a watch is an ERROR event, as in the server."""
         await self.begin("--controllers=")
         self.server.inject(410, verb="watch", times=1)
         watch = await self.watch(f"{MAPS}?watch=1")
@@ -69,7 +71,7 @@ class RequestTests(PowerTestCase):
         self.assertIsNone(await deferToThread(watch.event))
 
     async def test_disturbed_watches(self) -> None:
-        """Events can be lost, come twice and late, and streams break."""
+        """Events can be dropped, duplicated and delayed, and connections broken."""
         await self.begin("--controllers=")
         fault = self.server.disturb_watches(resource="configmaps", duplicate=True, drop=1, delay=0.01, times=1)
         watch, other = [await self.watch(f"{MAPS}?watch=1") for _ in range(2)]
@@ -86,7 +88,7 @@ class RequestTests(PowerTestCase):
             await deferToThread(watch.response.read)
 
     async def test_ended_watches(self) -> None:
-        """Watches that are open can be ended, with a reason, without one, or by cutting the connection."""
+        """Open watches can be ended with an error, cleanly, or by closing the connection."""
         await self.begin("--controllers=")
         good, expired, cut = [await self.watch(f"{MAPS}?watch=1") for _ in range(3)]
         self.assertEqual(self.server.end_watches(resource="pods"), 0)
@@ -105,7 +107,7 @@ class RequestTests(PowerTestCase):
             await deferToThread(cut.response.read)
 
     async def test_log(self) -> None:
-        """A log has what was requested, by whom, with which body and answer, and no more than it was told to keep."""
+        """A log has the requests with user, body and status, up to its limit."""
         await self.begin("--controllers=")
         with self.server.record_requests(limit=3) as log:
             await self.make("a")
@@ -127,7 +129,7 @@ class RequestTests(PowerTestCase):
         self.assertEqual(log.requests, [])
 
     async def test_nothing_in_the_way(self) -> None:
-        """Once faults and logs are gone, requests are handled as if there had never been any."""
+        """Without faults and logs, requests are handled by the original handler."""
         await self.begin("--controllers=")
         site = self.server._service.server.site
         handler = site.handler

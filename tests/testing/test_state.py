@@ -32,10 +32,10 @@ FOOS = {
 
 
 class StateTests(PowerTestCase):
-    """Tests for C{reset}, C{snapshot}, C{restore}, C{compact} and C{load}."""
+    """C{reset}, C{snapshot}, C{restore}, C{compact} and C{load}."""
 
     async def test_reset(self) -> None:
-        """After a reset the server is as it was at its start, but for its revisions, and watches have ended."""
+        """After a reset the server has its initial state except for revisions, and watches have ended."""
         await self.begin()
         server = self.server
         await server.reset()
@@ -73,7 +73,7 @@ class StateTests(PowerTestCase):
         self.assertEqual((await self.ask("POST", "/api/v1/namespaces/default/services", service))[0], 201)
 
     async def test_definitions_come_back(self) -> None:
-        """A custom resource that a reset has taken away can be defined anew, and is empty."""
+        """A custom resource that a reset has removed can be defined again, and is empty."""
         await self.begin()
         foo = {"apiVersion": "example.org/v1", "kind": "Foo", "metadata": {"name": "a"}}
         for _ in range(3):
@@ -87,7 +87,7 @@ class StateTests(PowerTestCase):
             await self.server.reset()
 
     async def test_busy_controllers(self) -> None:
-        """A reset is final also while controllers are at work: they do nothing for what is not there any more."""
+        """A reset is stable while controllers are busy: they create nothing for removed objects."""
         await self.begin("--controllers=*,+workloads")
         await self.server.reset()
         before = set((await self.server.snapshot()).items)
@@ -101,7 +101,7 @@ class StateTests(PowerTestCase):
             self.assertEqual(set((await self.server.snapshot()).items), before)
 
     async def test_without_controllers(self) -> None:
-        """C{controllers=""} starts a server without any, which can be reset likewise."""
+        """C{controllers=""} starts a server without controllers, which can be reset, too."""
         self.server = server = InProcessServer(controllers="")
         await server.start()
         self.addCleanup(lambda: server.stop())
@@ -111,7 +111,7 @@ class StateTests(PowerTestCase):
         self.assertEqual((await self.ask("GET", "/api/v1/namespaces/default/serviceaccounts"))[1]["items"], [])
 
     async def test_restore(self) -> None:
-        """What was there at a snapshot is there again, and watches that are open tell what that changes."""
+        """A restore brings back the objects of a snapshot, and open watches show the changes."""
         await self.begin()
         await self.server.reset()
         kept = await self.make("kept")
@@ -134,7 +134,7 @@ class StateTests(PowerTestCase):
         self.assertEqual((await self.ask("GET", path))[1]["data"], {"of": "changed"})
 
     async def test_compact(self) -> None:
-        """After a compaction, watches from older revisions are told to list again."""
+        """After a compaction, watches from older revisions get 410."""
         await self.begin("--controllers=")
         old = (await self.make("a"))["metadata"]["resourceVersion"]
         await self.make("b")
@@ -144,7 +144,7 @@ class StateTests(PowerTestCase):
         self.assertEqual((event["type"], event["object"]["code"], event["object"]["reason"]), ("ERROR", 410, "Expired"))
 
     async def test_load_a_dump(self) -> None:
-        """A dump is loaded with status and owners, whose references are to what they have become."""
+        """A dump is loaded with status and owners, and owner references get the new UIDs."""
         await self.begin()
         text = """
 apiVersion: v1
@@ -176,7 +176,7 @@ items:
         self.assertNotEqual(deployment["metadata"]["uid"], "old-1")
 
     async def test_load_twice(self) -> None:
-        """What already exists is made as the manifest has it."""
+        """Existing objects are updated from the manifest."""
         await self.begin("--controllers=")
         for value in ("1", "2"):
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}}
@@ -184,7 +184,7 @@ items:
             self.assertEqual(made["data"], {"k": value})
 
     async def test_load_refused(self) -> None:
-        """What can not be loaded is named."""
+        """The error about an object that cannot be loaded names it."""
         await self.begin("--controllers=", "--disable-admission-plugins=ServiceAccount")
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bad"}, "spec": {}}
         with self.assertRaisesRegex(LoadError, "Pod /bad: 422: .*spec.containers: Required"):

@@ -1,4 +1,4 @@
-"""A server with the web page in front."""
+"""Test case with a server behind the web page."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ JSON = {"Content_Type": "application/json"}
 
 
 class AtOnce:
-    """A reactor whose threads are this one."""
+    """A reactor that runs functions for threads immediately."""
 
     def getThreadPool(self) -> AtOnce:
-        """Itself."""
+        """Return the reactor itself."""
         return self
 
     def callInThreadWithCallback(self, done: Any, call: Any, *arguments: Any) -> None:
-        """Call it now."""
+        """Call the function immediately."""
         done(True, call(*arguments))
 
     def callFromThread(self, call: Any, *arguments: Any) -> None:
-        """Likewise."""
+        """Call the function immediately."""
         call(*arguments)
 
 
 class PageTestCase(SynchronousTestCase):
-    """A server with the page in front, and behind it whoever is signed in may do anything."""
+    """Test case with the page in front of a server that allows everything to signed-in users."""
 
     def setUp(self) -> None:
-        """With one token that is known."""
+        """Create the server with one valid token."""
         self.finding: Any = None
         clock = Clock()
         authenticator = SessionAuthenticator(
@@ -60,22 +60,22 @@ class PageTestCase(SynchronousTestCase):
         self.site = make_site(with_ui(handler, authenticator, AtOnce()), clock)
 
     def authenticate_token(self, token: str) -> Any:
-        """Only one is known."""
+        """Authenticate the valid token only."""
         if self.finding is not None:
             return self.finding
         return TokenAuthentication(UserInfo("alice", groups=("qa",)) if token == "good" else None)
 
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
-        """One request."""
+        """Send one request."""
         return Client(self.site).request(method, path, body, **headers)
 
     def sign_in(self, token: str = "good", **headers: str) -> Answer:
-        """Try to."""
+        """Send a sign-in request."""
         body = json.dumps({"token": token}).encode()
         return self.ask("POST", "/ui/session", body, **{**JSON, "X_Kubetwist_UI": "1", **headers})
 
     def session(self) -> dict[str, str]:
-        """The headers of who is signed in."""
+        """Return the headers of a signed-in client."""
         answer = self.sign_in()
         cookie = answer.header("Set-Cookie")
         assert cookie is not None
@@ -83,10 +83,10 @@ class PageTestCase(SynchronousTestCase):
 
 
 class FilesTestCase(PageTestCase):
-    """A test with the tools of several test cases."""
+    """Test case with tools that several test cases need."""
 
     def folder(self, place: str = "/ui") -> str:
-        """Where the files of a page are."""
+        """Return the folder of the page's files."""
         page = self.ask("GET", f"{place}/").body.decode()
         found = re.search(rf'href="({place}/[0-9a-f]{{16}})/icon.svg"', page)
         assert found is not None, page

@@ -9,16 +9,16 @@ from tests.ui.pagecase import FilesTestCase
 
 
 class AssetTests(FilesTestCase):
-    """Tests for L{kubetwist.ui.assets}."""
+    """L{kubetwist.ui.assets}."""
 
     def test_small(self) -> None:
-        """All files of the page together are less than 300 kB, packed; those of Swagger UI are what they are."""
+        """The compressed files of the page are smaller than 300 kB; those of Swagger UI are smaller than 600 kB."""
         ui, swagger = read_assets(UI), read_assets(SWAGGER_UI)
         self.assertLess(sum(len(one.gzipped) for one in (ui.page, *ui.files.values())), 300_000)
         self.assertLess(sum(len(one.gzipped) for one in (swagger.page, *swagger.files.values())), 600_000)
 
     def test_self_contained(self) -> None:
-        """No file but those of others takes a string for HTML or a script, or names another host."""
+        """Our files parse no string as HTML or script, and contain no other host."""
         own = [path for folder in ("", "swagger") for path in (STATIC / folder).iterdir() if path.is_file()]
         self.assertGreater(len(own), 5)
         for path in own:

@@ -17,10 +17,10 @@ from tests.ui.pagecase import COOKIE, JSON, AtOnce, FilesTestCase, PageTestCase
 
 
 class FilesTests(FilesTestCase):
-    """What is served to everyone."""
+    """The files of the page, which need no authentication."""
 
     def test_api_clients(self) -> None:
-        """Clients that do not accept HTML find no page at the paths that lead to one, but the API's answer."""
+        """Clients that do not accept HTML get the API's response at the paths of the pages."""
         for place in ("/ui", "/swagger-ui"):
             for accept in ("text/html", "text/*;q=0.5", "application/json, */*", ""):
                 self.assertEqual(self.ask("GET", place, **({"Accept": accept} if accept else {})).code, 308)
@@ -47,7 +47,7 @@ class FilesTests(FilesTestCase):
             self.assertEqual(answer.header("X-Frame-Options"), "DENY")
 
     def test_page(self) -> None:
-        """A page is asked for again each time, by its tag; all that it names is kept for ever."""
+        """A page is revalidated by its ETag at each request; all its files are cached forever."""
         for place in ("/ui", "/swagger-ui"):
             page = self.ask("GET", f"{place}/")
             self.assertEqual((page.code, page.header("Content-Type")), (200, "text/html; charset=utf-8"))
@@ -64,14 +64,14 @@ class FilesTests(FilesTestCase):
             self.assertEqual(self.ask("GET", place).header("Location"), f"{place}/")
 
     def test_root(self) -> None:
-        """/ redirects clients that prefer HTML to the page, and no others."""
+        """/ redirects only clients that prefer HTML to the page."""
         answer = self.ask("GET", "/", Accept="text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
         self.assertEqual((answer.code, answer.header("Location")), (302, "/ui/"))
         for accept in ("*/*", "application/json", "application/json, text/html"):
             self.assertNotEqual(self.ask("GET", "/", Accept=accept).code, 302)
 
-    def test_packed(self) -> None:
-        """Who accepts gzip gets it, of the same content."""
+    def test_gzip(self) -> None:
+        """Clients that accept gzip get the compressed content."""
         path = f"{self.folder()}/app.js"
         plain, packed = self.ask("GET", path), self.ask("GET", path, Accept_Encoding="br, gzip;q=1")
         self.assertEqual(packed.header("Content-Encoding"), "gzip")
@@ -79,8 +79,8 @@ class FilesTests(FilesTestCase):
         self.assertEqual(packed.header("Vary"), "Accept-Encoding")
         self.assertIsNone(plain.header("Content-Encoding"))
 
-    def test_others(self) -> None:
-        """Nothing else is below /ui: no file of another place, no other method; nor what only begins alike."""
+    def test_unknown_paths(self) -> None:
+        """Other paths, files and methods below /ui are rejected, and so are paths with the same prefix."""
         folder = self.folder()
         for path in ("/ui/x", f"{folder}/../page.py", f"{folder}/%2e%2e/page.py", f"{folder}/", "/ui/0/app.js"):
             self.assertEqual(self.ask("GET", path).code, 404, path)
@@ -94,7 +94,7 @@ class FilesTests(FilesTestCase):
             self.assertEqual(self.ask("GET", path).code, 401, path)
 
     def test_without_swagger_ui(self) -> None:
-        """It can be left out; then the page has no link to it."""
+        """Swagger UI can be disabled; then the page has no link to it."""
         self.assertIn(b'name="swagger-ui" content="yes"', self.ask("GET", "/ui/").body)
         self.site = make_site(with_ui(self.handler, self.authenticator, AtOnce(), swagger_ui=False), Clock())
         self.assertEqual(self.ask("GET", "/swagger-ui/").code, 401)
@@ -102,10 +102,10 @@ class FilesTests(FilesTestCase):
 
 
 class SessionTests(PageTestCase):
-    """Signing in and out."""
+    """Sign-in and sign-out."""
 
     def test_sign_in(self) -> None:
-        """A token gets a cookie that scripts do not see and no other site sends, and a key."""
+        """A sign-in returns a key and a cookie that is hidden from scripts and not sent by other sites."""
         answer = self.sign_in()
         self.assertEqual(answer.code, 201)
         self.assertEqual(json.loads(answer.body)["user"], {"username": "alice", "groups": ["qa"]})
@@ -116,8 +116,8 @@ class SessionTests(PageTestCase):
         self.assertEqual(answer.header("Cache-Control"), "no-store")
         self.assertNotIn(b"good", answer.body)
 
-    def test_used(self) -> None:
-        """With both, the API knows who it is; with the cookie alone, or another key, nobody."""
+    def test_authentication(self) -> None:
+        """The cookie and the key together authenticate; the cookie alone or with another key does not."""
         session = self.session()
         self.assertEqual(self.ask("GET", "/api", **session).code, 200)
         self.assertEqual(self.ask("POST", "/api", b"x", **session).code, 200)
@@ -128,7 +128,7 @@ class SessionTests(PageTestCase):
                 self.assertIsNone(answer.header("Access-Control-Allow-Origin"))
 
     def test_forgery(self) -> None:
-        """No other site can have a browser sign in, use a session, or sign out."""
+        """Another site cannot make a browser sign in, use a session, or sign out."""
         session = self.session()
         for site in ("cross-site", "same-site"):
             self.assertEqual(self.sign_in(Sec_Fetch_Site=site).code, 400)
@@ -147,7 +147,7 @@ class SessionTests(PageTestCase):
         self.assertEqual(self.ask("GET", "/api", **session).code, 200)
 
     def test_sign_out(self) -> None:
-        """Who signs out is out, and the cookie is taken back."""
+        """A sign-out ends the session and clears the cookie."""
         session = self.session()
         answer = self.ask("DELETE", "/ui/session", **session)
         self.assertEqual(answer.code, 204)
@@ -155,7 +155,7 @@ class SessionTests(PageTestCase):
         self.assertEqual(self.ask("GET", "/api", **session).code, 401)
 
     def test_bad(self) -> None:
-        """Bad tokens are a 401, and what is no token a 400; neither begins a session."""
+        """An invalid token is a 401, and a malformed one a 400; neither begins a session."""
         self.assertEqual(self.sign_in("bad").code, 401)
         for body in (b"", b"[]", b"{}", b'{"token":1}', b'{"token":" "}', b'{"token":"a\\nb"}', b"\xff"):
             answer = self.ask("POST", "/ui/session", body, **JSON, X_Kubetwist_UI="1")
@@ -164,7 +164,7 @@ class SessionTests(PageTestCase):
         self.assertEqual(self.ask("GET", "/ui/session", X_Kubetwist_UI="1").code, 405)
 
     def test_slow(self) -> None:
-        """Who knows the token may take a while to say so."""
+        """The authentication of the token may be asynchronous."""
         self.finding = slow = Deferred()
         client = Client(self.site)
         client.send(

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.ui.session}: audit events of signing in and out; the rest is in C{test_page.py}."""
+"""Tests for L{kubetwist.ui.session}: audit events of sign-in and sign-out; further tests are in C{test_page.py}."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ ALICE = UserInfo("alice", groups=("qa",))
 
 
 class AuditTests(SynchronousTestCase):
-    """Signing in is told as requests are that are about no object."""
+    """Sign-in and sign-out are audited like non-resource requests."""
 
     def make(self, level: str = "RequestResponse", *, strict: bool = False) -> None:
-        """A server whose policy has one rule."""
+        """Create a server whose audit policy has one rule."""
         self.kept = Kept(waits=strict)
         rules = [{"level": level}]
         policy = json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}).encode()
@@ -49,23 +49,23 @@ class AuditTests(SynchronousTestCase):
         site.requestFactory = audited_request(auditor)
 
     def authenticate_token(self, token: str) -> Any:
-        """Those that are good are Alice's."""
+        """Authenticate valid tokens as Alice."""
         return TokenAuthentication(ALICE if token in self.good else None)
 
     def sign_in(self, token: str = "good", client: Client | None = None) -> Answer:
-        """Try to."""
+        """Send a sign-in request."""
         body = json.dumps({"token": token}).encode()
         headers = {"Content_Type": "application/json", "X_Kubetwist_UI": "1"}
         return (client or Client(self.site)).request("POST", "/ui/session", body, **headers)
 
     def sign_out(self, signed_in: Answer) -> Answer:
-        """Leave."""
+        """Send a sign-out request."""
         cookie = (signed_in.header("Set-Cookie") or "").partition(";")[0]
         key = json.loads(signed_in.body)["key"]
         return Client(self.site).request("DELETE", "/ui/session", Cookie=cookie, X_Kubetwist_UI=key)
 
-    def told(self) -> list[tuple[Any, ...]]:
-        """What was, in short."""
+    def audit_summary(self) -> list[tuple[Any, ...]]:
+        """Return a summary of the audit events."""
         events = [json.loads(event.json()) for event in self.kept.events]
         return [
             (one["stage"], one["verb"], one.get("user", {}).get("username"), one.get("responseStatus", {}).get("code"))
@@ -73,13 +73,13 @@ class AuditTests(SynchronousTestCase):
         ]
 
     def test_in_and_out(self) -> None:
-        """It is told who signs in and out, with the id that the answer has."""
+        """Sign-in and sign-out are audited with the user, and with the audit id of the response."""
         self.make()
         signed_in = self.sign_in()
         self.assertEqual(signed_in.code, 201)
         self.assertEqual(self.sign_out(signed_in).code, 204)
         self.assertEqual(
-            self.told(),
+            self.audit_summary(),
             [
                 ("RequestReceived", "post", "alice", None),
                 ("ResponseComplete", "post", "alice", 201),
@@ -92,29 +92,31 @@ class AuditTests(SynchronousTestCase):
         self.assertEqual(first["auditID"], signed_in.header("Audit-Id"))
 
     def test_secrets(self) -> None:
-        """Whatever the policy wants told, the token, the key and the cookie are not."""
+        """Token, key and cookie are not audited at any level."""
         self.make("RequestResponse")
         signed_in = self.sign_in()
         self.sign_in("unknown-to-all")
         self.sign_out(signed_in)
-        told = "".join(event.json().decode() for event in self.kept.events)
+        logged = "".join(event.json().decode() for event in self.kept.events)
         cookie = (signed_in.header("Set-Cookie") or "").partition(";")[0].partition("=")[2]
         self.assertGreater(len(cookie), 20)
         for secret in (cookie, json.loads(signed_in.body)["key"], '"good"', "unknown-to-all"):
-            self.assertNotIn(secret, told)
+            self.assertNotIn(secret, logged)
 
     def test_refused(self) -> None:
-        """It is told of tokens that nobody knows, and of what no page of ours sends."""
+        """Invalid tokens, and requests that were not sent by the page, are audited."""
         self.make()
         self.assertEqual(self.sign_in("bad").code, 401)
         self.assertEqual(Client(self.site).request("POST", "/ui/session", b"{}").code, 400)
-        self.assertEqual(self.told(), [("ResponseStarted", "post", None, 401), ("ResponseStarted", "post", None, 400)])
+        self.assertEqual(
+            self.audit_summary(), [("ResponseStarted", "post", None, 401), ("ResponseStarted", "post", None, 400)]
+        )
 
     def test_policy(self) -> None:
-        """A policy can leave it out."""
+        """The policy can exclude these requests."""
         self.make("None")
         self.assertEqual(self.sign_in().code, 201)
-        self.assertEqual(self.told(), [])
+        self.assertEqual(self.audit_summary(), [])
 
     def follow(self, secret: str, peer: str = "127.0.0.1", **headers: str) -> Answer:
         """Sign in with a link, as a client at the address C{peer}."""
@@ -130,18 +132,18 @@ class AuditTests(SynchronousTestCase):
         self.make()
         secret = self.links.issue(ALICE)
         self.assertEqual([self.follow(secret).code, self.follow(secret).code], [201, 401])
-        self.assertEqual(self.told()[0], ("RequestReceived", "post", "alice", None))
+        self.assertEqual(self.audit_summary()[0], ("RequestReceived", "post", "alice", None))
         self.assertNotIn(secret, "".join(event.json().decode() for event in self.kept.events))
 
     def test_link_expires(self) -> None:
-        """An expired link is refused."""
+        """An expired link is rejected."""
         self.make()
         secret = self.links.issue(ALICE)
         self.clock.advance(LIFETIME)
         self.assertEqual(self.follow(secret).code, 401)
 
     def test_link_from_elsewhere(self) -> None:
-        """A link is refused if the request comes through a proxy or from another machine."""
+        """A link is rejected if the request comes through a proxy or from another machine."""
         self.make()
         secret = self.links.issue(ALICE)
         self.assertEqual(self.follow(secret, X_Forwarded_For="192.0.2.1").code, 401)
@@ -150,19 +152,19 @@ class AuditTests(SynchronousTestCase):
         self.assertEqual(self.follow(secret).code, 201)
 
     def test_link_sign_out(self) -> None:
-        """A session that began with a link ends as others do."""
+        """A session that began with a link can be signed out."""
         self.make()
         self.assertEqual(self.sign_out(self.follow(self.links.issue(ALICE))).code, 204)
         self.assertEqual(len(self.sessions), 0)
 
     def test_files(self) -> None:
-        """The files of the page are nobody's business."""
+        """Requests for the files of the page are not audited."""
         self.make()
         Client(self.site).request("GET", "/ui")
-        self.assertEqual(self.told(), [])
+        self.assertEqual(self.audit_summary(), [])
 
     def test_unwritten(self) -> None:
-        """Where what is done has to be told first, nobody signs in untold."""
+        """In blocking-strict mode sign-in fails if its audit event cannot be written."""
         self.make(strict=True)
         client = Client(self.site)
         with self.assertRaises(ValueError):
@@ -172,14 +174,16 @@ class AuditTests(SynchronousTestCase):
         self.assertEqual((answer.code, len(self.sessions)), (500, 0))
 
     def test_token_no_more_good(self) -> None:
-        """Who signs out is told by name even when the token is good no more; one without a session is nobody."""
+        """
+        A sign-out is audited with the user even if the token has become invalid; without a session it is not audited.
+        """
         self.make()
         signed_in = self.sign_in()
         self.good.clear()
         self.kept.events.clear()
         self.assertEqual(self.sign_out(signed_in).code, 204)
-        self.assertEqual(self.told()[-1], ("ResponseComplete", "delete", "alice", 204))
+        self.assertEqual(self.audit_summary()[-1], ("ResponseComplete", "delete", "alice", 204))
         self.assertEqual(len(self.sessions), 0)
         self.kept.events.clear()
         self.assertEqual(self.sign_out(signed_in).code, 204)
-        self.assertEqual(self.told(), [])
+        self.assertEqual(self.audit_summary(), [])

@@ -1,4 +1,4 @@
-"""A server in a process of its own, and a kubelet in another one."""
+"""Fixtures: a server and a kubelet in separate processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTH = pytest.mark.parametrize("websockets", ["true", "false"])
 
 @pytest.fixture(scope="package")
 def kubelet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeletProcess]:
-    """A kubelet that is there for all tests, once the server runs."""
+    """A kubelet for all tests, started after the server."""
     kubelet = KubeletProcess(tmp_path_factory.mktemp("kubelet"))
     yield kubelet
     kubelet.kill()
@@ -30,7 +30,7 @@ def kubelet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeletProcess
 
 @pytest.fixture(scope="package")
 def server(kubelet: KubeletProcess) -> Iterator[SubprocessServer]:
-    """A server that may call this machine, and trusts the authority of the kubelet's certificate alone."""
+    """A server that may connect to this machine, and trusts only the authority of the kubelet's certificate."""
     with SubprocessServer(
         "--authorization-mode=AlwaysAllow",
         "--allow-loopback-proxy",
@@ -44,12 +44,12 @@ def server(kubelet: KubeletProcess) -> Iterator[SubprocessServer]:
 
 
 def clients(server: SubprocessServer) -> bytes:
-    """The authority that the server's certificate for kubelets comes from."""
+    """The authority of the server's client certificate for kubelets."""
     return (server.kubeconfig.parent / "pki" / "ca.crt").read_bytes()
 
 
 def make_node(server: SubprocessServer, name: str, kubelet: KubeletProcess, *features: str) -> None:
-    """A node whose kubelet this is."""
+    """Create a node with this kubelet."""
     code, _ = server.request("POST", "/api/v1/nodes", {"metadata": {"name": name}})
     assert code in (201, 409)
     status = {
@@ -62,7 +62,7 @@ def make_node(server: SubprocessServer, name: str, kubelet: KubeletProcess, *fea
 
 
 def make_pod(server: SubprocessServer, namespace: str, node: str = "node", address: str = "127.0.0.1") -> None:
-    """A pod called pod, which runs on a node."""
+    """Create a pod named pod on a node."""
     containers = [{"name": "main", "image": "none"}]
     obj = {"metadata": {"name": "pod"}, "spec": {"nodeName": node, "containers": containers}}
     code, made = server.request("POST", f"/api/v1/namespaces/{namespace}/pods", obj)
@@ -75,13 +75,13 @@ def make_pod(server: SubprocessServer, namespace: str, node: str = "node", addre
 
 @pytest.fixture
 def pod(server: SubprocessServer, namespace: str) -> str:
-    """The name of a pod that runs."""
+    """The name of a running pod."""
     make_pod(server, namespace)
     return "pod"
 
 
 def until(true: Callable[[], Any], what: str) -> Any:
-    """Wait until something is."""
+    """Wait until a condition is true."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         found = true()
@@ -92,7 +92,7 @@ def until(true: Callable[[], Any], what: str) -> Any:
 
 
 def connections(server: SubprocessServer, port: int) -> int:
-    """How many connections the server has to a port of this machine."""
+    """Return the number of connections of the server to a port of this machine."""
     sockets = set()
     for entry in Path(f"/proc/{server.pid}/fd").iterdir():
         try:

@@ -1,4 +1,4 @@
-"""kubectl and the Python client run commands through the server."""
+"""Tests for commands that kubectl and the Python client run through the server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.kubectl
 
 @BOTH
 def test_exec(kubectl: Kubectl, pod: str, websockets: str) -> None:
-    """kubectl exec runs a command: its output and errors come apart, and its exit code is kubectl's."""
+    """kubectl exec runs a command with separate stdout and stderr, and returns its exit code."""
     chosen = {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": websockets}
     done = kubectl.run("exec", pod, "--", "sh", "-c", "echo out; echo err >&2; exit 7", **chosen)
     assert (done.stdout, done.returncode) == ("out\n", 7)
@@ -36,7 +36,7 @@ def test_exec(kubectl: Kubectl, pod: str, websockets: str) -> None:
 
 @BOTH
 def test_kubelet_that_redirects(kubectl: Kubectl, kubelet: KubeletProcess, pod: str, websockets: str) -> None:
-    """CVE-2018-1002102, CVE-2020-8559: a kubelet can not send a command elsewhere, and its client is not told where."""
+    """CVE-2018-1002102, CVE-2020-8559: a redirect of a kubelet is neither followed nor passed on to the client."""
     refused = kubectl.run("exec", pod, "--", "redirect", KUBECTL_REMOTE_COMMAND_WEBSOCKETS=websockets)
     assert refused.returncode == 1
     assert "redirect not allowed" in refused.stderr or "invalid upgrade response: status code 302" in refused.stderr
@@ -44,10 +44,10 @@ def test_kubelet_that_redirects(kubectl: Kubectl, kubelet: KubeletProcess, pod: 
     assert "/exec/" in kubelet.requests()[-1]
 
 
-def test_exec_by_a_kubelet_that_speaks_websocket(
+def test_exec_with_websocket_support(
     kubectl: Kubectl, server: SubprocessServer, kubelet: KubeletProcess, namespace: str
 ) -> None:
-    """A node that declares it gets WebSockets as they come, and SPDY from those who speak that."""
+    """WebSockets are passed through to a node that declares support for them; SPDY clients still use SPDY."""
     make_node(server, "modern", kubelet, "ExtendWebSocketsToKubelet")
     make_pod(server, namespace, "modern")
     before = len(kubelet.requests())
@@ -59,7 +59,7 @@ def test_exec_by_a_kubelet_that_speaks_websocket(
 
 
 class Terminal:
-    """A program on a terminal of its own."""
+    """A program on a pseudo-terminal."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.pid, self.fd = pty.fork()
@@ -68,7 +68,7 @@ class Terminal:
         self.seen = ""
 
     def resize(self, rows: int, columns: int) -> None:
-        """Be of another size; whoever is in the foreground is told."""
+        """Resize the terminal, which signals the foreground process."""
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def type(self, text: str) -> None:
@@ -76,7 +76,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def shows(self, text: str, seconds: float = PATIENCE) -> bool:
-        """Whether it shows C{text}, now or soon."""
+        """Return whether C{text} appears within a timeout."""
         end = time.monotonic() + seconds
         while text not in self.seen:
             ready, _, _ = select.select([self.fd], [], [], max(end - time.monotonic(), 0))
@@ -91,13 +91,13 @@ class Terminal:
         return True
 
     def wait(self) -> int:
-        """The exit code of the program."""
+        """Return the exit code of the program."""
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         return os.waitstatus_to_exitcode(status)
 
     def close(self) -> None:
-        """End it, if it still runs."""
+        """Kill the program if it still runs."""
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             self.wait()
@@ -106,7 +106,7 @@ class Terminal:
 
 @BOTH
 def test_exec_on_a_terminal(kubectl: Kubectl, pod: str, websockets: str) -> None:
-    """kubectl exec -it is a terminal, whose size follows that of ours."""
+    """kubectl exec -it provides a terminal whose size follows the local one."""
     environment = kubectl.environment | {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": websockets, "TERM": "xterm"}
     shell = "while read line; do [ $line = end ] && exit 4; stty size; done"
     terminal = Terminal([*kubectl.command, "exec", "-it", pod, "--", "sh", "-c", shell], environment)
@@ -128,14 +128,14 @@ def test_exec_on_a_terminal(kubectl: Kubectl, pod: str, websockets: str) -> None
 
 @BOTH
 def test_attach(kubectl: Kubectl, pod: str, websockets: str) -> None:
-    """kubectl attach -i speaks with what runs in the container."""
+    """kubectl attach -i connects to the running process of the container."""
     chosen = {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": websockets}
     assert kubectl("attach", "-i", pod, stdin="hello\n", **chosen).splitlines()[-2:] == ["attached", "hello"]
 
 
 @BOTH
 def test_cp(kubectl: Kubectl, pod: str, tmp_path: Path, websockets: str) -> None:
-    """kubectl cp brings files and directories to a container, and back."""
+    """kubectl cp copies files and directories to a container and back."""
     chosen = {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": websockets}
     here, there, back = (tmp_path / name for name in ("here", "there", "back"))
     content = os.urandom(3_000_000)
@@ -149,7 +149,7 @@ def test_cp(kubectl: Kubectl, pod: str, tmp_path: Path, websockets: str) -> None
 
 
 def test_python_client(server: SubprocessServer, namespace: str, pod: str) -> None:
-    """The official Python client runs commands, over a WebSocket of an older kind."""
+    """The official Python client runs commands over the older WebSocket protocol."""
     from kubernetes import client, config
     from kubernetes.stream import stream
 

@@ -1,4 +1,4 @@
-"""Kubelets, clients and servers that go, readers that are slow, and places that are out of reach."""
+"""Tests for kubelets, clients and servers that end, for slow readers, and for forbidden addresses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGE = 200 << 20
 
 @pytest.fixture
 def doomed(kubelet: KubeletProcess, server: SubprocessServer, namespace: str) -> Iterator[KubeletProcess]:
-    """Another kubelet, which is about to die, with a pod."""
+    """Another kubelet with a pod, which the test kills."""
     other = KubeletProcess.beside(kubelet, namespace)
     other.start(clients(server))
     make_node(server, namespace, other)
@@ -39,7 +39,7 @@ def doomed(kubelet: KubeletProcess, server: SubprocessServer, namespace: str) ->
 def test_kubelet_that_dies_while_a_log_is_followed(
     kubectl: Kubectl, server: SubprocessServer, doomed: KubeletProcess
 ) -> None:
-    """Whoever follows a log sees that it broke off."""
+    """A client that follows a log gets a truncated response when the kubelet dies."""
     doomed.log(kubectl.namespace, "pod", "main").write_text("one\n")
     following = kubectl.start("logs", "-f", "pod")
     assert following.stdout is not None
@@ -59,7 +59,7 @@ def test_kubelet_that_dies_while_a_log_is_followed(
 def test_kubelet_that_dies_while_a_command_runs(
     kubectl: Kubectl, server: SubprocessServer, doomed: KubeletProcess, websockets: str
 ) -> None:
-    """Whoever runs a command does not wait for its end, and nothing stays behind."""
+    """A client that runs a command gets an error when the kubelet dies, and no connection remains."""
     kubectl.environment = kubectl.environment | {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": websockets}
     running = kubectl.start("exec", "pod", "--", "sh", "-c", "echo started; exec sleep 600")
     assert running.stdout is not None
@@ -74,7 +74,7 @@ def test_kubelet_that_dies_while_a_command_runs(
 def test_client_that_dies_while_it_follows_a_log(
     kubectl: Kubectl, server: SubprocessServer, doomed: KubeletProcess
 ) -> None:
-    """With the client its connection to the kubelet goes."""
+    """The connection to the kubelet is closed when the client dies while it follows a log."""
     doomed.log(kubectl.namespace, "pod", "main").write_text("one\n")
     following = kubectl.start("logs", "-f", "pod")
     assert following.stdout is not None
@@ -89,7 +89,7 @@ def test_client_that_dies_while_it_follows_a_log(
 def test_client_that_dies_while_a_command_runs(
     kubectl: Kubectl, server: SubprocessServer, doomed: KubeletProcess, websockets: str
 ) -> None:
-    """With the client its connection to the kubelet goes."""
+    """The connection to the kubelet is closed when the client dies while it runs a command."""
     kubectl.environment = kubectl.environment | {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": websockets}
     running = kubectl.start("exec", "pod", "--", "sh", "-c", "echo started; exec sleep 600")
     assert running.stdout is not None
@@ -103,7 +103,7 @@ def test_client_that_dies_while_a_command_runs(
 def test_server_that_stops(
     start_server: Callable[..., SubprocessServer], kubelet: KubeletProcess, home: Path, namespace: str
 ) -> None:
-    """A server that is to stop does not wait for whoever follows a log or runs a command."""
+    """A server that stops does not wait for followed logs and running commands."""
     stopping = start_server(
         "--controllers=", "--allow-loopback-proxy", f"--kubelet-certificate-authority={kubelet.folder / 'ca.crt'}"
     )
@@ -130,14 +130,14 @@ def test_server_that_stops(
 
 
 def memory(server: SubprocessServer) -> int:
-    """The bytes that the server has in memory."""
+    """Return the resident memory of the server in bytes."""
     return int(Path(f"/proc/{server.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_slow_reader_of_a_large_log(
     server: SubprocessServer, kubelet: KubeletProcess, namespace: str, pod: str
 ) -> None:
-    """A log of any length costs the server no memory, however slowly it is read, and arrives whole."""
+    """A large log does not increase the server's memory even if its reader is slow, and arrives completely."""
     with kubelet.log(namespace, pod, "main").open("wb") as log:
         for _ in range(LARGE // (1 << 20)):
             log.write(b"x" * (1 << 20))
@@ -169,7 +169,7 @@ def test_slow_reader_of_a_large_log(
 def test_addresses_of_this_machine(
     start_server: Callable[..., SubprocessServer], kubelet: KubeletProcess, home: Path
 ) -> None:
-    """CVE-2020-8562, CVE-2022-3294: unless a flag says so, no node, pod or name leads to this machine."""
+    """CVE-2020-8562, CVE-2022-3294: without the flag that permits it, no node, pod or name leads to this machine."""
     strict = start_server("--controllers=")
     make_node(strict, "node", kubelet)
     code, _ = strict.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})

@@ -1,4 +1,4 @@
-"""kubectl and a browser read logs through the server."""
+"""Tests for logs that kubectl and a browser read through the server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kubectl
 
 
 def test_logs(kubectl: Kubectl, kubelet: KubeletProcess, pod: str) -> None:
-    """kubectl logs shows what the container has written, as much of it as is asked for."""
+    """kubectl logs prints the requested part of the container's log."""
     kubelet.log(kubectl.namespace, pod, "main").write_text("one\ntwo\nthree\n")
     assert kubectl("logs", pod) == "one\ntwo\nthree\n"
     assert kubectl("logs", pod, "--tail=1", "--timestamps") == "2026-01-02T03:04:05.000000006Z three\n"
@@ -28,13 +28,13 @@ def test_logs(kubectl: Kubectl, kubelet: KubeletProcess, pod: str) -> None:
 
 
 def test_log_that_is_not_there(kubectl: Kubectl, pod: str) -> None:
-    """What a kubelet says against it is told in the reference's words."""
+    """Errors of a kubelet are reported as in kube-apiserver."""
     none = kubectl.run("logs", pod)
     assert "(NotFound): the server could not find the requested resource ( pods/log pod)" in none.stderr
 
 
 def test_logs_that_are_followed(kubectl: Kubectl, kubelet: KubeletProcess, pod: str) -> None:
-    """kubectl logs -f shows each line as it is written."""
+    """kubectl logs -f prints each line as it is written."""
     log = kubelet.log(kubectl.namespace, pod, "main")
     log.write_text("one\n")
     following = kubectl.start("logs", "-f", pod)
@@ -51,7 +51,7 @@ def test_logs_that_are_followed(kubectl: Kubectl, kubelet: KubeletProcess, pod: 
 
 
 def test_log_in_a_browser(server: SubprocessServer, kubelet: KubeletProcess, namespace: str, pod: str) -> None:
-    """A log is followed over a WebSocket, too, which ends with it or with its client."""
+    """A log can be followed over a WebSocket, which closes at the end of the log or with its client."""
     import websocket
 
     log = kubelet.log(namespace, pod, "main")

@@ -1,4 +1,4 @@
-"""Ports that are forwarded, and proxies of nodes, pods and services."""
+"""Tests for forwarded ports, and proxies of nodes, pods and services."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.kubectl
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """Says what it was asked for."""
+    """Handler that responds with the request line."""
 
     def do_GET(self) -> None:
-        """Answer."""
+        """Send the response."""
         body = f"{self.path} via {self.headers.get('X-Forwarded-Uri')}".encode()
         if self.path == "/away":
             self.send_response(302)
@@ -39,12 +39,12 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments: Any) -> None:
-        """Nobody wants to know."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
-    """A web server at an address of this machine that is not the loopback's."""
+    """A web server at a non-loopback address of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             # Nothing is sent.
@@ -62,7 +62,7 @@ def page(request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
 
 @BOTH
 def test_port_forward(kubectl: Kubectl, pod: str, page: tuple[str, int], websockets: str) -> None:
-    """kubectl port-forward leads from a port here to one of the pod, for many connections at once."""
+    """kubectl port-forward forwards a local port to a port of the pod, for many concurrent connections."""
     kubectl.environment = kubectl.environment | {"KUBECTL_PORT_FORWARD_WEBSOCKETS": websockets}
     forwarding = kubectl.start("port-forward", pod, f":{page[1]}")
     assert forwarding.stdout is not None
@@ -79,7 +79,7 @@ def test_port_forward(kubectl: Kubectl, pod: str, page: tuple[str, int], websock
 
 
 def test_node_proxy(kubectl: Kubectl, kubelet: KubeletProcess) -> None:
-    """The kubelet is reached through its node, with methods, paths and queries as they are; never its redirects."""
+    """The node proxy forwards methods, paths and queries unchanged to the kubelet, and does not follow redirects."""
     node = "/api/v1/nodes/node/proxy"
     assert kubectl("get", "--raw", f"{node}/healthz") == "ok"
     assert kubectl("get", "--raw", f"{node}/a/b%20c/?d=e&d=f") == "GET /a/b%20c/?d=e&d=f "
@@ -94,7 +94,7 @@ def test_node_proxy(kubectl: Kubectl, kubelet: KubeletProcess) -> None:
 def test_service_behind_kubectl_proxy(
     kubectl: Kubectl, server: SubprocessServer, namespace: str, page: tuple[str, int]
 ) -> None:
-    """Services and pods are reached as if they were below their paths here, as long as they do not lead elsewhere."""
+    """Services and pods can be reached through kubectl proxy at their proxy paths, without redirects to other hosts."""
     address, port = page
     make_pod(server, namespace, address=address)
     at = f"/api/v1/namespaces/{namespace}"
