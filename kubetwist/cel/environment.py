@@ -136,7 +136,7 @@ class Program:
 
         @param activation: Values of the variables; an L{kubetwist.cel.frame.Activation} computes them lazily.
         @param cost_limit: The maximum cost.
-        @param seconds: The maximum processor time, checked in loops only.
+        @param timeout: The maximum processor time, checked in loops only.
         @return: The value and its cost.
         @raise EvaluationError: The evaluation failed.
         @raise AllowanceExceeded: The cost exceeds the allowance of L{kubetwist.cel.allowance.with_allowance}.
@@ -154,7 +154,7 @@ class Program:
 
         @param activation: See L{evaluate}.
         @param cost_limit: See L{evaluate}.
-        @param seconds: See L{evaluate}.
+        @param timeout: See L{evaluate}.
         @param allowance: The allowance, from which the cost is subtracted.
         @raise AllowanceExceeded: The cost exceeds the allowance.
         """

@@ -1,1 +1,1 @@
-"""The types of the API: loaded for built-in kinds, compiled to closures. No I/O, nothing of Twisted."""
+"""Types of the API, compiled to closures: decoding, validation, merging and encoding. No I/O, no Twisted."""

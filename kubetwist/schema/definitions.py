@@ -1,7 +1,7 @@
 """
 The OpenAPI definitions of one Kubernetes release, from the files of the C{kubernetes-validate} package.
 
-Its files add C{null} to the types of optional fields and C{enum} to kind and apiVersion; that is undone here.
+Its files add C{null} to the types of optional fields and C{enum} to kind and apiVersion; both are removed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _FOLDER = re.compile(r"v(?P<minor>1\.[0-9]+)\.[0-9]+-local")
 
 
 class UnknownRelease(ValueError):
-    """No definitions are there for a release; the text says for which there are."""
+    """There are no definitions for a release; the message lists the available releases."""
 
 
 @cache
 def _files() -> dict[str, Path]:
-    """Return the file of each release, oldest first."""
-    # Only its data is wanted: importing the package would load a JSON Schema validator.
+    """Return the files by release, oldest first."""
+    # Importing the package would load a JSON Schema validator.
     spec = find_spec("kubernetes_validate")
     assert spec is not None and spec.origin is not None
     folder = Path(spec.origin).parent / "kubernetes-json-schema"
@@ -57,7 +57,7 @@ def _definitions(minor: str) -> dict[str, JSONObject]:
 
 
 def _iterate_definitions(minor: str) -> Iterator[tuple[str, JSONObject]]:
-    """Return the same value, decoded in short steps so that other threads can run."""
+    """Yield the definitions of a release, decoded one by one so that other threads can run."""
     text = _files()[minor].read_bytes()
     for section, start, _ in members(text):
         if section == "$defs":
@@ -69,11 +69,11 @@ class Definitions:
     """
     The types of one release.
 
-    In memory they are without their descriptions and encoded, until they are used.
+    Until they are used, definitions are stored as JSON without descriptions.
 
-    @ivar minor: The release, C{"1.36"}.
-    @ivar protobuf: The types as protobuf has them.
-    @ivar merge_types: The types as field ownership has them.
+    @ivar minor: The release, such as C{"1.36"}.
+    @ivar protobuf: Encoders and decoders for protobuf.
+    @ivar merge_types: Types for field ownership.
     """
 
     def __init__(self, minor: str, encoded: dict[str, bytes], kinds: dict[GroupVersionKind, str]) -> None:
@@ -91,7 +91,7 @@ class Definitions:
         """
         Read the definitions of a release.
 
-        @raise UnknownRelease: None exist.
+        @raise UnknownRelease: There are no definitions for the release.
         """
         if minor not in _files():
             raise UnknownRelease(
@@ -109,7 +109,7 @@ class Definitions:
         return cls(minor, encoded, kinds)
 
     def gvks(self) -> KeysView[GroupVersionKind]:
-        """Return all kinds, with those (C{DeleteOptions}, C{WatchEvent}) that every group has."""
+        """Return all kinds, including C{DeleteOptions} and C{WatchEvent} of every group."""
         return self._kinds.keys()
 
     def knows(self, gvk: GroupVersionKind) -> bool:
@@ -153,9 +153,9 @@ class Definitions:
 
     def description(self, definition: str, field: str) -> str:
         """
-        Return the release's description of a field; C{""} if it has none or the type is unknown.
+        Return the description of a field; C{""} if it has none or the type is unknown.
 
-        The file is read again at the first request for each type.
+        The file is read again at the first call for each type.
         """
         existing = self._descriptions.get(definition)
         if existing is None:
@@ -166,10 +166,10 @@ class Definitions:
 
     def openapi_schemas(self, ref_prefix: str) -> dict[str, JSONObject]:
         """
-        Return all definitions as the OpenAPI documents have them, read again and the caller's own.
+        Return the published form of all definitions, read again from the file. The caller may modify them.
 
-        @param ref_prefix: What stands before the name in a C{$ref}: C{"#/definitions/"} makes them OpenAPI 2,
-            everything else (C{"#/components/schemas/"}) OpenAPI 3.
+        @param ref_prefix: The prefix of the name in a C{$ref}: C{"#/definitions/"} for OpenAPI 2,
+            C{"#/components/schemas/"} for OpenAPI 3.
         """
         return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _iterate_definitions(self.minor)}
 

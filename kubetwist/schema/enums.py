@@ -1,8 +1,8 @@
 """
 The values of the API's enumerated types with their descriptions, as OpenAPI documents publish them.
 
-They are in C{enums.txt} beside this module, which is read when the first document is built. They are not used for
-decoding: validation decides which values a field may have.
+They are in C{enums.txt} beside this module, which is read when the first document is built. Decoding does not use them,
+since validation checks the values.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 #: Descriptions by value; they may be empty.
 EnumDescriptions = dict[str, str]
 
-#: Fields whose Go doc comment ends with an empty line, which the published text keeps before the list of values: by the
-#: last part of the type's name. In the group C{resource.k8s.io} all such fields have it.
+#: Fields, by the last part of the type's name, whose Go doc comment ends with an empty line, which precedes the list of
+#: values in the published text. All enum fields of the group resource.k8s.io have it.
 _EMPTY_LINE: Final = frozenset(
     (
         ("Mutation", "patchType"),
@@ -30,10 +30,10 @@ _EMPTY_LINE_PACKAGE: Final = "io.k8s.api.resource."
 
 def enum_values(definition: str, go_type: str) -> EnumDescriptions | None:
     """
-    Return the values of a field with their descriptions; L{None} if the field may have others.
+    Return the values of a field with their descriptions; L{None} if the field is not an enum.
 
-    @param definition: The type that contains the field: a type name without a group is in the same or the core group.
-    @param go_type: The field's type as Go prints it, or the type of the items of its list or map.
+    @param definition: The type that contains the field; the type of the field is in the same group or the core group.
+    @param go_type: The type of the field, or of the items of a list or map, as Go prints it.
     """
     package = definition.rpartition(".")[0].split(".")
     version, _, name = go_type.rpartition("]")[2].rpartition(".")
@@ -52,6 +52,9 @@ def described_values(definition: str, field: str, description: str, values: Enum
     See k8s.io/kube-openapi, C{pkg/generators/enum.go}.
 
     @param definition: The type that contains the field.
+    @param field: The name of the field.
+    @param description: The description of the field.
+    @param values: The values with their descriptions.
     """
     key = definition.rpartition(".")[2], field
     lines = [description]

@@ -1,9 +1,9 @@
 """
-In which order Go writes the fields of the API's structs.
+Order in which Go encodes the fields of the structs of the API.
 
-It is that of the declarations, which messages show that quote an object. Mostly that is the order of the numbers that
-the fields have in protobuf; where it is not, it stands in the table below, which has the form of
-C{fieldnumbers.txt}. These are facts of the C{types.go} files of k8s.io/api, apimachinery and apiextensions-apiserver.
+The order equals the order of declarations. Messages that contain an object show it. Usually it is the order of field
+numbers in protobuf. The table below has the exceptions, in the format of C{fieldnumbers.txt}. Source: the C{types.go}
+files of k8s.io/api, apimachinery and apiextensions-apiserver.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KIND: Final = ("kind", "apiVersion")
 
 def go_ordered(value: JSONValue, node: TypeNode | None) -> JSONValue:
     """
-    Return a value with its keys in the order in which Go writes them.
+    Return a value with its keys in the order of Go's encoder.
 
     @param node: The type of the value; L{None} if it has none.
     """
@@ -41,7 +41,7 @@ def go_ordered(value: JSONValue, node: TypeNode | None) -> JSONValue:
 
 
 def go_keys(value: JSONObject, node: TypeNode | None) -> Iterable[str]:
-    """Return the keys of an object in Go's order; of what has no type as they are."""
+    """Return the keys of an object in Go's order; without a type they remain unsorted."""
     if isinstance(node, StructNode):
         known = _order(node.name)
         return [*(name for name in known if name in value), *sorted(value.keys() - known.keys())]
@@ -49,7 +49,7 @@ def go_keys(value: JSONObject, node: TypeNode | None) -> Iterable[str]:
 
 
 def child_type(node: TypeNode | None, name: str) -> TypeNode | None:
-    """Return the type of a value within another, under a name if it is a struct."""
+    """Return the type of a field, of the values of a map, or of the items of a list."""
     if isinstance(node, StructNode):
         field = node.fields.get(name)
         return None if field is None else field.node
@@ -60,9 +60,9 @@ def child_type(node: TypeNode | None, name: str) -> TypeNode | None:
 def _order(definition: str) -> dict[str, None]:
     package, _, type_name = definition.rpartition(".")
     group, version = package.split(".")[-2:]
-    said = _exceptions().get(f"{group}.{type_name}")
-    names = said.split() if said is not None else _by_number(group, version, type_name)
-    # Kinds begin with apiVersion and kind; in other structs these are ordinary fields.
+    exception = _exceptions().get(f"{group}.{type_name}")
+    names = exception.split() if exception is not None else _by_number(group, version, type_name)
+    # Objects begin with kind and apiVersion; in other structs these are ordinary fields.
     return dict.fromkeys((*(name for name in _KIND if name not in names), *names))
 
 
@@ -71,7 +71,7 @@ def _by_number(group: str, version: str, type_name: str) -> list[str]:
     try:
         numbers = field_numbers(group, version, type_name)
     except KeyError:
-        return names  # It has no numbers.
+        return names
     for name in numbers:
         names += _by_number(group, version, name[1:]) if name.startswith("*") else [name]
     return names

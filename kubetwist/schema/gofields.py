@@ -1,10 +1,9 @@
 """
 Properties of the API's Go types that their OpenAPI definitions do not contain.
 
-The reference decodes every object into Go structs and encodes it from them again. That leaves traces which clients
-see: fields that are never left out, fields that vanish when they hold their zero value, names of Go types in error
-messages. Most of it follows from the go_field of a field by the rules below; what does not is in
-L{kubetwist.schema.gofields_table}.
+kube-apiserver decodes every object into a Go struct and encodes it again. Clients see the effects: fields that are
+never omitted, fields that are omitted if they are zero, names of Go types in error messages. Most properties follow
+from the schema of a field by the rules below. The exceptions are in L{kubetwist.schema.gofields_table}.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from typing import NamedTuple
 from ..api.resource import JSONObject
 from .gofields_table import TABLE
 
-#: A value that disappears when it is zero: C{omitempty} on a string, a number, a list or a map.
+#: A value with C{omitempty}: a string, number, list or map that is omitted if it is zero.
 OMITEMPTY = "o"
-#: A pointer that disappears when it is nil: what the client sent stays, zero or not.
+#: A pointer with C{omitempty}: a zero value that a client sent is kept.
 POINTER_OMITEMPTY = "p"
-#: A value that is always there, zero or not; a list, map or time that is nil shows as C{null}.
+#: A value without C{omitempty}, which is always encoded; a nil list, map or time as C{null}.
 NO_OMITEMPTY = "a"
-#: A pointer that is always there; C{null} when nil.
+#: A pointer without C{omitempty}, which is encoded as C{null} if it is nil.
 POINTER_NO_OMITEMPTY = "n"
-#: A struct that disappears when it is zero: C{omitzero}.
+#: A struct with C{omitzero}.
 OMITZERO = "z"
 
-#: Definitions that are a single JSON value to clients, regardless of their Go type.
+#: Definitions whose Go types have a custom JSON form.
 LEAVES = frozenset(
     {"Time", "MicroTime", "Quantity", "IntOrString", "RawExtension", "FieldsV1", "JSON"}
     | {"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"}
@@ -39,8 +38,8 @@ class GoField(NamedTuple):
     One field of a Go struct.
 
     @ivar presence: One of the constants of this module.
-    @ivar go_type: Its type as Go prints it, without a leading pointer.
-    @ivar embedded: The structs that it is embedded by, outermost first.
+    @ivar go_type: The type as Go prints it, without a leading pointer.
+    @ivar embedded: The embedded structs that contain the field, outermost first.
     """
 
     presence: str
@@ -48,18 +47,18 @@ class GoField(NamedTuple):
     embedded: tuple[str, ...]
 
     def item_field(self, schema: JSONObject) -> GoField:
-        """Return the go_field of the items of a list or map; it only gives the type."""
+        """Return the properties of the items of a list or map: only the type is defined."""
         go_type = self.go_type
         if go_type.startswith("[]"):
             return GoField(NO_OMITEMPTY, go_type[2:].lstrip("*"), ())
         if go_type.startswith("map["):
             return GoField(NO_OMITEMPTY, go_type.partition("]")[2].lstrip("*"), ())
-        # The list or map has a name of its own.
+        # The list or map is a named type.
         return GoField(NO_OMITEMPTY, default_go_type(schema), ())
 
 
 def json_kind(schema: JSONObject) -> str:
-    """Return the JSON type of a schema, C{"$ref"} for a reference, C{""} when it has none."""
+    """Return the JSON type of a schema, C{"$ref"} for a reference, or C{""} for a schema without a type."""
     if "$ref" in schema:
         return "$ref"
     kind = schema.get("type", "")
@@ -72,7 +71,7 @@ def referenced_definition(schema: JSONObject) -> str:
 
 
 def default_presence(name: str, schema: JSONObject, required: bool) -> str:
-    """Return the default for fields of this go_field."""
+    """Return the presence of a field that is not in the table."""
     kind = json_kind(schema)
     if kind == "object":
         return OMITEMPTY
@@ -114,9 +113,10 @@ def go_field(definition: str, name: str, schema: JSONObject, required: bool) -> 
     """
     Return the Go properties of the field C{name} of the type C{definition}.
 
-    @param definition: The key of the type among the definitions.
-    @param schema: The field's own schema.
-    @param required: Whether the type's schema lists the field as required.
+    @param definition: The name of the type.
+    @param name: The name of the field.
+    @param schema: The schema of the field.
+    @param required: Whether the schema of the type lists the field as required.
     """
     package, _, type_name = definition.rpartition(".")
     package, _, version = package.rpartition(".")

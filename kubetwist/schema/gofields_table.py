@@ -1,16 +1,16 @@
 """
-Go types of the API that differ from what L{kubetwist.schema.gofields} derives from their OpenAPI definitions.
+Exceptions from the rules of L{kubetwist.schema.gofields} for the fields of Go types.
 
-The facts are those of the C{json} tags and field types in the C{types.go} files of k8s.io/api, apimachinery,
-apiextensions-apiserver and kube-aggregator, releases 1.25 to 1.37; where releases differ the newest counts.
+Source: the C{json} tags and field types in the C{types.go} files of k8s.io/api, apimachinery, apiextensions-apiserver
+and kube-aggregator, releases 1.25 to 1.37. If releases differ, the newest one counts.
 
-A line C{[group]} begins the types of an API group. Then comes a line for each type that has exceptions: its name,
-with a version in front if it is about that version only, and its fields. A line that begins with a blank continues the
-one before. A field reads C{name=presence:gotype@embedding}, each part but the name left out when it is as expected:
-C{presence} is a letter of L{kubetwist.schema.gofields}, a C{~} in C{gotype} stands for the package of the type itself,
-C{embedding} names the embedded structs through which the field belongs to the type.
+A line C{[group]} begins the types of an API group. Each following line has the exceptions of one type: its name,
+prefixed by a version if they apply to that version only, and its fields. A line that begins with a blank continues the
+previous one. A field has the format C{name=presence:gotype@embedding}, of which every part but the name is optional:
+C{presence} is a constant of L{kubetwist.schema.gofields}, C{~} in C{gotype} is the package of the type, and
+C{embedding} has the embedded structs that contain the field.
 
-C{dependencies} of a schema is not a pointer, but refused even if it is empty, so that nothing of it is ever encoded.
+C{dependencies} of a schema is not a pointer, but is never encoded, since validation rejects it even if it is empty.
 """
 
 TABLE = """

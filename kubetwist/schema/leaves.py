@@ -1,7 +1,7 @@
 """
-The types that are one JSON value: scalars, bytes, quantities, times, values of any shape.
+Readers of scalars, bytes, quantities, times and arbitrary JSON.
 
-A reader takes a value that is not C{null} and returns it as Go would write it again.
+A reader decodes a value that is not C{null} and returns it as Go encodes it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ..api.quantity import canonical
 from ..api.times import parse_micro_time, parse_time
 from .mismatch import UnmarshalerError, UnmarshalTypeError
 
-#: Reads a value; the list takes the names of unknown fields within it, without their paths.
+#: Decodes a value; the list receives the names of unknown fields within it, without their paths.
 Reader = Callable[[JSONValue, list[str]], JSONValue]
 #: Converts a value other than C{null} as apimachinery's converter of unstructured objects does.
 Coercion = Callable[[JSONValue], JSONValue]
 
 
 def string_reader(go_type: str) -> Reader:
-    """Read strings."""
+    """Return a reader of strings."""
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is not str:
@@ -33,7 +33,7 @@ def string_reader(go_type: str) -> Reader:
 
 
 def boolean_reader(go_type: str) -> Reader:
-    """Read booleans."""
+    """Return a reader of booleans."""
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is not bool:
@@ -53,7 +53,7 @@ _RANGES = {
 
 
 def integer_reader(go_type: str, width: str) -> Reader:
-    """Read integers of a width, C{"int32"}; C{2.0} is rejected."""
+    """Return a reader of integers of a width such as C{"int32"}; it rejects C{2.0}."""
     minimum, maximum = _RANGES.get(width, _RANGES["int64"])
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
@@ -66,9 +66,9 @@ def integer_reader(go_type: str, width: str) -> Reader:
 
 def integer_coercion(width: str) -> Coercion:
     """
-    Return a function that converts numbers to integers of a width, C{"int32"}, as apimachinery's converter does.
+    Return a function that converts numbers to integers of a width such as C{"int32"}, as apimachinery's converter does.
 
-    Whole floats become integers, and integers lose the bits that do not fit; L{integer} refuses other values. Rule:
+    Whole floats become integers, and integers are truncated to the width; L{integer_reader} rejects the rest. See
     C{fromUnstructured} in C{pkg/runtime/converter.go}, whose C{reflect.Value.Convert} checks no range.
     """
     minimum, maximum = _RANGES.get(width, _RANGES["int64"])
@@ -77,7 +77,7 @@ def integer_coercion(width: str) -> Coercion:
 
     def coerce(value: JSONValue) -> JSONValue:
         if value.__class__ is int and not int64[0] <= value <= int64[1]:
-            # Go has decoded it as a float.
+            # Go decodes such numbers as floats.
             value = float(value)
         if value.__class__ is float:
             if not value.is_integer():
@@ -94,21 +94,21 @@ _coerce_uint8 = integer_coercion("uint8")
 
 
 def coerce_bytes(value: JSONValue) -> JSONValue:
-    """Convert bytes that are given as a list of numbers, each as L{wrapping} does."""
+    """Convert a list of numbers to bytes as L{integer_coercion} does."""
     return [*map(_coerce_uint8, value)] if value.__class__ is list else value
 
 
 def go_number(value: JSONValue) -> JSONValue:
-    """Format a number as Go writes it: the converter passes the JSON form to types that have an unmarshaler."""
+    """Return a number as Go encodes it, for the converter passes JSON to types with an unmarshaler."""
     return int(value) if value.__class__ is float and value.is_integer() and abs(value) < 1e21 else value
 
 
-#: Integers up to this one are exact as 64-bit floating point numbers.
+#: Maximum integer up to which all integers are exact as doubles.
 _MAX_EXACT_INTEGER = 1 << 53
 
 
 def number_reader(go_type: str) -> Reader:
-    """Return a reader of 64-bit floating point numbers; whole ones are written without a fraction."""
+    """Return a reader of doubles, which are encoded without a fraction if they are whole."""
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
         if value.__class__ is int:
@@ -123,7 +123,7 @@ def number_reader(go_type: str) -> Reader:
 
 
 def bytes_reader(go_type: str) -> Reader:
-    """Read bytes: base64, or a list of their numbers."""
+    """Return a reader of bytes: a base64 string or a list of numbers."""
     byte = integer_reader("uint8", "uint8")
 
     def read(value: JSONValue, unknown: list[str]) -> JSONValue:
@@ -138,7 +138,7 @@ def bytes_reader(go_type: str) -> Reader:
 
 def canonical_base64(value: str) -> str:
     """
-    Normalize base64 as Go does: line breaks are ignored, spare bits may be set.
+    Normalize base64 as Go does: line breaks are ignored, trailing bits may be set.
 
     @raise UnmarshalerError: The value is invalid.
     """
@@ -157,7 +157,7 @@ _ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 
 def _corrupt_input_offset(data: bytes) -> int:
-    """Return the position that Go's decoder complains about."""
+    """Return the offset in the error of Go's decoder (C{base64.CorruptInputError})."""
     position = 0
     length = len(data)
     while True:
@@ -192,17 +192,16 @@ def _skip_line_breaks(data: bytes, position: int) -> int:
 
 class StrictErrors(list[str]):
     """
-    A list of problems, for callers that can decode a document again with numbers as written.
+    Strict decoding errors, for callers that can decode a document again with the original text of numbers.
 
-    @ivar inexact: Whether a decoded quantity is a number with a fraction or exponent, or with more digits than an
-        integer has.
+    @ivar inexact: Whether a decoded quantity is a number with a fraction, an exponent, or more digits than an integer.
     """
 
     inexact = False
 
 
 def read_quantity(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Read quantities, as strings or numbers, and return the canonical form."""
+    """Decode a quantity, a string or a number, and return its canonical form."""
     if type(value) is float and isinstance(unknown, StrictErrors):
         unknown.inexact = True
     try:
@@ -212,7 +211,7 @@ def read_quantity(value: JSONValue, unknown: list[str]) -> JSONValue:
 
 
 def read_time(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Read times of whole seconds, in UTC; the zero time is L{None}."""
+    """Decode a time with a resolution of seconds, in UTC; the zero time is L{None}."""
     if value.__class__ is not str:
         raise UnmarshalTypeError(value, "string", "")
     try:
@@ -222,7 +221,7 @@ def read_time(value: JSONValue, unknown: list[str]) -> JSONValue:
 
 
 def read_micro_time(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Read times of microseconds, in UTC; the zero time is L{None}."""
+    """Decode a time with a resolution of microseconds, in UTC; the zero time is L{None}."""
     if value.__class__ is not str:
         raise UnmarshalTypeError(value, "string", "")
     try:
@@ -235,14 +234,14 @@ _int32 = _RANGES["int32"]
 
 
 def read_int_or_string(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Return a number or a name of one, a number or a percentage."""
+    """Decode an C{IntOrString}."""
     if value.__class__ is str or (value.__class__ is int and _int32[0] <= value <= _int32[1]):
         return value
     raise UnmarshalTypeError(value, "int32", "", value.__class__ is int or value.__class__ is float)
 
 
 def read_any(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Read any JSON unchanged."""
+    """Decode arbitrary JSON without changes."""
     if value.__class__ is dict:
         return {key: read_any(item, unknown) for key, item in value.items()}
     if value.__class__ is list:
@@ -251,7 +250,7 @@ def read_any(value: JSONValue, unknown: list[str]) -> JSONValue:
 
 
 def read_json(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Decode any JSON as Go does when it encodes it again: whole floats lose their fraction."""
+    """Decode arbitrary JSON as Go encodes it: whole floats lose their fraction."""
     if value.__class__ is dict:
         return {key: read_json(item, unknown) for key, item in value.items()}
     if value.__class__ is list:

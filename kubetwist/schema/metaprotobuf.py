@@ -1,8 +1,7 @@
 """
-Discovery documents, and Status objects for their errors, in protobuf.
+Protobuf encoding of discovery documents and Status objects.
 
-As in the reference, a field is written even where it has no value, as empty as it is; of a list there is as much as
-there are items.
+As in Go's generated marshalers, fields are encoded even if they are empty; lists and maps are encoded once per item.
 
 @see: kubernetes/apimachinery, C{pkg/apis/meta/v1/generated.proto}; kubernetes/api, C{apidiscovery/v2/generated.proto}
 """
@@ -22,7 +21,7 @@ from .protobuf.wire import (
     encode_varint,
 )
 
-#: Writes a field from its value, or from L{None} where there is none.
+#: Encodes a field with a value; L{None} stands for an absent value.
 Field = Callable[[JSONValue], bytes]
 #: The fields of a message, in the order of their numbers.
 Fields = Mapping[str, Field]
@@ -30,7 +29,7 @@ Fields = Mapping[str, Field]
 
 def encode_protobuf(document: JSONObject) -> bytes:
     """
-    Return a document as a C{runtime.Unknown}.
+    Encode a document as a C{runtime.Unknown}.
 
     @raise KeyError: The kind is not supported here.
     """
@@ -39,32 +38,32 @@ def encode_protobuf(document: JSONObject) -> bytes:
 
 
 def string_field(number: int) -> Field:
-    """Return a text."""
+    """Return an encoder of a string field."""
     return lambda value: encode_length_delimited(number, (value or "").encode())
 
 
 def string_list_field(number: int) -> Field:
-    """Return a list of texts."""
+    """Return an encoder of a list of strings."""
     return lambda values: b"".join([encode_length_delimited(number, value.encode()) for value in values or ()])
 
 
 def integer_field(number: int) -> Field:
-    """Encode a number or a boolean."""
+    """Return an encoder of an integer or boolean field."""
     return lambda value: encode_tag(number, VARINT) + encode_varint(int(value or 0))
 
 
 def message_field(number: int, fields: Fields) -> Field:
-    """Return a message."""
+    """Return an encoder of a message that is always present."""
     return lambda value: encode_length_delimited(number, _message(fields, value))
 
 
 def optional_message_field(number: int, fields: Fields) -> Field:
-    """Return a message that may be missing."""
+    """Return an encoder of an optional message."""
     return lambda value: b"" if value is None else encode_length_delimited(number, _message(fields, value))
 
 
 def message_list_field(number: int, fields: Fields) -> Field:
-    """Return a list of messages."""
+    """Return an encoder of a list of messages."""
     return lambda values: b"".join([encode_length_delimited(number, _message(fields, value)) for value in values or ()])
 
 
@@ -74,7 +73,7 @@ def _message(fields: Fields, value: JSONObject | None) -> bytes:
 
 
 def _verbs(verbs: JSONValue) -> bytes:
-    """Encode verbs, which have a message type of their own."""
+    """Encode verbs, which have a separate message type."""
     return b"" if verbs is None else encode_length_delimited(4, string_list_field(1)(verbs))
 
 

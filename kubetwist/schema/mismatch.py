@@ -1,4 +1,4 @@
-"""Values that do not fit their type, in the words of Go's decoders."""
+"""Errors of decoding, with the messages of Go's decoders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..api.jsontypes import JSONValue
 
 class UnmarshalTypeError(Exception):
     """
-    A value that does not fit, seen from where it stands; L{DecodeError} adds where that is.
+    A value has the wrong type (Go's C{json.UnmarshalTypeError}); L{DecodeError} adds the path.
 
     @ivar value: The value.
-    @ivar go_type: The Go type that it should have had.
-    @ivar kind: The kind of Go type (C{"struct"}, C{"slice"}, C{"int32"}), C{""} if it unmarshals its own JSON.
-    @ivar numeric: Whether the value is a number, and of a numeric type, but not one that the type can hold.
+    @ivar go_type: The expected Go type.
+    @ivar kind: The kind of the Go type (C{"struct"}, C{"slice"}, C{"int32"}); C{""} if the type has an unmarshaler.
+    @ivar numeric: Whether the value is a number that a numeric type cannot represent.
     """
 
     def __init__(self, value: JSONValue, go_type: str, kind: str, numeric: bool = False) -> None:
@@ -27,15 +27,15 @@ class UnmarshalTypeError(Exception):
 
     @property
     def number(self) -> str:
-        """Return the number as the message quotes it, C{""} if it quotes none."""
+        """Return the number as shown in the message; C{""} if the message has none."""
         return format_number(self.value) if self.numeric else ""
 
 
 class UnmarshalerError(Exception):
     """
-    The unmarshaler of a type refuses a value; the text is shown to clients.
+    The unmarshaler of a type rejects a value; C{str} of the exception is the message for the client.
 
-    @ivar converted: The text of apimachinery's converter of unstructured objects, if it differs.
+    @ivar converted: The message of apimachinery's converter of unstructured objects.
     """
 
     def __init__(self, message: str, converted: str = "") -> None:
@@ -45,11 +45,11 @@ class UnmarshalerError(Exception):
 
 class DecodeError(Exception):
     """
-    An object that does not fit its Go type; C{str} of it is what C{encoding/json} says about that.
+    An object cannot be decoded into its Go type; C{str} of the exception is the message of C{encoding/json}.
 
-    @ivar converted: What apimachinery's converter of unstructured objects says instead, which is what decodes the
-        result of a strategic merge patch.
-    @ivar path: The path of the value: keys of objects and indexes of lists.
+    @ivar converted: The message of apimachinery's converter of unstructured objects, which decodes the result of a
+        strategic merge patch.
+    @ivar path: The path of the value: keys of objects and indices of lists.
     """
 
     def __init__(self, message: str, converted: str, path: tuple[str | int, ...], number: str = "") -> None:
@@ -60,9 +60,9 @@ class DecodeError(Exception):
 
     def as_written(self, document: bytes) -> str:
         """
-        Return the message, with a number in it quoted as the document has it: C{1e1} and not C{10.0}.
+        Return the message with a number as it is written in the document: C{1e1}, not C{10.0}.
 
-        @param document: The JSON that the object was read from.
+        @param document: The JSON from which the object was decoded.
         """
         message = str(self)
         if not self._number:
@@ -78,7 +78,7 @@ class DecodeError(Exception):
 
 
 def go_kind(value: JSONValue) -> str:
-    """Return the kind of the Go value that a JSON value becomes when its type is not known."""
+    """Return the kind of the Go value to which a JSON value without a type is decoded."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
@@ -91,35 +91,36 @@ def go_kind(value: JSONValue) -> str:
 
 
 def format_number(value: float) -> str:
-    """Return a number as a client will most likely have written it."""
+    """Return a number in its most likely JSON form."""
     return repr(value)
 
 
-def json_message(mismatch: UnmarshalTypeError, struct: str, fields: str) -> str:
+def json_message(error: UnmarshalTypeError, struct: str, fields: str) -> str:
     """
     Return the message of C{encoding/json}.
 
-    @param struct: The Go struct with the field where the value stands, C{""} when it stands in none.
-    @param fields: The names of the fields that lead there.
+    @param error: The error.
+    @param struct: The Go struct that has the field; C{""} if the value is not in a struct.
+    @param fields: The path of the field, with the names of embedded structs.
     """
-    described = json_type(mismatch.value)
-    if mismatch.numeric:
-        described += f" {mismatch.number}"
+    described = json_type(error.value)
+    if error.numeric:
+        described += f" {error.number}"
     target = f"struct field {struct}.{fields}" if fields else "value"
-    return f"json: cannot unmarshal {described} into Go {target} of type {mismatch.go_type}"
+    return f"json: cannot unmarshal {described} into Go {target} of type {error.go_type}"
 
 
-def converter_message(mismatch: UnmarshalTypeError) -> str:
+def converter_message(error: UnmarshalTypeError) -> str:
     """Return the message of apimachinery's converter."""
-    kind = mismatch.kind
+    kind = error.kind
     if not kind:
-        return json_message(mismatch, "", "")
-    kind_name = go_kind(mismatch.value)
+        return json_message(error, "", "")
+    kind_name = go_kind(error.value)
     if kind == "struct":
         return f"cannot restore struct from: {kind_name}"
     if kind in ("slice", "map"):
         return f"cannot restore {kind} from {kind_name}"
-    # Go converts between numbers, and from integers to strings; but the converter allows only what JSON knows.
-    if mismatch.numeric or (kind_name == "int64" and kind == "string"):
-        return f"cannot convert {kind_name} to {mismatch.go_type}"
+    # Go converts between numbers and from integers to strings, but the converter allows only types of JSON.
+    if error.numeric or (kind_name == "int64" and kind == "string"):
+        return f"cannot convert {kind_name} to {error.go_type}"
     return f"unrecognized type: {kind}"

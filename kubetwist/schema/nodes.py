@@ -1,9 +1,9 @@
 """
-Types as trees of nodes: each has a fast closure that reads values, and a slow walk that reports errors with paths.
+Trees of types that decode JSON values as Go's C{encoding/json} does.
 
-The closures track no paths, since nearly all objects are valid. They raise L{UnmarshalTypeError} or
-L{UnmarshalerError} and append the names of unknown fields to a list. In both cases L{TypeNode.walk} decodes the value
-again and builds the messages with the paths.
+Each type has a compiled reader without field paths. It raises L{UnmarshalTypeError} or L{UnmarshalerError} and appends
+the names of unknown fields to a list. In both cases the slow pass, L{TypeNode.walk}, decodes the value again and builds
+the messages with the paths.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from .gofields import (
 from .leaves import Coercion, Reader
 from .mismatch import DecodeError, UnmarshalerError, UnmarshalTypeError, converter_message, json_message
 
-#: How the reference treats unknown fields.
+#: Maximum number of strict decoding errors; see sigs.k8s.io/json.
 MAX_STRICT_ERRORS = 100
 
 
 class DecodePath:
     """
-    The position of the walk.
+    The position of the slow pass, and the strict decoding errors so far.
 
-    @ivar problems: A text for each unknown field, and each that was there before, found so far.
+    @ivar elements: Field names, map keys and list indices of the current position.
+    @ivar strict_errors: A message for each unknown or duplicate field, in order.
     """
 
     def __init__(self) -> None:
@@ -42,23 +43,23 @@ class DecodePath:
         self._structs: list[str] = []
 
     def enter(self, struct: str, names: Iterable[str]) -> tuple[int, int]:
-        """Go into a field of a struct; L{leave} takes what is returned."""
+        """Enter a field of a struct, and return the argument for L{leave}."""
         before = len(self._fields), len(self._structs)
         self._structs.append(struct)
         self._fields += names
         return before
 
     def leave(self, before: tuple[int, int]) -> None:
-        """Return to the position where L{enter} was called."""
+        """Return to the position before L{enter}."""
         del self._fields[before[0] :]
         del self._structs[before[1] :]
 
     def add_unknown_field(self, name: str) -> None:
-        """Take note of a field that the struct here does not have."""
+        """Record an unknown field of the current struct."""
         self._add("unknown", name)
 
     def add_duplicate_field(self, name: str) -> None:
-        """Take note of a field that was there before."""
+        """Record a duplicate field."""
         self._add("duplicate", name)
 
     def _add(self, error_kind: str, name: str) -> None:
@@ -66,13 +67,13 @@ class DecodePath:
             self.strict_errors[f"{error_kind} field {quoted(self._format_field(name))}"] = None
 
     def raise_type_error(self, error: UnmarshalTypeError) -> NoReturn:
-        """Return the error for a value that does not fit."""
+        """Raise L{DecodeError} for a value of the wrong type."""
         struct = self._structs[-1] if self._structs else ""
         message = json_message(error, struct, ".".join(self._fields))
         raise DecodeError(message, converter_message(error), tuple(self.elements), error.number)
 
     def raise_unmarshaler_error(self, error: UnmarshalerError) -> NoReturn:
-        """Return the error for a value that its own type cannot read."""
+        """Raise L{DecodeError} for a value that the unmarshaler of its type rejects."""
         raise DecodeError(str(error), error.converted, tuple(self.elements))
 
     def _format_field(self, name: str) -> str:
@@ -89,7 +90,7 @@ class TypeNode:
     """
     A type.
 
-    @ivar go_type: The Go type as it is printed.
+    @ivar go_type: The Go type as shown in messages.
     @ivar read: Reads a value that is not C{null}.
     """
 
@@ -99,18 +100,18 @@ class TypeNode:
     read: Reader
 
     def zero(self) -> JSONValue:
-        """Return the value that an absent field is shown with, if any."""
+        """Return the value that Go encodes for an absent field without C{omitempty}."""
         return None
 
     def null(self) -> JSONValue:
-        """Return the value that a C{null} in a list or map of this type is shown with."""
+        """Return the value that Go encodes for a C{null} in a list or map of this type."""
         return self.zero()
 
     def walk(self, value: JSONValue, path: DecodePath) -> None:
         """
-        Report unknown fields in C{value} and the first value that does not fit.
+        Decode a value, and record unknown and duplicate fields in C{path}.
 
-        @raise DecodeError: Something does not fit.
+        @raise DecodeError: A value has the wrong type.
         """
         try:
             self.read(merged(value), [])
@@ -120,7 +121,7 @@ class TypeNode:
             path.raise_unmarshaler_error(error)
 
     def compiled(self) -> Reader:
-        """Return L{read}, compiled at first use."""
+        """Return L{read}, which is compiled at first use."""
         return self.read
 
     def convert_numbers(self, value: JSONValue) -> JSONValue:
@@ -130,7 +131,7 @@ class TypeNode:
 
 class ScalarNode(TypeNode):
     """
-    A type that is one JSON value.
+    A type whose values are decoded by a single function.
 
     @ivar coerce: Converts numbers; L{None} if they are not converted.
     """
@@ -140,6 +141,13 @@ class ScalarNode(TypeNode):
     def __init__(
         self, read: Reader, go_type: str, zero: JSONValue, null: JSONValue = None, coerce: Coercion | None = None
     ) -> None:
+        """
+        @param read: Reads a value that is not C{null}.
+        @param go_type: The Go type as shown in messages.
+        @param zero: See L{TypeNode.zero}.
+        @param null: See L{TypeNode.null}; L{None} stands for C{zero}.
+        @param coerce: Converts numbers.
+        """
         self.coerce = coerce
         self.read = read
         self.go_type = go_type
@@ -151,11 +159,11 @@ class ScalarNode(TypeNode):
         return self._zero
 
     def null(self) -> JSONValue:
-        """Return the zero value in most cases."""
+        """Return the value that Go encodes for a C{null} in a list or map."""
         return self._null
 
     def convert_numbers(self, value: JSONValue) -> JSONValue:
-        """See L{TypeNode.coerced}."""
+        """See L{TypeNode.convert_numbers}."""
         return value if self.coerce is None else self.coerce(value)
 
 
@@ -169,7 +177,7 @@ class ListNode(TypeNode):
         self.go_type = go_type
 
     def compiled(self) -> Reader:
-        """Make the closure for the type of the items."""
+        """Return the reader, which is compiled at first use."""
         if not hasattr(self, "read"):
             self.read = self._strings() if is_string(self.item) else self._items()
         return self.read
@@ -198,13 +206,13 @@ class ListNode(TypeNode):
         return read
 
     def convert_numbers(self, value: JSONValue) -> JSONValue:
-        """See L{TypeNode.coerced}."""
+        """See L{TypeNode.convert_numbers}."""
         if not isinstance(value, list):
             return value
         return [None if item is None else self.item.convert_numbers(item) for item in value]
 
     def walk(self, value: JSONValue, path: DecodePath) -> None:
-        """Walk through the items."""
+        """See L{TypeNode.walk}."""
         if not isinstance(value, list):
             path.raise_type_error(UnmarshalTypeError(value, self.go_type, "slice"))
         for index, item in enumerate(value):
@@ -224,7 +232,7 @@ class MapNode(TypeNode):
         self.go_type = go_type
 
     def compiled(self) -> Reader:
-        """Make the closure for the type of the values."""
+        """Return the reader, which is compiled at first use."""
         if not hasattr(self, "read"):
             self.read = self._strings() if is_string(self.item) else self._items()
         return self.read
@@ -253,13 +261,13 @@ class MapNode(TypeNode):
         return read
 
     def convert_numbers(self, value: JSONValue) -> JSONValue:
-        """See L{TypeNode.coerced}."""
+        """See L{TypeNode.convert_numbers}."""
         if not isinstance(value, dict):
             return value
         return {key: None if item is None else self.item.convert_numbers(item) for key, item in value.items()}
 
     def walk(self, value: JSONValue, path: DecodePath) -> None:
-        """Walk through the values."""
+        """See L{TypeNode.walk}."""
         if not isinstance(value, dict):
             path.raise_type_error(UnmarshalTypeError(value, self.go_type, "map"))
         for key, item, is_duplicate in entries(value):
@@ -280,9 +288,9 @@ class Field:
     """
     A field of a struct.
 
-    @ivar embedded: The structs that it is embedded by.
-    @ivar strategies: Its C{x-kubernetes-patch-strategy}, taken apart.
-    @ivar merge_key: Its C{x-kubernetes-patch-merge-key}.
+    @ivar embedded: The embedded structs that contain the field, outermost first.
+    @ivar strategies: The values of C{x-kubernetes-patch-strategy}.
+    @ivar merge_key: The value of C{x-kubernetes-patch-merge-key}.
     """
 
     __slots__ = ("embedded", "merge_key", "name", "node", "presence", "strategies")
@@ -304,11 +312,11 @@ class Field:
         self.merge_key = merge_key
 
 
-# The actions of a struct's closure on a field, besides reading it.
+# What the reader of a struct does with the decoded value of a field.
 _KEEP, _DROP_EMPTY, _NULL_EMPTY = range(3)
 
 
-#: Held while a struct's closure is built; other threads that need it wait.
+#: Held while the reader of a struct is compiled, for which other threads wait.
 _compiling: Final = RLock()
 
 
@@ -316,7 +324,7 @@ class StructNode(TypeNode):
     """
     A struct.
 
-    Its fields come from C{fields_of} at first use, so that types may contain themselves.
+    Its fields are created at first use, so that types can be recursive.
     """
 
     __slots__ = ("_fields", "_fields_of", "_is_compiling", "name")
@@ -336,7 +344,7 @@ class StructNode(TypeNode):
         return self._fields
 
     def zero(self) -> JSONValue:
-        """Return the fields that are always present."""
+        """Return the fields that are encoded even if they are absent."""
         return {
             field.name: field.node.zero() if field.presence == NO_OMITEMPTY else None
             for field in self.fields.values()
@@ -344,7 +352,7 @@ class StructNode(TypeNode):
         }
 
     def convert_numbers(self, value: JSONValue) -> JSONValue:
-        """See L{TypeNode.coerced}."""
+        """See L{TypeNode.convert_numbers}."""
         if not isinstance(value, dict):
             return value
         fields = self.fields
@@ -354,7 +362,7 @@ class StructNode(TypeNode):
         }
 
     def walk(self, value: JSONValue, path: DecodePath) -> None:
-        """Walk through the fields."""
+        """See L{TypeNode.walk}."""
         if not isinstance(value, dict):
             path.raise_type_error(UnmarshalTypeError(value, self.go_type, "struct"))
         struct = self.name.rpartition(".")[2]
@@ -373,7 +381,7 @@ class StructNode(TypeNode):
                 path.leave(before)
 
     def compiled(self) -> Reader:
-        """Make the closure; where the type contains itself, one that looks it up later."""
+        """Return the reader, which is compiled at first use; recursive types get a reader that delegates to it."""
         if hasattr(self, "read"):
             return self.read
         with _compiling:
@@ -388,7 +396,7 @@ class StructNode(TypeNode):
 
     def _reader(self) -> Reader:
         go_type = self.go_type
-        # Strings, which most fields are, are read right here: those kept when empty and those not.
+        # Most fields are strings, which are decoded without a function call.
         plain_string, omitempty_string = object(), object()
         actions: JSONObject = {}
         string_types: dict[str, str] = {}

@@ -1,7 +1,8 @@
 """
-One kind in one version: what decoding JSON into its Go struct and encoding it again makes of an object.
+Decoding of objects of one kind in one version.
 
-L{ObjectType} is what the layers above use; how it works is in L{kubetwist.schema.nodes}.
+The result is the JSON that Go encodes after decoding into the struct of the kind. The decoders are in
+L{kubetwist.schema.nodes}.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class ObjectType:
     A kind, compiled at first use.
 
     @ivar gvk: The group, version and kind.
-    @ivar definition: The name of its OpenAPI definition.
-    @ivar root: Its fields, by which strategic merge patches go.
+    @ivar definition: The name of the OpenAPI definition.
+    @ivar root: The type of the object, which also defines strategic merge patches.
     """
 
     __slots__ = ("definition", "gvk", "root")
@@ -38,16 +39,17 @@ class ObjectType:
 
     def decode(self, obj: JSONValue, strict_errors: list[str], *, from_unstructured: bool = False) -> JSONObject:
         """
-        Normalize an object to the form of the reference.
+        Normalize an object as Go's decoder and encoder do.
 
         Unknown fields, nulls, and zero values that Go omits are removed; zero values that Go writes are added.
         Quantities, times and bytes are written as Go writes them.
 
         @param obj: Decoded JSON; not modified.
-        @param problems: Receives a text per unknown field that was removed.
-        @param converted: Whether numbers are converted as in unstructured objects, where C{2.0} is an integer too.
+        @param strict_errors: Receives a message for each unknown field that was removed.
+        @param from_unstructured: Whether numbers are converted as in unstructured objects, where C{2.0} is an integer,
+            too.
         @return: A new object that shares no mutable value with C{obj}.
-        @raise DecodeError: A value does not fit its field.
+        @raise DecodeError: A value has the wrong type.
         """
         nested_errors = StrictErrors() if isinstance(strict_errors, StrictErrors) else None
         unknown: list[str] = [] if nested_errors is None else nested_errors
@@ -67,11 +69,11 @@ class ObjectType:
 
     def find_strict_errors(self, obj: JSONValue) -> list[str]:
         """
-        Return a text for each field of an object that the kind does not have, or that was there before, in their order.
+        Return a message for each unknown and each duplicate field of an object, in order.
 
         @param obj: As for L{decode}; with
-            L{DuplicateKeyDict<kubetwist.api.repeatedkeys.DuplicateKeyDict>} objects, if it has such fields.
-        @raise DecodeError: A value does not fit its field.
+            L{DuplicateKeyDict<kubetwist.api.repeatedkeys.DuplicateKeyDict>} objects, if it has duplicate fields.
+        @raise DecodeError: A value has the wrong type.
         """
         path = DecodePath()
         self.root.walk(obj, path)

@@ -1,8 +1,8 @@
 """
-Definitions in the form in which servers publish them.
+Published form of the OpenAPI definitions.
 
-OpenAPI 3 has C{default} where Go always writes a value or the type declares one, and C{allOf} around references with
-siblings; OpenAPI 2 has neither. Both have C{enum}. The values come from L{kubetwist.schema.gofields},
+OpenAPI 3 has C{default} for fields that Go always encodes or that declare a default, and C{allOf} around references
+with siblings; OpenAPI 2 has neither. Both have C{enum}. The values come from L{kubetwist.schema.gofields},
 L{kubetwist.schema.enums} and the table of declared defaults here.
 """
 
@@ -26,7 +26,7 @@ from .gofields import (
 V2_REFERENCE: Final = "#/definitions/"
 V3_REFERENCE: Final = "#/components/schemas/"
 
-#: Types that are several JSON types at once: in OpenAPI 2, and in OpenAPI 3.
+#: Types with several JSON types, in OpenAPI 2 and in OpenAPI 3.
 _UNIONS: Final[dict[str, tuple[JSONObject, JSONObject]]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": (
         {"type": "string"},
@@ -78,10 +78,11 @@ _NONE_DECLARED: Final[JSONObject] = {}
 
 def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSONObject:
     """
-    Return a definition as published.
+    Return the published form of a definition.
 
-    @param schema: The definition in the data; modified.
-    @param ref_prefix: The prefix of the name in a C{$ref}; L{V2_REFERENCE} stands for OpenAPI 2.
+    @param definition: The name of the definition.
+    @param schema: The definition in the package; modified.
+    @param ref_prefix: The prefix of the name in a C{$ref}; L{V2_REFERENCE} selects OpenAPI 2.
     """
     defaults = ref_prefix != V2_REFERENCE
     if definition in _UNIONS:
@@ -126,7 +127,7 @@ def _field(
 
 
 def _plain(schema: JSONObject) -> JSONObject:
-    """Return the schema without additions of the data."""
+    """Return a schema without the additions of the package."""
     plain = {**schema}
     if isinstance(plain.get("type"), list):
         plain["type"] = plain["type"][0]
@@ -136,9 +137,11 @@ def _plain(schema: JSONObject) -> JSONObject:
 
 def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> JSONObject:
     """
-    Return a schema within a definition.
+    Return the published form of a schema within a definition.
 
-    @param valued: Whether Go writes the value even if it is zero.
+    @param schema: The schema.
+    @param ref_prefix: As in L{openapi_schema}.
+    @param valued: Whether Go encodes the value even if it is zero.
     @param defaults: Whether this version of OpenAPI has C{default}.
     """
     part = _plain(schema)
@@ -163,7 +166,7 @@ def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> 
 
 @cache
 def _scalar_descriptions() -> dict[str, str]:
-    """Return the descriptions that the data lacks, by type."""
+    """Return the descriptions that the package lacks, by type."""
     text = Path(__file__).with_name("scalars.txt").read_text(encoding="ascii")
     _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.M)
     return {name: description.rstrip("\n") for name, description in zip(parts[::2], parts[1::2], strict=True)}

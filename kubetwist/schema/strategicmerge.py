@@ -1,8 +1,8 @@
 """
-Strategic merge patches: merge patches that know, from the types, which lists merge and by which key.
+Strategic merge patches, which merge lists by the keys that the types define.
 
-Semantics and messages are those of apimachinery's C{pkg/util/strategicpatch}. Where that searches lists for each item,
-this looks things up, so that patching long lists takes time in proportion to their length.
+Semantics and messages equal apimachinery's C{pkg/util/strategicpatch}. Items are found by hash tables, so that the time
+is proportional to the length of the lists.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class StrategicMergeError(Exception):
     """
     A patch that cannot be applied.
 
-    @ivar code: The HTTP status: 400 for directives of the wrong form, 422 for lists of lists, and 500 (without a
-        reason) for all else, as the reference answers it.
+    @ivar code: The HTTP status: 400 for malformed directives, 422 for lists of lists, otherwise 500 (without a reason),
+        as in kube-apiserver.
     @ivar message: The message for the client.
     """
 
@@ -46,11 +46,11 @@ def strategic_merge(obj: JSONObject, patch: JSONValue, object_type: ObjectType) 
     """
     Apply a patch.
 
-    @param obj: The object as it is; it stays so.
-    @param patch: The patch, decoded; it too stays as it is.
-    @return: A value that shares what did not change with C{obj} and what is new with C{patch}, and is for
-        L{ObjectType.decode} to make an object of.
-    @raise StrategicMergeError: The patch, or one of its directives, does not make sense here.
+    @param obj: The current object; not modified.
+    @param patch: The decoded patch; not modified.
+    @param object_type: The type of the object.
+    @return: A value that shares parts with C{obj} and C{patch}, and must be decoded by L{ObjectType.decode}.
+    @raise StrategicMergeError: The patch or a directive is invalid.
     """
     if patch is None:
         return obj
@@ -124,7 +124,7 @@ def _set_value(merged: JSONObject, key: str, value: JSONValue) -> None:
 
 
 def _without_nulls(value: JSONValue) -> JSONValue:
-    """Return a value for an absent place: without nulls that delete fields."""
+    """Return a value for an absent field, without nulls that delete fields."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -133,7 +133,7 @@ def _without_nulls(value: JSONValue) -> JSONValue:
 
 
 def _without_directives(value: JSONValue) -> JSONValue:
-    """Return the value, L{_DROPPED} if it is nothing but a directive."""
+    """Return a value without directives, or L{_DROPPED} if the value is a directive."""
     if isinstance(value, dict):
         if _DIRECTIVE in value:
             return _DROPPED
@@ -145,7 +145,7 @@ def _without_directives(value: JSONValue) -> JSONValue:
 
 
 def _retain_keys(merged: JSONObject, patch: JSONObject) -> None:
-    """Apply and remove C{$retainKeys}: other fields are removed, and the patch may set only the named ones."""
+    """Apply and remove C{$retainKeys}: only the named fields remain, and the patch may set only these."""
     error = StrategicMergeError("invalid patch format of retainKeys", 400)
     retained = patch.pop(_RETAIN_KEYS)
     if not isinstance(retained, list):
@@ -159,7 +159,7 @@ def _retain_keys(merged: JSONObject, patch: JSONObject) -> None:
 
 
 def _directed_field(key: str, prefix: str, message: str) -> str:
-    """Return the field that a directive is about: C{ports} of C{$setElementOrder/ports}."""
+    """Return the field of a directive: C{ports} of C{$setElementOrder/ports}."""
     directive, slash, name = key.partition("/")
     if directive != prefix or not slash:
         raise StrategicMergeError(f"invalid patch format of {message}", 400)
@@ -167,9 +167,9 @@ def _directed_field(key: str, prefix: str, message: str) -> str:
 
 
 def _field(node: TypeNode, key: str) -> tuple[TypeNode, str, str]:
-    """Return the type of a field, how it merges and by which key."""
+    """Return the type, the patch strategy and the merge key of a field."""
     if not isinstance(node, StructNode):
-        # Types that are any JSON are structs to Go, but none with fields.
+        # Go's types for arbitrary JSON are structs without JSON fields.
         kind = {ListNode: "slice", MapNode: "map"}.get(type(node))
         if kind is not None:
             raise StrategicMergeError(f"merging an object in json but data type is not struct, instead is: {kind}")
@@ -183,7 +183,7 @@ def _field(node: TypeNode, key: str) -> tuple[TypeNode, str, str]:
 
 
 def _list_field(node: TypeNode, key: str) -> tuple[TypeNode, str, str]:
-    """Return the type of a list field's items, how it merges and by which key."""
+    """Return the item type, the patch strategy and the merge key of a list field."""
     child, strategy, merge_key = _field(node, key)
     if not isinstance(child, ListNode):
         raise StrategicMergeError("expected slice or array type, but got: struct")
@@ -213,9 +213,9 @@ def _merge_field(
 
 def _item_type(*lists: list[JSONValue]) -> type:
     """
-    Return the one type of all items.
+    Return the common type of all items.
 
-    @raise StrategicMergeError: They have several types (500), there are none (500), or the first is a list (422).
+    @raise StrategicMergeError: The types differ (500), there are no items (500), or the first is a list (422).
     """
     items = [item for one in lists for item in one]
     if not items:
@@ -228,7 +228,7 @@ def _item_type(*lists: list[JSONValue]) -> type:
 
 
 def _identity(item: JSONValue, merge_key: str) -> JSONValue:
-    """Return the identity of a list item; to Go C{1}, C{1.0} and C{true} are three values."""
+    """Return the identity of a list item, which distinguishes C{1}, C{1.0} and C{true} as Go does."""
     value = item[merge_key] if merge_key else item
     return (value.__class__, repr(value) if isinstance(value, (dict, list)) else value)
 
@@ -246,7 +246,7 @@ def _identities(items: list[JSONValue], merge_key: str) -> list[JSONValue]:
 def _special_items(
     original: list[JSONValue], patch: list[JSONValue], merge_key: str
 ) -> tuple[list[JSONValue], list[JSONValue]]:
-    """Apply the items that are directives; return the remaining items of both lists."""
+    """Apply the directives among the items; return the remaining items of both lists."""
     ordinary: list[JSONValue] = []
     deleted = set()
     replaces = False
@@ -273,7 +273,7 @@ def _special_items(
 
 
 def _merge_items(original: list[JSONValue], patch: list[JSONValue], node: TypeNode, merge_key: str) -> list[JSONValue]:
-    """Merge each item of the patch into the first with its key, or append it."""
+    """Merge each item of the patch into the first item with its key, or append it."""
     merged = original.copy()
     positions: dict[JSONValue, int] = {}
     for position, item in enumerate(original):
@@ -294,10 +294,15 @@ def _sort_merged(
     merged: list[JSONValue], order: list[JSONValue], live: list[JSONValue], merge_key: str
 ) -> list[JSONValue]:
     """
-    Sort merged items: those in C{wanted} in that order, the others as in C{live}.
+    Sort merged items: those in C{order} in that order, the rest as in C{live}.
 
-    The others come as early as possible without preceding a live item that was before them. Items that are in neither
-    list, which an empty order causes, are sorted by the comparison of C{normalizeSliceOrder}.
+    The rest comes as early as possible without preceding a live item that was before it. Items in neither list, which
+    an empty order causes, are sorted by the comparison of C{normalizeSliceOrder}.
+
+    @param merged: The items to sort.
+    @param order: Items in the desired order.
+    @param live: The items before the patch.
+    @param merge_key: The merge key; empty for lists of scalars.
     """
     ranks: dict[JSONValue, int] = {}
     for rank, identity in enumerate(_identities(order, merge_key)):
@@ -335,12 +340,12 @@ def _rank(entry: tuple[int, int, JSONValue]) -> int:
 
 
 def _precedes(one: tuple[int, int, JSONValue], other: tuple[int, int, JSONValue]) -> bool:
-    """Compare as the reference does: an item without a rank is both before and after all others."""
+    """Compare as C{normalizeSliceOrder} does: an item without a rank is both before and after every item."""
     return one[0] < other[0] or one[0] < 0 or other[0] < 0
 
 
 def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: TypeNode) -> None:
-    """Apply a C{$setElementOrder}, together with the list in the patch that it goes with; remove both from it."""
+    """Apply a C{$setElementOrder} directive together with its list, and remove both from the patch."""
     order = patch.pop(directive)
     if not isinstance(order, list):
         raise _bad_argument("[]interface {}", order)
@@ -371,9 +376,9 @@ def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: 
 
 def _check_partition(merged: list[JSONValue], order: list[JSONValue], merge_key: str) -> None:
     """
-    Look up each item in an order, as C{partitionMapsByPresentInList} does.
+    Validate each item as C{partitionMapsByPresentInList} does.
 
-    @raise StrategicMergeError: An item, or one in the order before its key, is not a map or has no key.
+    @raise StrategicMergeError: An item, or an item of the order that is compared with it, is not a map or has no key.
     """
     identities = _identities(merged, merge_key)
     for index, ordered in enumerate(order):
@@ -385,7 +390,7 @@ def _check_partition(merged: list[JSONValue], order: list[JSONValue], merge_key:
 
 
 def _check_order(change: list[JSONValue], order: list[JSONValue], merge_key: str) -> None:
-    """Check that all items that are not deleted are in the order list, and in the same order in the patch."""
+    """Check that all items that are not deleted are in the order list and in its order."""
     if not order or not change:
         return
     if merge_key:

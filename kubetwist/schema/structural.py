@@ -1,10 +1,9 @@
 """
-Structural schemas: the shape of the objects of a CustomResourceDefinition, compiled to functions that apply it.
+Structural schemas of CustomResourceDefinitions, compiled to functions that prune and default objects.
 
-One pass over a value copies it, drops the fields that the schema does not have, drops nulls where nothing may be null,
-reads the metadata of embedded resources, and fills in defaults. The functions track no paths, as nearly all objects are
-valid; L{walk} finds the path of an error. Constraints of values beyond their shape are checked by
-L{kubetwist.schema.validation.validator}.
+One pass over a value copies it, prunes unknown fields, removes nulls that the schema does not allow, decodes the
+metadata of embedded resources, and adds defaults. The functions track no paths, since nearly all objects are valid;
+L{CustomType.find_unknown_fields} finds the paths of errors. L{kubetwist.schema.validation.validator} validates values.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ from ..api.resource import JSONObject
 from .mismatch import DecodeError, UnmarshalerError, UnmarshalTypeError
 from .nodes import DecodePath, StructNode
 
-#: Copies a value; takes a list to which it appends a mark for each unknown field that it drops.
+#: Copies and prunes a value; appends the names of pruned fields to the list.
 Reader = Callable[[JSONValue, list[str]], JSONValue]
-#: Makes a default; takes the same list.
+#: Makes a default value; gets the same list.
 DefaultFactory = Callable[[list[str]], JSONValue]
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 META_FIELDS: Final = frozenset(("apiVersion", "kind", "metadata"))
-#: Values that are taken as they are.
+#: Classes of values that need no copy.
 SCALARS: Final = frozenset((str, int, bool, type(None)))
-#: Up to here, a float that is whole is written as an integer.
+#: Absolute limit of whole floats that are encoded as integers.
 _MAX_INTEGER_FLOAT: Final = float(1 << 63)
 _NOTHING: Final = object()
 
 
-#: Bytes of JSON that defaults may add to one object: it could not be stored with more. Lists of items whose defaults
-#: have defaults in turn would grow without end.
+#: Maximum size in bytes of JSON of the defaults that are added to one object, since a small object can have many items
+#: with large defaults.
 MAX_DEFAULTED_BYTES: Final = 3 * 1024 * 1024
 
 
 class PrunedFields(list[str]):
     """
-    The marks that a L{Reader} leaves while it goes through one object.
+    The names of the pruned fields of one object, without paths.
 
-    @ivar defaulted_bytes: Bytes of JSON that defaults have added to it.
+    @ivar defaulted_bytes: Size in bytes of JSON of the added defaults.
     """
 
     defaulted_bytes = 0
@@ -57,7 +56,7 @@ class Structural:
     """
     One level of a structural schema.
 
-    @ivar properties: The schemas of fields that it names.
+    @ivar properties: The schemas of C{properties}, by name.
     @ivar additional: The schema of additional properties; L{None} if there is none.
     @ivar open: Whether additional properties are allowed: C{additionalProperties} is a schema or a boolean.
     @ivar preserve: C{x-kubernetes-preserve-unknown-fields}.
@@ -101,7 +100,7 @@ class Structural:
 
     @property
     def has_default(self) -> bool:
-        """Return whether something is filled in where nothing is."""
+        """Return whether the schema has a default."""
         return self.default is not _NOTHING
 
     def child(self, name: str) -> Structural | None:
@@ -110,9 +109,9 @@ class Structural:
 
     def reader(self, meta: Reader) -> Reader:
         """
-        Return the reader for values of this schema.
+        Return the function that prunes and defaults values.
 
-        @param meta: Reads the metadata of embedded resources.
+        @param meta: Decodes the metadata of embedded resources.
         """
         if self._read is None:
             self._read = _compile(self, meta)
@@ -120,12 +119,12 @@ class Structural:
 
     def pruner(self, meta: Reader) -> Reader:
         """
-        Return a reader of values of this schema that does the same as L{reader}, without adding defaults.
+        Return the function that prunes values without adding defaults.
 
         Nulls that a default would replace remain, as in apiextensions-apiserver,
         C{pkg/apiserver/schema/defaulting/prunenulls.go}.
 
-        @param meta: Reads the metadata of embedded resources.
+        @param meta: Decodes the metadata of embedded resources.
         """
         if self._prune is None:
             self._prune = _compile(self, meta, with_defaults=False)
@@ -141,8 +140,8 @@ class Structural:
 
         See apiextensions-apiserver, C{pkg/apiserver/schema/defaulting/algorithm.go}.
 
-        @param meta: As in L{filler}.
-        @param dropped: As in L{DefaultFactory}.
+        @param meta: Decodes the metadata of embedded resources.
+        @param pruned: As for L{DefaultFactory}.
         """
         if value.__class__ is list:
             items = self.items
@@ -164,23 +163,23 @@ class Structural:
         return result
 
     def with_default(self, value: JSONValue, meta: Reader, pruned: list[str]) -> JSONValue:
-        """Return C{value} as L{fill} does, or the default in place of a null that the schema does not allow."""
+        """Return C{value} with defaults, or the default if the value is a null that the schema does not allow."""
         if value is None and self.has_default and not self.nullable:
             return self.default_factory(meta)(pruned)
         return self.add_defaults(value, meta, pruned)
 
     def default_factory(self, meta: Reader) -> DefaultFactory:
-        """Return a factory of the default, complete with the defaults of its own fields."""
+        """Return a factory of the default value, including the defaults of nested fields."""
         if self._default is None:
             try:
                 self._default = _make_default_factory(self.reader(meta)(self.default, PrunedFields()))
             except APIStatusError:
-                # Every client that would receive it gets this error.
+                # Every request for such an object fails with this error.
                 self._default = _raise_too_large
         return self._default
 
     def has_unique_lists(self) -> bool:
-        """Return whether lists in here promise that their items differ."""
+        """Return whether the schema contains lists of type set or map."""
         return (
             self.list_type in ("set", "map")
             or any(child.has_unique_lists() for child in self.properties.values())
@@ -189,7 +188,7 @@ class Structural:
         )
 
     def has_embedded_resources(self) -> bool:
-        """Return whether resources are embedded below this level."""
+        """Return whether a nested schema describes an embedded resource."""
         parts = [*self.properties.values(), self.additional, self.items]
         return any(child is not None and (child.embedded or child.has_embedded_resources()) for child in parts)
 
@@ -215,7 +214,7 @@ def _raise_too_large(pruned: list[str]) -> JSONValue:
 
 
 def deep_copy(value: JSONValue) -> JSONValue:
-    """Return a copy of a JSON value."""
+    """Return a deep copy of a JSON value, with numbers as in L{go_number}."""
     cls = value.__class__
     if cls is dict:
         return {name: item if item.__class__ in SCALARS else deep_copy(item) for name, item in value.items()}
@@ -225,12 +224,12 @@ def deep_copy(value: JSONValue) -> JSONValue:
 
 
 def go_number(value: float) -> JSONValue:
-    """Return a number as Go writes it: C{1.0} is C{1}, which its readers take for an integer."""
+    """Return a number as Go encodes it: C{1.0} as the integer C{1}."""
     return int(value) if value.is_integer() and -_MAX_INTEGER_FLOAT < value < _MAX_INTEGER_FLOAT else value
 
 
 def _metadata(value: JSONObject, read: Reader) -> JSONObject:
-    """Decode metadata without the fields that do not fit."""
+    """Decode metadata without the fields that have the wrong type."""
     try:
         decoded: JSONObject = read(value, [])
     except (UnmarshalTypeError, UnmarshalerError):
@@ -245,9 +244,9 @@ def _metadata(value: JSONObject, read: Reader) -> JSONObject:
 
 def decode_embedded_metadata(value: JSONValue, schema: Structural, meta: Reader) -> JSONValue:
     """
-    Copy a value with the metadata of embedded resources decoded by their type.
+    Copy a value with the metadata of embedded resources decoded.
 
-    @param meta: Reads metadata; raises L{UnmarshalTypeError} or L{UnmarshalerError}.
+    @param meta: Decodes metadata; raises L{UnmarshalTypeError} or L{UnmarshalerError}.
     """
     if value.__class__ is list and schema.items is not None:
         return [decode_embedded_metadata(item, schema.items, meta) for item in value]
@@ -264,7 +263,7 @@ def decode_embedded_metadata(value: JSONValue, schema: Structural, meta: Reader)
 
 
 def _prune_all(value: JSONValue, unknown: list[str]) -> JSONValue:
-    """Return a value without a schema: objects in it lose all their fields."""
+    """Copy a value without a schema: all fields of objects are pruned."""
     cls = value.__class__
     if cls is dict:
         unknown += value
@@ -278,7 +277,7 @@ def _compile(schema: Structural, meta: Reader, with_defaults: bool = True) -> Re
     """
     Compile a schema.
 
-    @param fills: Whether defaults are added.
+    @param with_defaults: Whether defaults are added.
     """
     if not schema.properties and schema.items is None and not schema.open and not schema.embedded:
         return _read_preserved if schema.preserve else _read_scalar
@@ -308,7 +307,7 @@ def _items(schema: Structural, meta: Reader, with_defaults: bool) -> Reader:
     items = schema.items
     if items is None:
         return _read_preserved if schema.preserve else _prune_all
-    # Items of a preserving list preserve their unknown fields, too.
+    # x-kubernetes-preserve-unknown-fields of a list applies to the fields of its items.
     read_item = (_preserving_copy(items) if schema.preserve else items).child_reader(meta, with_defaults)
     null = items.default_factory(meta) if with_defaults and items.has_default and not items.nullable else None
 
@@ -321,7 +320,7 @@ def _items(schema: Structural, meta: Reader, with_defaults: bool) -> Reader:
 
 
 def _preserving_copy(schema: Structural) -> Structural:
-    """Return the same schema, but keep unknown fields."""
+    """Return a copy of a schema that preserves unknown fields."""
     preserving = Structural({})
     for name in ("additional", "default", "embedded", "items", "nullable", "open", "properties"):
         setattr(preserving, name, getattr(schema, name))
@@ -331,7 +330,7 @@ def _preserving_copy(schema: Structural) -> Structural:
 
 def _fields(schema: Structural, meta: Reader, with_defaults: bool) -> Reader:
     readers: dict[str, Reader] = {}
-    #: Fields whose nulls remain.
+    #: Fields with nulls that remain.
     nulls: set[str] = set()
     defaults: list[tuple[str, DefaultFactory]] = []
     for name, child in schema.properties.items():
@@ -371,7 +370,7 @@ def _fields(schema: Structural, meta: Reader, with_defaults: bool) -> Reader:
 def _additional_reader(
     schema: Structural, meta: Reader, with_defaults: bool
 ) -> Callable[[JSONObject, str, JSONValue, list[str]], None]:
-    """Return how fields that are not among the properties are treated."""
+    """Return a function that handles a field that is not in C{properties}."""
     additional = schema.additional
 
     def drop(result: JSONObject, name: str, item: JSONValue, unknown: list[str]) -> None:
@@ -410,15 +409,18 @@ def _text(value: JSONValue, unknown: list[str]) -> JSONValue:
 
 class CustomType:
     """
-    A custom kind in one version, as codecs use it: the counterpart of L{kubetwist.schema.objecttype.ObjectType}.
+    A custom kind in one version, the counterpart of L{kubetwist.schema.objecttype.ObjectType}.
 
-    @ivar schema: The schema of its root.
+    @ivar schema: The structural schema.
     """
 
     __slots__ = ("_meta", "_read", "schema")
 
     def __init__(self, schema: JSONObject, object_meta: StructNode) -> None:
-        """@param object_meta: The type of C{metadata}."""
+        """
+        @param schema: The schema of the version.
+        @param object_meta: The type of C{metadata}.
+        """
         self.schema = Structural(schema)
         self.schema.embedded = True
         self._meta = object_meta
@@ -426,13 +428,13 @@ class CustomType:
 
     def decode(self, obj: JSONValue, problems: list[str]) -> JSONObject:
         """
-        Bring an object into the form in which it is validated and stored.
+        Prune and default an object, and decode its metadata.
 
-        @param obj: Decoded JSON; it stays as it is.
-        @param problems: Takes a text for each field that was dropped because the schema does not have it.
-        @return: A new object that shares nothing with C{obj} that could be changed.
-        @raise DecodeError: Its metadata, or that of a resource embedded in it, does not fit.
-        @raise APIStatusError: Its defaults are too large (413).
+        @param obj: Decoded JSON; not modified.
+        @param problems: Receives a message for each unknown field that was pruned.
+        @return: A new object that shares no mutable value with C{obj}.
+        @raise DecodeError: The metadata of the object or of an embedded resource has the wrong type.
+        @raise APIStatusError: The defaults are too large (413).
         """
         unknown = PrunedFields()
         try:
@@ -446,10 +448,10 @@ class CustomType:
 
     def prune(self, obj: JSONObject) -> JSONObject:
         """
-        Normalize an object that was converted to this version, to be returned or stored.
+        Prune an object that was converted to this version.
 
-        @return: A new object without unknown fields, and without new defaults: those of the stored version were added
-            before the conversion.
+        @return: A new object without unknown fields and without new defaults; the defaults of the stored version were
+            added before the conversion.
         @raise DecodeError: As in L{decode}.
         """
         try:
@@ -461,7 +463,7 @@ class CustomType:
 
     def metadata(self, value: JSONObject) -> JSONObject:
         """
-        Decode the metadata of an object without the fields that do not fit.
+        Decode the metadata of an object without the fields that have the wrong type.
 
         See C{GetObjectMetaWithOptions} in apiextensions-apiserver, C{pkg/apiserver/schema/objectmeta/algorithm.go}.
         """
@@ -480,9 +482,9 @@ class CustomType:
 
     def find_unknown_fields(self, obj: JSONObject) -> list[str]:
         """
-        Return the texts for all unknown fields: those of the metadata first, then the others by their paths.
+        Return messages for all unknown fields: first those in the metadata, then the rest sorted by path.
 
-        @raise DecodeError: Something does not fit.
+        @raise DecodeError: A value has the wrong type.
         """
         errors: list[str] = []
         decode_path = DecodePath()
@@ -497,7 +499,7 @@ class CustomType:
         return errors
 
     def default_for(self, name: str) -> JSONValue:
-        """Return the default of a field of the object itself; L{None} without one."""
+        """Return the default of a top-level field, or L{None} without a default."""
         child = self.schema.properties.get(name)
         if child is None or not child.has_default:
             return None
@@ -509,7 +511,7 @@ class CustomType:
 
 
 class _UnknownFieldFinder:
-    """Goes through a value as the readers do, with paths."""
+    """Slow pass over a value that finds the paths of unknown fields."""
 
     def __init__(self, meta: StructNode) -> None:
         self.unknown: list[str] = []
@@ -564,7 +566,7 @@ class _UnknownFieldFinder:
 
 
 def _by_name(value: JSONValue) -> JSONValue:
-    """Copy a value with sorted keys, the order in which the reference reads metadata of custom objects."""
+    """Copy a value with sorted keys, the order in which apiextensions-apiserver decodes metadata."""
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 

@@ -1,8 +1,8 @@
 """
 Rules that make an OpenAPI schema a structural one.
 
-Every value has one type, said where the value is and not within C{allOf}, C{anyOf}, C{oneOf} or C{not}; what these
-speak of is specified outside of them, too. See kubernetes/apiextensions-apiserver,
+Every value has one type, which is specified in the structure, not within C{allOf}, C{anyOf}, C{oneOf} or C{not}. Fields
+that these constrain must be specified in the structure, too. See kubernetes/apiextensions-apiserver,
 C{pkg/apiserver/schema/validation.go} and C{complete.go}.
 """
 
@@ -23,7 +23,7 @@ _TYPE_NEEDED: Final = {
     _ITEM: "must not be empty for specified array items",
     _FIELD: "must not be empty for specified object fields",
 }
-#: Fields that a structural schema does not have at all.
+#: Fields of JSON Schema that structural schemas do not support.
 UNSUPPORTED: Final = (
     "id",
     "$schema",
@@ -36,7 +36,7 @@ UNSUPPORTED: Final = (
 
 
 def unsupported(schema: JSONObject) -> str:
-    """Return why a schema cannot be read as a structural one; C{""} if it can."""
+    """Return the reason why a schema cannot be converted to a structural schema, or C{""}."""
     for name in UNSUPPORTED:
         if schema.get(name):
             return f"OpenAPIV3Schema '{name.removeprefix('$') if name == '$schema' else name}' is not supported"
@@ -52,7 +52,7 @@ def unsupported(schema: JSONObject) -> str:
 
 
 def children(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """Return the schemas directly within a schema, with the ends of their paths."""
+    """Return the direct subschemas of a schema, with the suffixes of their paths."""
     items = schema.get("items")
     if isinstance(items, dict):
         yield items, ".items"
@@ -68,7 +68,7 @@ def children(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
 
 
 def alternatives(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
-    """Return the schemas about the same value, by C{not}, C{allOf}, C{anyOf} and C{oneOf}."""
+    """Return the subschemas of C{not}, C{allOf}, C{anyOf} and C{oneOf}, with the suffixes of their paths."""
     negated = schema.get("not")
     if negated is not None:
         yield negated, ".not"
@@ -80,7 +80,7 @@ def alternatives(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
 
 
 def parts_of(schema: JSONObject) -> list[JSONObject]:
-    """Return the schemas directly within a schema, in the order of L{children}, and found faster."""
+    """Return the direct subschemas of a schema in the order of L{children}; faster, without paths."""
     nested: list[JSONObject] = []
     items = schema.get("items")
     if items is not None:
@@ -102,7 +102,7 @@ def parts_of(schema: JSONObject) -> list[JSONObject]:
 
 
 def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
-    """Return a schema and all within it."""
+    """Return a schema and all its subschemas."""
     pending = [schema]
     while pending:
         current = pending.pop()
@@ -111,7 +111,7 @@ def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
 
 
 def validate_structural(schema: JSONObject, path: str) -> list[FieldError]:
-    """Return why a schema is not structural, sorted by text."""
+    """Return the errors of a schema that is not structural, sorted by message."""
     causes = _invariants(schema, _ROOT, path) + _completeness(schema, schema, path, path)
     return sorted(causes, key=str)
 
@@ -182,7 +182,7 @@ def _validate_metadata(schema: JSONObject, level: int, embedded: bool, path: str
 
 
 def _validate_value(schema: JSONObject, path: str, *, skip_any: bool | None = None) -> list[FieldError]:
-    """Validate the combinations of a schema; where C{int-or-string} is spelled out, they may contain types."""
+    """Validate the combinations of a schema; the alternatives of C{int-or-string} may contain types."""
     causes: list[FieldError] = []
     any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     if any_of != _INT_OR_STRING if skip_any is None else not skip_any:
@@ -247,7 +247,7 @@ def _is_set(schema: JSONObject, name: str) -> bool:
 
 
 def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[FieldError]:
-    """Return the fields that combinations constrain without their being specified."""
+    """Return errors for fields that logical junctors constrain but the structure does not specify."""
     causes: list[FieldError] = []
     parts: list[tuple[JSONObject, str]] = []
     if values.get("not") is not None:

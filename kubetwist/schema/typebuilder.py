@@ -1,4 +1,4 @@
-"""From OpenAPI definitions to nodes."""
+"""Builder of types from OpenAPI definitions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .nodes import Field, ListNode, MapNode, ScalarNode, StructNode, TypeNode
 
 class TypeBuilder:
     """
-    Makes the nodes of the types of one release, each once.
+    Builder of the types of one release, each of which is created once.
 
-    @ivar look_up: Gives the cleaned schema of a definition.
+    @ivar get_schema: Returns the schema of a definition, without additions of the package.
     """
 
     def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
@@ -31,7 +31,7 @@ class TypeBuilder:
         self._named: dict[str, TypeNode] = {}
 
     def named(self, definition: str) -> TypeNode:
-        """Return the node of a definition."""
+        """Return the type of a definition."""
         node = self._named.get(definition)
         if node is None:
             node = self._named[definition] = self._scalar(definition) or StructNode(
@@ -40,7 +40,7 @@ class TypeBuilder:
         return node
 
     def struct(self, definition: str) -> StructNode:
-        """Return the node of a definition that is a struct."""
+        """Return the type of a definition that is a struct."""
         node = self.named(definition)
         assert isinstance(node, StructNode), definition
         return node
@@ -57,7 +57,7 @@ class TypeBuilder:
         return fields
 
     def _node(self, schema: JSONObject, field: GoField) -> TypeNode:
-        """Return the node of a schema within a definition."""
+        """Return the type of a schema within a definition."""
         kind = json_kind(schema)
         if kind == "$ref":
             return self.named(referenced_definition(schema))
@@ -83,7 +83,7 @@ class TypeBuilder:
         return ScalarNode(leaves.read_any, field.go_type, None)
 
     def _scalar(self, definition: str) -> TypeNode | None:
-        """Return the node of a definition with a custom JSON form."""
+        """Return the type of a definition whose Go type has an unmarshaler, or C{None}."""
         go_type, name = go_name(definition), definition.rpartition(".")[2]
         if name in _SCALARS:
             read, zero = _SCALARS[name]
@@ -112,7 +112,7 @@ _SCALARS: dict[str, tuple[Reader, JSONValue]] = {
 #: Types whose JSON may be a number.
 _MAY_BE_NUMBER = frozenset(("Quantity", "IntOrString"))
 
-# In the next two, as in the reference, unknown fields go unnoticed: the types decode themselves, and not strictly.
+# The unmarshalers of the next two types do not decode strictly, so that unknown fields in them are not reported.
 
 
 def _schema_or_bool(schema: TypeNode) -> Reader:

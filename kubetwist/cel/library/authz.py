@@ -93,7 +93,7 @@ class Authorizer(_Incomparable):
     The variable C{authorizer}.
 
     @ivar account: Namespace and name of the checked service account; L{None} for the user of the request.
-    @ivar known: The decisions so far for all accounts; one dictionary per admission request.
+    @ivar decisions: The decisions so far for all accounts; one dictionary per admission request.
     """
 
     __slots__ = ("_authorize", "account", "decisions", "user")

@@ -1,1 +1,1 @@
-"""Structured merge: the ownership of fields, and the rules of server-side apply."""
+"""Structured merge: field ownership and server-side apply; see sigs.k8s.io/structured-merge-diff."""

@@ -1,8 +1,8 @@
 """
-From OpenAPI schemas to L{kubetwist.schema.merge.types}.
+Builder of L{kubetwist.schema.merge.types} from OpenAPI schemas.
 
-Lists are owned whole unless C{x-kubernetes-list-type} (or, where that is missing, a strategic merge patch's strategy)
-says otherwise, structs and maps by their fields unless C{x-kubernetes-map-type} does.
+Lists are atomic unless C{x-kubernetes-list-type} or, if it is missing, C{x-kubernetes-patch-strategy} defines something
+else. Structs and maps are granular unless C{x-kubernetes-map-type} is C{atomic}.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from .types import (
 )
 
 UNTYPED: Final = Scalar("untyped")
-#: Values with a type are owned by it; for all others ownership depends on the values.
+#: The deduced type of structured-merge-diff, for values without a schema.
 DEDUCED: Final = AtomType(UNTYPED, AtomicList(), MapType(False))
 DEDUCED.map_type.define({}, DEDUCED)
-#: Anything, owned whole.
+#: An untyped value that is atomic.
 OPAQUE: Final = AtomType(UNTYPED, AtomicList(), MapType(True))
 OPAQUE.map_type.define({}, DEDUCED)
 
-#: Types whose values are never compared, or were decoded to a number or a text.
+#: Types whose values are never compared, or are decoded to a number or a string.
 _NEVER_UNTYPED: Final = frozenset(
     (
         "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
@@ -53,7 +53,7 @@ _SPECIAL: Final[dict[str, MergeType]] = {
     "io.k8s.apimachinery.pkg.runtime.RawExtension": OPAQUE,
 }
 
-#: Values of keys that the reference's Go types give by a marker; others come from the types themselves.
+#: Default values of keys that Go types declare with C{+default}; the rest follows from the types.
 _KEY_DEFAULTS: Final = {
     ("io.k8s.api.core.v1.ContainerPort", "protocol"): "TCP",
     ("io.k8s.api.core.v1.ServicePort", "protocol"): "TCP",
@@ -65,9 +65,9 @@ _ZEROS: Final[JSONObject] = {"string": "", "integer": 0, "number": 0, "boolean":
 
 class MergeTypeBuilder:
     """
-    Makes types, those that have a name each once.
+    Builder of merge types; each definition is built once.
 
-    @ivar look_up: Gives the schema of a definition.
+    @ivar get_schema: Returns the schema of a definition.
     """
 
     def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
@@ -87,7 +87,7 @@ class MergeTypeBuilder:
             return self._build(definition) if existing is None else existing
 
     def _build(self, definition: str) -> MergeType:
-        """Build a type that does not exist yet, and all types that it refers to."""
+        """Build a type and all types that it refers to."""
         incomplete, outermost = self._incomplete, not self._incomplete
         built: MergeType
         try:
@@ -110,8 +110,8 @@ class MergeTypeBuilder:
         """
         Return the type of a custom resource.
 
-        @param schema: Its structural schema; C{apiVersion}, C{kind} and C{metadata} are filled in.
-        @param preserve_unknown: Whether fields that are not in the schema stay.
+        @param schema: The structural schema; C{apiVersion}, C{kind} and C{metadata} are added.
+        @param preserve_unknown: Whether unknown fields are preserved.
         """
         properties = {
             **schema.get("properties", {}),
@@ -127,7 +127,8 @@ class MergeTypeBuilder:
         """
         Return the type of a schema within another.
 
-        @param preserve: Whether something around it keeps fields that are not declared.
+        @param schema: The schema.
+        @param preserve: Whether an enclosing schema preserves unknown fields.
         """
         if "$ref" not in schema and len(schema.get("allOf", ())) == 1 and "$ref" in schema["allOf"][0]:
             schema = {**schema, **schema["allOf"][0]}
@@ -154,7 +155,7 @@ class MergeTypeBuilder:
         return AtomType(UNTYPED, self._list(schema, preserve), self._map_type(schema, preserve))
 
     def _granular(self, definition: str) -> MapType:
-        """Return the type of a definition that is owned whole elsewhere, owned by its fields."""
+        """Return the granular variant of the type of an atomic definition."""
         map_type = MapType(False)
         self._define(map_type, self.get_schema(definition), False)
         return map_type
@@ -188,7 +189,7 @@ class MergeTypeBuilder:
         return result
 
     def _key_defaults(self, items: JSONObject, keys: list[str]) -> JSONObject:
-        """Return the values of the keys that an item may leave out."""
+        """Return the default values of keys that an item may omit."""
         if "$ref" not in items:
             properties = items.get("properties", {})
             return {
@@ -219,7 +220,7 @@ def _is_atomic(schema: JSONObject) -> bool:
 
 
 def _keys(schema: JSONObject) -> list[str] | None:
-    """Return the keys of a list's items; none of them for sets, L{None} for lists that are owned whole."""
+    """Return the keys of the items of a list; an empty list for sets, L{None} for atomic lists."""
     kind = schema.get("x-kubernetes-list-type")
     if kind is not None:
         return list(schema.get("x-kubernetes-list-map-keys", ())) if kind in ("map", "set") else None

@@ -1,9 +1,9 @@
 """
-Steps of paths to fields, in the form in which FieldsV1 writes them.
+Path elements of field paths, in the form of FieldsV1 (C{fieldpath.PathElement} in structured-merge-diff).
 
-A step is a string: C{f:<name>} is a field of a struct or map, C{k:{"name":"a"}} an item of a list by its keys,
-C{v:"a"} an item of a list of scalars by its value, C{i:3} an item by its position. Steps that select the same are
-equal strings regardless of the writer, which L{canonical} ensures.
+A path element is a string: C{f:<name>} is a field of a struct or map, C{k:{"name":"a"}} an item of a list by its keys,
+C{v:"a"} an item of a list of scalars by its value, C{i:3} an item by its index. Two canonical path elements
+(L{canonical_path_element}) are equal strings if and only if they select the same.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import orjson
 from ...api.go.quote import quoted
 from ...api.jsontypes import JSONObject, JSONValue
 
-#: Stands among the children of a step that is itself a member of the set.
+#: Key that marks a node of a set as a member.
 SELF: Final = "."
 
 
 class InvalidPathElement(ValueError):
-    """A string is not a valid step."""
+    """A string is not a valid path element."""
 
 
-# Go's encoder writes these so that JSON can stand within HTML.
-#: Indexes are Go's integers.
+# Go's encoder escapes these characters, which are unsafe in HTML.
+#: Indices are 64-bit integers.
 _MAX_INDEX: Final = 1 << 63
 _MAX_INDEX_DIGITS: Final = 19
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -36,11 +36,11 @@ _escaped = re.compile("[<>&\u2028\u2029]").search
 
 
 def scalar_text(value: JSONValue) -> str:
-    """Return a JSON value in the form used in steps."""
+    """Return the JSON of a value as in path elements."""
     try:
         text = orjson.dumps(_go_numbers(value)).decode()
     except TypeError:
-        # Whole numbers beyond 64 bits.
+        # Integers beyond 64 bits.
         text = str(value)
     if _escaped(text):
         for character, escape in _ESCAPES.items():
@@ -49,7 +49,7 @@ def scalar_text(value: JSONValue) -> str:
 
 
 def _go_numbers(value: JSONValue) -> JSONValue:
-    """Return the value with whole numbers as Go writes them, also those of type float."""
+    """Return a value with whole floats as integers, as Go encodes them."""
     if value.__class__ is float and value.is_integer() and abs(value) < 1e21:
         return int(value)
     if value.__class__ is dict and any(item.__class__ in _NUMBERS_WITHIN for item in value.values()):
@@ -62,23 +62,23 @@ _NUMBERS_WITHIN: Final = frozenset((float, dict, list))
 
 def key_path_element(keys: JSONObject) -> str:
     """
-    Return the step to an item of a list by its keys.
+    Return the path element of a list item by its keys.
 
-    @param keys: The names in order.
+    @param keys: The keys in the order of their names.
     """
     return "k:" + scalar_text(keys)
 
 
 def value_path_element(value: JSONValue) -> str:
-    """Return the step to an item of a list of scalars."""
+    """Return the path element of an item of a list of scalars."""
     return "v:" + scalar_text(value)
 
 
 def canonical_path_element(path_element: str) -> str | None:
     """
-    Return the canonical form of a path step.
+    Return the canonical form of a path element.
 
-    @return: L{None} for steps of an unknown type, which are ignored.
+    @return: L{None} for path elements of an unknown type, which are ignored.
     @raise InvalidPathElement: The value is invalid.
     """
     if len(path_element) < 2:
@@ -87,7 +87,7 @@ def canonical_path_element(path_element: str) -> str | None:
         raise InvalidPathElement(f"missing colon: {path_element}")
     if path_element[0] == "f":
         return path_element
-    # Long steps are not kept in memory: clients choose them.
+    # Long path elements are not cached, since clients choose them.
     return _cached(path_element) if len(path_element) < 512 else _canonical(path_element)
 
 
@@ -117,7 +117,7 @@ _cached = lru_cache(maxsize=8192)(_canonical)
 
 
 def format_path_element(path_element: str) -> str:
-    """Return a step in the form used in messages: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
+    """Format a path element for messages: C{.name}, C{[name="a"]}, C{[="a"]}, C{[3]}."""
     content = path_element[2:]
     if path_element[0] == "f":
         return f".{content}"
@@ -130,7 +130,7 @@ def format_path_element(path_element: str) -> str:
 
 
 def format_path(path: Iterable[str]) -> str:
-    """Return a path in the form used in messages."""
+    """Format a path for messages."""
     return "".join(map(format_path_element, path))
 
 
@@ -149,7 +149,7 @@ def _format_value(value: JSONValue) -> str:
 
 
 def path_element_sort_key(path_element: str) -> tuple[JSONValue, ...]:
-    """Return the sort key for the reference's order of steps: fields, items by keys, by value, by position."""
+    """Return the sort key of a path element: fields come first, then items by keys, by value and by index."""
     kind = path_element[0]
     if kind == "f":
         return 0, path_element[2:]

@@ -1,13 +1,13 @@
 """
-Sets of fields, as FieldsV1 writes them.
+Sets of fields in the form of FieldsV1.
 
-A set is a dictionary from steps (L{kubetwist.schema.merge.fieldpath}) to what is below them, which is a dictionary
-again. An empty one is a field that is in the set, with nothing below; in others C{"."} says that the field itself is in
-the set too. So C{{"f:data": {".": {}, "f:a": {}}}} is C{data} and C{data.a}, and C{{"f:data": {"f:a": {}}}} only the
-latter. The whole object is never a member: at the top, an empty dictionary is the empty set.
+A set is a dictionary from path elements (L{kubetwist.schema.merge.fieldpath}) to nodes, which are dictionaries of the
+same form. An empty node is a member of the set without children. In other nodes, the key C{"."} marks a member. So
+C{{"f:data": {".": {}, "f:a": {}}}} contains C{data} and C{data.a}, and C{{"f:data": {"f:a": {}}}} only the latter. The
+whole object is never a member: the empty dictionary is the empty set.
 
-Sets are never changed once made: results share parts with what they were made from. All functions take canonical
-sets, which L{decode} makes of what clients wrote.
+Sets are immutable, and results share parts with the arguments. All functions need canonical sets, which L{decode}
+makes of sets from clients.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from .fieldpath import (
 
 FieldSet = JSONObject
 
-#: A field with nothing below it, and the empty set.
+#: A member without children; also the empty set.
 LEAF: Final[FieldSet] = {}
 
 
 def make_node(children: FieldSet, member: bool) -> FieldSet | None:
-    """Return the children under a step, without C{"."}; L{None} if there are none."""
+    """Return the node of a path element with these children, or L{None} if it is neither a member nor has children."""
     if not children:
         return LEAF if member else None
     return {SELF: LEAF, **children} if member else children
 
 
 def is_member(found: FieldSet) -> bool:
-    """Return whether the field that C{found} stands under is itself in the set."""
+    """Return whether a node is a member."""
     return not found or SELF in found
 
 
 def without_self(found: FieldSet) -> FieldSet:
-    """Return C{found} without the field itself."""
+    """Return a node as a set, without its membership mark."""
     return (
         {path_element: child for path_element, child in found.items() if path_element != SELF}
         if SELF in found
@@ -51,7 +51,7 @@ def without_self(found: FieldSet) -> FieldSet:
 
 
 def field_set_from_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
-    """Return the set of some paths of steps."""
+    """Return the set with these paths of path elements."""
     result: FieldSet = LEAF
     for path in paths:
         found = LEAF
@@ -62,7 +62,7 @@ def field_set_from_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
 
 
 def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    """Return all paths in a set, in the order of the reference: members of a level before their children."""
+    """Yield all paths in a set in the order of structured-merge-diff: members of a level before their children."""
     return _paths((), fields)
 
 
@@ -128,7 +128,7 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return C{one} without the members of C{other}; children of fields of C{other} stay."""
+    """Return C{one} without the members of C{other}; children of these members remain."""
     result = one
     for path_element, other_node in other.items():
         child = one.get(path_element)
@@ -181,7 +181,7 @@ def leaves(fields: FieldSet) -> FieldSet:
 
 
 def sort_field_set(fields: FieldSet) -> FieldSet:
-    """Return the same set with its steps in the order in which the reference writes them."""
+    """Return a set with its path elements in the order of structured-merge-diff."""
     if len(fields) < 2:
         return {path_element: sort_field_set(child) if child else LEAF for path_element, child in fields.items()}
     path_elements = sorted(fields)
@@ -195,7 +195,7 @@ def sort_field_set(fields: FieldSet) -> FieldSet:
 
 def decode(fields: JSONValue) -> FieldSet:
     """
-    Return the set that a client's FieldsV1 stands for.
+    Decode the FieldsV1 of a client.
 
     @raise InvalidPathElement: The value is invalid.
     """
@@ -208,7 +208,7 @@ def decode(fields: JSONValue) -> FieldSet:
 
 
 def _decode(fields: JSONValue) -> FieldSet | None:
-    """Return the children under a step; C{null} counts as none."""
+    """Decode a node; C{null} counts as an empty object."""
     if fields is None:
         return LEAF
     if not isinstance(fields, dict):

@@ -1,7 +1,7 @@
 """
-Lists as field ownership sees them: whole, as sets of scalars, or as maps of items with keys.
+List types of structured-merge-diff: atomic lists, sets of scalars, and maps of items with keys.
 
-The latter two share L{AssociativeList}: the step to an item does not depend on its position.
+The latter two are associative: the path element of an item does not depend on its position.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from .types import (
     keep_empty_container,
 )
 
-#: The value of a key that an item leaves out and that has no default.
+#: Value of a key that is missing in an item and has no default.
 ABSENT = object()
-#: The maximum length of keys kept in memory: clients choose them.
+#: Maximum length of cached keys, which clients choose.
 MAX_CACHED_KEY_LENGTH = 256
 
 
 class AtomicList(MergeType):
     """
-    A list that is owned whole.
+    A list that is owned as a whole.
 
     @ivar item: The type of its items.
     """
@@ -51,22 +51,22 @@ class AtomicList(MergeType):
         self.item = item
 
     def element_types(self) -> Iterable[MergeType]:
-        """See L{MergeType.parts}."""
+        """See L{MergeType.element_types}."""
         return () if self.item is None else (self.item,)
 
     def is_untyped(self) -> bool:
-        """See L{MergeType.untyped}."""
+        """See L{MergeType.is_untyped}."""
         return self.item is None
 
     def accepts(self, value: JSONValue) -> bool:
-        """See L{MergeType.fits}."""
+        """See L{MergeType.accepts}."""
         if value.__class__ is not list:
             return value is None
         item = self.item
         return item is None or all(map(item.accepts, value))
 
     def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
-        """See L{MergeType.check}."""
+        """See L{MergeType.validate}."""
         if value is None:
             return []
         if value.__class__ is not list:
@@ -80,7 +80,7 @@ class AtomicList(MergeType):
         return errors
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
-        """See L{MergeType.reconciled}."""
+        """See L{MergeType.reconcile_field_set}."""
         return LEAF
 
 
@@ -91,30 +91,30 @@ class AssociativeList(MergeType):
 
     def path_element(self, item: JSONValue) -> str:
         """
-        Return the step to an item.
+        Return the path element of an item.
 
-        @raise TypedError: It has none.
+        @raise TypedError: The item has none.
         """
         raise NotImplementedError
 
     def item_added_fields(self, item: JSONValue) -> FieldSet:
-        """Return the fields under the step to an added item."""
+        """Return the set below the path element of an added item."""
         return LEAF
 
     def compare_items(self, old: JSONValue, new: JSONValue) -> Changes:
-        """Return the changes between two items with the same step."""
+        """Return the changes between two different items with the same path element."""
         return LEAF, None
 
     def item_field_set(self, item: JSONValue) -> FieldSet:
-        """Return the fields below an item that its applier owns."""
+        """Return the fields of an item that its applier owns."""
         return LEAF
 
     def merge_item(self, live: JSONValue, applied: JSONValue) -> JSONValue:
-        """Return an item merged with an applied one."""
+        """Merge an applied item into a live one."""
         return applied
 
     def remove_from_item(self, item: JSONValue, fields: FieldSet) -> JSONValue:
-        """Return an item without some fields."""
+        """Return an item without the fields in a set."""
         return item
 
     def validate_item(self, item: JSONValue, duplicates: bool) -> list[ValidationError]:
@@ -122,7 +122,7 @@ class AssociativeList(MergeType):
         return []
 
     def _items(self, value: JSONValue) -> dict[str, list[JSONValue]]:
-        """Return the items by their steps."""
+        """Return the items by path element."""
         if value.__class__ is not list:
             raise TypedError(f"expected list, got &{{{go_text(value)}}}")
         result: dict[str, list[JSONValue]] = {}
@@ -145,7 +145,7 @@ class AssociativeList(MergeType):
         }
 
     def added_fields(self, value: JSONValue) -> FieldSet:
-        """See L{MergeType.added}."""
+        """See L{MergeType.added_fields}."""
         return {SELF: LEAF, **self._all_fields(value)} if value else LEAF
 
     def compare(self, old: JSONValue, new: JSONValue) -> Changes:
@@ -173,13 +173,13 @@ class AssociativeList(MergeType):
         return changed or None, removed or None
 
     def _compare_repeated_items(self, old: list[JSONValue], new: list[JSONValue]) -> Changes:
-        """Return the changes of repeated items, which are owned as a whole, all of a step together."""
+        """Return the changes of items with the same path element, which are owned together as a whole if repeated."""
         if len(old) == 1:
             return self.compare_items(old[0], new[0]) if len(new) == 1 else (LEAF, self.item_added_fields(old[0]))
         return (self.item_added_fields(new[0]), LEAF) if len(new) == 1 else (LEAF, None)
 
     def to_field_set(self, value: JSONValue) -> FieldSet:
-        """See L{MergeType.owned}."""
+        """See L{MergeType.to_field_set}."""
         result = {}
         for path_element, items in self._items(value).items():
             found = self.item_field_set(items[0]) if len(items) == 1 else LEAF
@@ -190,7 +190,7 @@ class AssociativeList(MergeType):
         """
         See L{MergeType.merge}.
 
-        Items that only one side has stay where they stand among the shared ones, whose order is that of C{applied}.
+        Items of only one list keep their position relative to the shared items, which get the order of C{applied}.
         """
         if not live:
             return applied
@@ -239,11 +239,11 @@ class AssociativeList(MergeType):
         return result
 
     def _merge_repeated(self, live: list[JSONValue], applied: list[JSONValue]) -> JSONValue:
-        """Replace items that were repeated."""
+        """Merge an applied item into the live one, or replace repeated live items."""
         return self.merge_item(live[0], applied[0]) if len(live) == 1 else applied[0]
 
     def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
-        """See L{MergeType.without}."""
+        """See L{MergeType.remove_items}."""
         if not value or value.__class__ is not list:
             return None
         result = []
@@ -256,7 +256,7 @@ class AssociativeList(MergeType):
         return result or None
 
     def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
-        """See L{MergeType.check}."""
+        """See L{MergeType.validate}."""
         if value is None:
             return []
         if value.__class__ is not list:
@@ -278,15 +278,15 @@ class AssociativeList(MergeType):
         return errors
 
 
-#: Classes of values that cannot be items of a set.
+#: Python classes of values that cannot be items of a set.
 _NOT_SET_MEMBERS = frozenset((dict, list, type(None)))
 
 
 class SetList(AssociativeList):
     """
-    A list of scalars that are owned one by one.
+    A list of separately owned scalars (C{x-kubernetes-list-type: set}).
 
-    @ivar item: Their type.
+    @ivar item: The type of the items.
     """
 
     __slots__ = ("item",)
@@ -296,11 +296,11 @@ class SetList(AssociativeList):
         self.item = item
 
     def element_types(self) -> Iterable[MergeType]:
-        """See L{MergeType.parts}."""
+        """See L{MergeType.element_types}."""
         return (self.item,)
 
     def path_element(self, item: JSONValue) -> str:
-        """See L{AssociativeList.step}."""
+        """See L{AssociativeList.path_element}."""
         if item.__class__ is dict:
             raise TypedError("associative list without keys has an element that's a map type")
         if item.__class__ is list:
@@ -310,23 +310,23 @@ class SetList(AssociativeList):
         return value_path_element(item)
 
     def accepts(self, value: JSONValue) -> bool:
-        """See L{MergeType.fits}."""
+        """See L{MergeType.accepts}."""
         if value.__class__ is not list:
             return value is None
         classes = {item.__class__ for item in value}
         return classes.isdisjoint(_NOT_SET_MEMBERS) and all(map(self.item.accepts, value))
 
     def validate_item(self, item: JSONValue, duplicates: bool) -> list[ValidationError]:
-        """See L{AssociativeList.item_problems}."""
+        """See L{AssociativeList.validate_item}."""
         return self.item.validate(item, duplicates)
 
 
 class MapList(AssociativeList):
     """
-    A list of structs that are known by the values of some of their fields.
+    A list of structs that are identified by keys (C{x-kubernetes-list-type: map}).
 
-    @ivar item: The type of the structs.
-    @ivar keys: The names of those fields.
+    @ivar item: The type of the items.
+    @ivar keys: The names of the key fields.
     """
 
     __slots__ = ("_defaults", "item", "keys")
@@ -338,15 +338,15 @@ class MapList(AssociativeList):
         self.define({})
 
     def element_types(self) -> Iterable[MergeType]:
-        """See L{MergeType.parts}."""
+        """See L{MergeType.element_types}."""
         return (self.item,)
 
     def define(self, defaults: JSONObject) -> None:
-        """Return the default values of keys that an item leaves out."""
+        """Set the default values of keys, for items without these keys."""
         self._defaults = tuple((name, defaults.get(name, ABSENT)) for name in sorted(self.keys))
 
     def path_element(self, item: JSONValue) -> str:
-        """See L{AssociativeList.step}."""
+        """See L{AssociativeList.path_element}."""
         if item.__class__ is not dict:
             description = "a null element" if item is None else "non-map elements"
             raise TypedError(f"associative list with keys may not have {description}")
@@ -367,11 +367,11 @@ class MapList(AssociativeList):
         try:
             return make(*parts)
         except TypeError:
-            # Keys that are lists or maps are not cached either.
+            # Keys that are lists or maps are not hashable.
             return _path_element(*parts)
 
     def accepts(self, value: JSONValue) -> bool:
-        """See L{MergeType.fits}."""
+        """See L{MergeType.accepts}."""
         if value.__class__ is not list:
             return value is None
         keys = () if any(default is not ABSENT for _, default in self._defaults) else self.keys
@@ -381,38 +381,38 @@ class MapList(AssociativeList):
         return all(map(self.item.accepts, value))
 
     def item_added_fields(self, item: JSONValue) -> FieldSet:
-        """See L{AssociativeList.item_added}."""
+        """See L{AssociativeList.item_added_fields}."""
         return self.item.added_fields(item)
 
     def compare_items(self, old: JSONValue, new: JSONValue) -> Changes:
-        """See L{AssociativeList.item_changes}."""
+        """See L{AssociativeList.compare_items}."""
         return self.item.compare(old, new)
 
     def item_field_set(self, item: JSONValue) -> FieldSet:
-        """See L{AssociativeList.item_owned}."""
+        """See L{AssociativeList.item_field_set}."""
         return self.item.to_field_set(item)
 
     def merge_item(self, live: JSONValue, applied: JSONValue) -> JSONValue:
-        """See L{AssociativeList.item_merged}."""
+        """See L{AssociativeList.merge_item}."""
         return self.item.merge(live, applied)
 
     def remove_from_item(self, item: JSONValue, fields: FieldSet) -> JSONValue:
-        """See L{AssociativeList.item_without}."""
+        """See L{AssociativeList.remove_from_item}."""
         return self.item.remove_items(item, fields)
 
     def validate_item(self, item: JSONValue, duplicates: bool) -> list[ValidationError]:
-        """See L{AssociativeList.item_problems}."""
+        """See L{AssociativeList.validate_item}."""
         return self.item.validate(item, duplicates)
 
     def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
-        """See L{MergeType.named}."""
+        """See L{MergeType.ensure_named_fields_are_members}."""
         return {
             path_element: self.item.ensure_named_fields_are_members(part) if part and path_element[0] == "k" else part
             for path_element, part in fields.items()
         }
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
-        """See L{MergeType.reconciled}."""
+        """See L{MergeType.reconcile_field_set}."""
         result = fields
         for path_element, part in fields.items():
             if part and (reconciled := self.item.reconcile_field_set(part)) is not part:
@@ -426,6 +426,6 @@ def _path_element(*parts: JSONValue) -> str:
     return key_path_element(dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
-# The same items come again and again, also within one write: the size is for lists as long as they get.
-# Values of different types that Python treats as equal are distinguished.
+# The same keys occur repeatedly, even within one request. The size is sufficient for the longest lists. "typed"
+# distinguishes values of different types that are equal in Python.
 _cached_path_element = lru_cache(maxsize=1 << 15, typed=True)(_path_element)

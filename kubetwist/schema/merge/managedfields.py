@@ -1,8 +1,7 @@
 """
-C{metadata.managedFields}: who owns which fields, by what, and since when.
+Encoding and decoding of C{metadata.managedFields}, its order, and the limit on its length.
 
-Reading and writing it, its order, and the limit on its length. Who gets to own what is in
-L{kubetwist.schema.merge.ownership}.
+The rules of ownership are in L{kubetwist.schema.merge.ownership}.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from .fieldset import (
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
-#: The maximum number of update entries before the oldest are merged.
+#: Maximum number of update entries; more are merged.
 MAX_UPDATE_MANAGERS: Final = 10
-#: The manager of the merged entries.
+#: Name of the manager of merged entries.
 ANCIENT_CHANGES: Final = "ancient-changes"
 
 
 class Manager(NamedTuple):
     """
-    The managers of an object: each manager has one entry.
+    The key of an entry of C{managedFields}.
 
     @ivar api_version: C{""} for appliers, which have one entry for all versions.
     """
@@ -46,7 +45,7 @@ class Manager(NamedTuple):
     subresource: str
 
     def identifier(self) -> str:
-        """Return the reference's sort key of a manager."""
+        """Return the sort key of a manager: its JSON in apimachinery."""
         parts = (
             ("manager", self.name),
             ("operation", self.operation),
@@ -66,9 +65,9 @@ class Entry(NamedTuple):
     """
     The fields that a manager owns.
 
-    @ivar api_version: The version that C{fields} are those of.
-    @ivar time: When the manager last changed something; C{""} for never.
-    @ivar source: The entry as it is written, if it is already.
+    @ivar api_version: The version of C{fields}.
+    @ivar time: The time of the manager's last change; C{""} if unknown.
+    @ivar source: The encoded entry, if it is unchanged.
     """
 
     api_version: str
@@ -81,14 +80,14 @@ Managers = dict[Manager, Entry]
 
 
 class MalformedEntries(ValueError):
-    """Someone sent C{managedFields} that cannot be read."""
+    """C{managedFields} from a client are invalid."""
 
 
 def decode_stored_entries(entries: Iterable[JSONValue]) -> Managers:
     """
-    Read stored entries, which this server wrote; their sets are canonical.
+    Decode stored entries, whose sets are canonical.
 
-    Where the same manager has several, the last counts.
+    If several entries have the same key, the last one counts.
     """
     managers: Managers = {}
     for entry in entries:
@@ -101,9 +100,9 @@ def decode_stored_entries(entries: Iterable[JSONValue]) -> Managers:
 
 def decode_client_entries(entries: Iterable[JSONValue]) -> Managers:
     """
-    Read entries sent by a client and decoded by the object's type.
+    Validate and decode entries that a client sent.
 
-    @raise MalformedEntries: The reference would take none of them.
+    @raise MalformedEntries: An entry is invalid.
     """
     checked = []
     for index, entry in enumerate(entries):
@@ -124,12 +123,12 @@ def decode_client_entries(entries: Iterable[JSONValue]) -> Managers:
 
 
 def is_reset_request(entries: JSONValue) -> bool:
-    """Return whether these entries reset all ownership: no entry, or a single empty one."""
+    """Return whether entries from a client reset all ownership: C{[]} or C{[{}]}."""
     return entries is not None and (not entries or (len(entries) == 1 and not entries[0]))
 
 
 def encode_entries(managers: Managers) -> list[JSONObject]:
-    """Return the entries in their order."""
+    """Return the encoded entries, sorted."""
     if len(managers) > 1:
         keys = sorted(managers, key=lambda key: (key[0], managers[key].time, key[1], managers[key].api_version, key[3]))
         return [_encode_entry(key, managers[key]) for key in keys]
@@ -154,7 +153,7 @@ def _encode_entry(manager: Manager, entry: Entry) -> JSONObject:
 
 
 def cap_update_managers(managers: Managers) -> None:
-    """Merge, within C{managers}, the oldest entries of updates until there are not too many."""
+    """Merge the oldest update entries of each version in C{managers} if there are too many entries."""
     updaters = [manager for manager in managers if manager.operation == UPDATE]
     remaining = len(updaters)
     if remaining <= MAX_UPDATE_MANAGERS:
@@ -171,7 +170,7 @@ def cap_update_managers(managers: Managers) -> None:
         bucket = Manager(UPDATE, ANCIENT_CHANGES, entry.api_version, "")
         if bucket not in managers:
             managers[bucket] = managers.pop(first)
-        # The bucket is as old as the youngest change in it.
+        # The bucket gets the time of its newest entry.
         fields = union(entry.fields, managers[bucket].fields)
         del managers[manager]
         managers[bucket] = Entry(entry.api_version, entry.time, fields)

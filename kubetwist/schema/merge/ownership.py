@@ -1,8 +1,8 @@
 """
-Field ownership after a write: the rules of server-side apply.
+Field ownership after a write, and server-side apply; see structured-merge-diff, C{merge/update.go}.
 
-Objects are plain dicts without C{managedFields}; entries are L{kubetwist.schema.merge.managedfields}'. Where entries
-are of different versions of a kind, L{Versions} says what an object is in each.
+Objects are plain dicts without C{managedFields}; the types of entries are in L{kubetwist.schema.merge.managedfields}.
+Entries may have different versions of a kind, to which L{VersionConverter} converts objects.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from .types import (
     TypedError,
 )
 
-#: The fields that a write added or modified, and those that it removed, by C{apiVersion}.
+#: Fields that a write added or modified, and fields that it removed, by C{apiVersion}.
 Changed = Mapping[str, tuple[FieldSet, FieldSet]]
 
-#: The fields without an owner, since they are not part of a client's intent.
+#: Fields that no manager owns; see apimachinery, C{util/managedfields/internal/stripmeta.go}.
 UNMANAGED_FIELDS: FieldSet = field_set_from_paths(
     [
         ("f:apiVersion",),
@@ -60,19 +60,22 @@ UNMANAGED_FIELDS: FieldSet = field_set_from_paths(
 
 
 class VersionConverter(Protocol):
-    """The versions of a kind."""
+    """Types of the versions of a kind, and conversion of objects between them."""
 
     def type_of(self, api_version: str) -> MergeType | None:
         """
-        Return the type of a version; L{None} if the kind has no such version (any more).
+        Return the type of a version; L{None} if the version does not exist.
 
-        @raise TypedError: The version is unknown, and the kind keeps fields that were owned in it.
+        @raise TypedError: The version does not exist, but its owned fields must be kept.
         """
 
     def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
         """
         Convert an object to another version; C{obj} is not modified.
 
+        @param obj: The object.
+        @param source: The C{apiVersion} of the object.
+        @param target: The C{apiVersion} of the result.
         @param hub: The version of the endpoint, through which kinds without an internal version are converted.
         @raise TypedError: The conversion failed.
         """
@@ -100,7 +103,7 @@ class Conflicts(Exception):
     """
     An applier changes fields that other managers own.
 
-    @ivar found: The fields in conflict, by their manager.
+    @ivar found: The fields in conflict, by manager.
     """
 
     def __init__(self, found: dict[Manager, FieldSet]) -> None:
@@ -116,7 +119,7 @@ class Conflicts(Exception):
         ]
 
     def fields(self) -> FieldSet:
-        """Return all paths together."""
+        """Return the fields in conflict of all managers."""
         fields: FieldSet = LEAF
         for found in self.found.values():
             fields = union(fields, found)
@@ -124,12 +127,13 @@ class Conflicts(Exception):
 
 
 class _VersionedObject:
-    """One object in the versions of its managers, converted once to each."""
+    """One object in the versions of its managers; each conversion is cached."""
 
     def __init__(self, rules: MergeUpdater, obj: JSONObject, error_prefix: str) -> None:
         """
-        @param obj: The object in the version of C{rules}.
-        @param about: Prefix of the text of a failed conversion.
+        @param rules: The rules of the endpoint.
+        @param obj: The object in the version of the endpoint.
+        @param error_prefix: Prefix of the error of a failed conversion.
         """
         self._rules = rules
         self._converted = {rules.version: obj}
@@ -139,7 +143,7 @@ class _VersionedObject:
         """
         Return the object in a version.
 
-        @raise TypedError: It cannot be converted, or does not fit that version's type.
+        @raise TypedError: The conversion failed, or the result does not have the type of the version.
         """
         found = self._converted.get(target)
         if found is None:
@@ -150,11 +154,11 @@ class _VersionedObject:
 
 class MergeUpdater:
     """
-    The rules, for one endpoint.
+    Field ownership of one endpoint (C{merge.Updater} in structured-merge-diff).
 
-    @ivar versions: Those of its kind.
-    @ivar version: That of the endpoint.
-    @ivar type: Its type.
+    @ivar versions: The versions of the kind.
+    @ivar version: The C{apiVersion} of the endpoint.
+    @ivar type: The type of the version.
     """
 
     def __init__(self, versions: VersionConverter, version: str, filters: Filters) -> None:
@@ -171,11 +175,11 @@ class MergeUpdater:
 
     def validate(self, obj: JSONObject, duplicates: bool, version: str = "") -> None:
         """
-        Check that an object fits its type.
+        Validate an object against its type.
 
         @param duplicates: Whether items of a list may have the same key.
         @param version: The version of the object, if it is not the endpoint's.
-        @raise TypedError: It does not fit.
+        @raise TypedError: The object does not have the type.
         """
         merge_type = self.versions.type_of(version or self.version)
         assert merge_type is not None, version
@@ -185,13 +189,16 @@ class MergeUpdater:
 
     def convert(self, obj: JSONObject, source: str, target: str, error_prefix: str = "") -> JSONObject:
         """
-        Convert an object and check it, unless it already has that version: then it is returned unchecked.
+        Convert and validate an object; an object that already has the version is returned without validation.
 
-        Objects that are being pruned lack required fields, so an unnecessary conversion might fail; see apimachinery,
+        Pruned objects may lack required fields, so that an unnecessary conversion might fail; see apimachinery,
         C{util/managedfields/internal/versionconverter.go}.
 
-        @param about: Prefix of the error.
-        @raise TypedError: It cannot be converted, or does not fit the type of C{target}.
+        @param obj: The object.
+        @param source: The C{apiVersion} of the object.
+        @param target: The C{apiVersion} of the result.
+        @param error_prefix: Prefix of the error.
+        @raise TypedError: The conversion failed, or the result does not have the type of C{target}.
         """
         if source == target:
             return obj
@@ -203,7 +210,7 @@ class MergeUpdater:
         return converted
 
     def compare(self, old: JSONObject, new: JSONObject, version: str) -> tuple[FieldSet, FieldSet]:
-        """Return the fields added or modified from C{old} to C{new}, both of C{version}, and those removed."""
+        """Return the added or modified fields and the removed fields between two objects of C{version}."""
         merge_type = self.versions.type_of(version)
         assert merge_type is not None, version
         if old == new and (not merge_type.contains_untyped() or same_value(old, new)):
@@ -216,7 +223,7 @@ class MergeUpdater:
 
     def reconcile(self, managers: Managers, live: JSONObject) -> None:
         """
-        Update entries that were written with other types of the same versions.
+        Adapt entries to the current types, which may have changed after the entries were written.
 
         @param live: The object in the endpoint's version.
         @raise TypedError: The object cannot be converted to the version of an entry.
@@ -239,6 +246,10 @@ class MergeUpdater:
         """
         Record in C{managers} that C{manager} changed C{old} to C{new}.
 
+        @param managers: The entries; modified.
+        @param old: The object before the write.
+        @param new: The object after the write.
+        @param manager: The manager.
         @param now: The time of the entry if anything changed.
         @raise TypedError: An object cannot be converted to the version of a manager.
         """
@@ -253,7 +264,7 @@ class MergeUpdater:
             managers[manager] = Entry(self.version, now, own_fields)
 
     def _remove_from_others(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
-        """Remove changed and removed fields from all managers but C{keep}; remove managers that own nothing then."""
+        """Remove changed and removed fields from the entries of all managers but C{keep}, and remove empty entries."""
         for manager, entry in list(managers.items()):
             fields = entry.fields
             if manager != keep:
@@ -280,9 +291,9 @@ class MergeUpdater:
         keep: Manager | None = None,
     ) -> Changed:
         """
-        Compare two objects in the version of each manager but C{keep}; versions that no longer exist have no entry.
+        Compare two objects in the version of each manager but C{keep}, except versions that no longer exist.
 
-        @param own: The result for the endpoint's version.
+        @param own_fields: The result for the endpoint's version.
         @raise TypedError: One of the objects cannot be converted to a version.
         """
         changes = {self.version: own_fields}
@@ -298,15 +309,17 @@ class MergeUpdater:
         self, managers: Managers, live: JSONObject, applied: JSONObject, manager: Manager, now: str, force: bool
     ) -> JSONObject:
         """
-        Merge the fields that C{manager} applies, and record it in C{managers}.
+        Merge the fields that C{manager} applies, and record their ownership in C{managers}.
 
+        @param managers: The entries; modified.
         @param live: The stored object.
-        @param applied: The applied fields, checked by the type.
-        @param managers: The managers; modified.
+        @param applied: The applied fields, already validated.
+        @param manager: The manager.
         @param now: The time of the entry if anything changed.
-        @return: The merged object, which is C{live} itself if nothing changed.
-        @raise Conflicts: Other managers own fields that would change, and the apply is not forced; C{managers} is
-            invalid then.
+        @param force: Whether conflicts are ignored.
+        @return: The merged object, or C{live} if nothing changed.
+        @raise Conflicts: Other managers own fields that would change, and C{force} is false; C{managers} is invalid
+            then.
         @raise TypedError: The object cannot be converted to the version of a manager.
         """
         merged: JSONObject = self.type.merge(live, applied)
@@ -346,10 +359,10 @@ class MergeUpdater:
         if found:
             raise Conflicts(found)
 
-    # --- fields that no manager applies any more
+    # --- removal of fields without an owner
 
     def _removes_owned_fields(self, last_entry: Entry, own_fields: FieldSet) -> bool:
-        """Return whether an applier, who owned C{last}, does not own something of it any more."""
+        """Return whether the applier no longer owns a field of its last entry."""
         if last_entry.api_version != self.version:
             return True
         return bool(
@@ -361,7 +374,7 @@ class MergeUpdater:
 
     def _prune(self, merged: JSONObject, managers: Managers, last_entry: Entry) -> JSONObject:
         """
-        Remove the fields from C{merged} that its applier applied last time and that have no owner now.
+        Remove the fields from C{merged} that the applier applied last time and that now have no owner.
 
         @raise TypedError: It cannot be converted to the version of a manager.
         """
@@ -391,14 +404,18 @@ class MergeUpdater:
         self, merged: JSONObject, pruned: JSONObject, version: str, managers: Managers
     ) -> tuple[JSONObject, str]:
         """
-        Restore the owned parts of C{merged} in C{pruned}; both are of C{version}.
+        Add back fields of C{merged} that are missing in C{pruned} but have an owner.
 
+        @param merged: The object before pruning.
+        @param pruned: The pruned object.
+        @param version: The version of both.
+        @param managers: The entries.
         @return: The result, and its version.
         """
         owned: dict[str, FieldSet] = {}
         for entry in managers.values():
             owned[entry.api_version] = union(owned.get(entry.api_version, LEAF), entry.fields)
-        # The version of the objects comes first: conversion to other versions may fail after pruning.
+        # Begin with the version of the objects, since conversions may fail after pruning.
         for other in sorted(owned, key=lambda one: one != version):
             merge_type = self.versions.type_of(other)
             if merge_type is None:

@@ -1,9 +1,8 @@
 """
-Types as field ownership sees them: which values are owned whole, and which by their parts.
+Types of structured-merge-diff: scalars, structs, maps and untyped values.
 
-L{MergeType} says what can be done with values of a type; here are the types of scalars, of what is owned whole, of
-structs and maps, and of what may be several of these. Lists are in L{kubetwist.schema.merge.lists}; all are made from
-schemas by L{kubetwist.schema.merge.builder}.
+L{MergeType} is the interface of all types. Lists are in L{kubetwist.schema.merge.lists}.
+L{kubetwist.schema.merge.builder} builds types from schemas.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from .fieldset import (
     without_self,
 )
 
-#: The changes under a step as L{MergeType.compare} returns them: fields added or modified, and fields removed.
+#: Changes below a path element: fields added or modified, and fields removed; L{None} if there are none.
 Changes = tuple[FieldSet | None, FieldSet | None]
 
-#: A path and an error.
+#: A path and an error message.
 ValidationError = tuple[str, str]
 
 
 class TypedError(ValueError):
-    """A value is not of its type, in the words of the reference."""
+    """A value does not have its type; the messages equal structured-merge-diff's."""
 
     @classmethod
     def from_errors(cls, errors: list[ValidationError]) -> TypedError:
-        """Return the error for C{problems}."""
+        """Return the exception for C{errors}."""
         texts = [f"{path}: {message}" if path else message for path, message in errors]
         if len(texts) == 1:
             return cls(texts[0])
@@ -49,12 +48,12 @@ class TypedError(ValueError):
 
 class MergeType:
     """
-    A type, and what ownership makes of its values.
+    A type of values with owned fields.
 
-    Methods change neither values nor sets; results share parts with what they were made from. They take values of
-    the type, which L{check} makes sure of, or raise L{TypedError}.
+    Methods modify neither values nor sets, and results share parts with the arguments. Values must be valid, as checked
+    by L{validate}; otherwise methods may raise L{TypedError}.
 
-    @ivar leaf: Whether values are owned whole.
+    @ivar atomic: Whether values are owned as a whole.
     """
 
     __slots__ = ("_contains_untyped", "atomic")
@@ -63,19 +62,19 @@ class MergeType:
     _contains_untyped: bool | None
 
     def element_types(self) -> Iterable[MergeType]:
-        """Return the types of the parts of values."""
+        """Return the types of fields, elements or items."""
         return ()
 
     def is_untyped(self) -> bool:
         """
-        Return whether values may contain any type, so that Python's C{==} may consider different values equal.
+        Return whether values may have any type, so that different values may be equal in Python.
 
-        Untyped scalars do not count: each is a text of some format, or a number or a text, but never also a boolean.
+        Untyped scalars do not count: they are strings with a format, or numbers or strings, but never booleans.
         """
         return False
 
     def contains_untyped(self) -> bool:
-        """Return whether this type, or one of its parts, is untyped; computed once."""
+        """Return whether this type or a nested type is untyped; the result is cached."""
         known = self.cached_contains_untyped()
         if known is None:
             seen: set[MergeType] = set()
@@ -94,19 +93,19 @@ class MergeType:
         self._contains_untyped = False
 
     def resolve(self, value: JSONValue) -> MergeType:
-        """Return the type of just this value, where there is a choice."""
+        """Return the type of a value, for types with a choice."""
         return self
 
     def added_fields(self, value: JSONValue) -> FieldSet:
-        """Return the fields under the step to C{value}, which was added."""
+        """Return the set below the path element of an added value."""
         return LEAF
 
     def compare(self, old: JSONValue, new: JSONValue) -> Changes:
-        """Return the changes from C{old} to C{new}, which is not equal to it."""
+        """Return the changes between two different values."""
         return LEAF, None
 
     def to_field_set(self, value: JSONValue) -> FieldSet:
-        """Return the fields below C{value} that its applier owns."""
+        """Return the fields of C{value} that its applier owns."""
         return LEAF
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
@@ -132,16 +131,16 @@ class MergeType:
 
     def accepts(self, value: JSONValue) -> bool:
         """
-        Return whether L{check} accepts a value, whose lists may have items with the same key, without listing problems.
+        Return whether L{validate} with C{duplicates} finds no errors; faster, without error messages.
         """
         return not self.validate(value, True)
 
     def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
-        """Return C{fields} with all struct fields that have children."""
+        """Return C{fields} with all struct fields that have children as members."""
         return fields
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
-        """Return C{fields} adapted to the type, which may have become atomic since they were recorded."""
+        """Return C{fields} adapted to the type, which may have become atomic after they were recorded."""
         return fields
 
 
@@ -177,7 +176,7 @@ _CLASSES: Final = {
 
 class Scalar(MergeType):
     """
-    Values without parts.
+    A scalar type.
 
     @ivar kind: C{numeric}, C{string}, C{boolean} or C{untyped}.
     """
@@ -187,15 +186,15 @@ class Scalar(MergeType):
     def __init__(self, kind: str) -> None:
         self.atomic = True
         self.kind = kind
-        #: Classes of its values.
+        #: Python classes of valid values.
         self.classes = _CLASSES[kind]
 
     def accepts(self, value: JSONValue) -> bool:
-        """See L{MergeType.fits}."""
+        """See L{MergeType.accepts}."""
         return value.__class__ in self.classes
 
     def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
-        """See L{MergeType.check}."""
+        """See L{MergeType.validate}."""
         if value is None:
             return []
         if self.kind == "string":
@@ -214,12 +213,12 @@ class Scalar(MergeType):
 
 class MapType(MergeType):
     """
-    A struct, a map, or something of both.
+    A struct, a map, or a struct with additional fields (C{schema.Map} in structured-merge-diff).
 
-    L{define} makes it complete, so that types may contain themselves.
+    L{define} completes the type, so that types can be recursive.
 
-    @ivar fields: The types of the fields that it declares.
-    @ivar element: The type of all other fields; L{None} when there are no others.
+    @ivar fields: The types of declared fields.
+    @ivar element: The type of all other fields; L{None} if other fields are not allowed.
     """
 
     __slots__ = ("_leaf_element", "_path_elements", "_scalar_classes", "element", "fields")
@@ -229,22 +228,22 @@ class MapType(MergeType):
         self.define({}, None)
 
     def define(self, fields: Mapping[str, MergeType], element: MergeType | None) -> None:
-        """Return the fields that it contains."""
+        """Set the types of the fields."""
         self.fields = fields
         self.element = element
         self._contains_untyped = None
-        #: By name the step, and the type unless values are owned whole.
+        #: The path element and, unless values are atomic, the type of each field.
         self._path_elements = {name: (f"f:{name}", None if kind.atomic else kind) for name, kind in fields.items()}
         self._leaf_element = not fields and element is not None and element.atomic
-        #: Classes of values by name, for fields that are scalars.
+        #: Python classes of valid values, for fields that are scalars.
         self._scalar_classes = {name: kind.classes for name, kind in fields.items() if isinstance(kind, Scalar)}
 
     def as_atomic(self) -> MapType:
-        """Return the same type, owned as a whole."""
+        """Return the atomic variant of the type."""
         return AtomicMapType(self)
 
     def element_types(self) -> Iterable[MergeType]:
-        """See L{MergeType.parts}."""
+        """See L{MergeType.element_types}."""
         return [*self.fields.values(), *(() if self.element is None else (self.element,))]
 
     def field(self, name: str) -> MergeType | None:
@@ -252,14 +251,14 @@ class MapType(MergeType):
         return self.fields.get(name, self.element)
 
     def _path_element(self, name: str) -> tuple[str, MergeType | None]:
-        """As in C{_steps}, for fields that are not declared."""
+        """Return the path element and the type of a field that is not declared, as in C{_path_elements}."""
         element = self.element
         if element is None:
             raise TypedError(f".{name}: field not declared in schema")
         return f"f:{name}", None if element.atomic else element
 
     def added_fields(self, value: JSONValue) -> FieldSet:
-        """See L{MergeType.added}."""
+        """See L{MergeType.added_fields}."""
         if not value or self.atomic:
             return LEAF
         return {SELF: LEAF, **self._all_fields(value)}
@@ -320,7 +319,7 @@ class MapType(MergeType):
         return kind is not None and kind.contains_untyped() and not same_value(old, new)
 
     def to_field_set(self, value: JSONValue) -> FieldSet:
-        """See L{MergeType.owned}."""
+        """See L{MergeType.to_field_set}."""
         if self.atomic or not value:
             return LEAF
         result = {}
@@ -330,7 +329,7 @@ class MapType(MergeType):
             if kind is None or kind.atomic:
                 result[path_element] = LEAF
                 continue
-            # An empty list has no owner, unlike an empty map.
+            # Unlike an empty map, an empty list has no owner.
             member = item is None or (not item and item.__class__ is dict) or name not in self.fields
             stands = make_node(kind.to_field_set(item) if item else LEAF, member)
             if stands is not None:
@@ -353,7 +352,7 @@ class MapType(MergeType):
         return result
 
     def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
-        """See L{MergeType.without}."""
+        """See L{MergeType.remove_items}."""
         if self.atomic or not value or value.__class__ is not dict:
             return None
         result = {}
@@ -367,7 +366,7 @@ class MapType(MergeType):
         return result or None
 
     def accepts(self, value: JSONValue) -> bool:
-        """See L{MergeType.fits}."""
+        """See L{MergeType.accepts}."""
         if value.__class__ is not dict:
             return value is None
         fields, element, scalars = self.fields, self.element, self._scalar_classes
@@ -383,7 +382,7 @@ class MapType(MergeType):
         return True
 
     def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
-        """See L{MergeType.check}."""
+        """See L{MergeType.validate}."""
         if value is None:
             return []
         if value.__class__ is not dict:
@@ -398,7 +397,7 @@ class MapType(MergeType):
         return errors
 
     def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
-        """See L{MergeType.named}."""
+        """See L{MergeType.ensure_named_fields_are_members}."""
         result = {}
         for path_element, part in fields.items():
             if part:
@@ -411,7 +410,7 @@ class MapType(MergeType):
         return result
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
-        """See L{MergeType.reconciled}."""
+        """See L{MergeType.reconcile_field_set}."""
         if not fields:
             return fields
         if self.atomic:
@@ -427,7 +426,7 @@ class MapType(MergeType):
 
 
 class AtomicMapType(MapType):
-    """A struct that is owned whole in one place, and by its fields elsewhere."""
+    """A struct that is atomic at one field, but granular elsewhere."""
 
     __slots__ = ("_type",)
 
@@ -436,11 +435,11 @@ class AtomicMapType(MapType):
         self._type = kind
 
     def element_types(self) -> Iterable[MergeType]:
-        """See L{MergeType.parts}."""
+        """See L{MergeType.element_types}."""
         return (self._type,)
 
     def accepts(self, value: JSONValue) -> bool:
-        """See L{MergeType.fits}."""
+        """See L{MergeType.accepts}."""
         return self._type.accepts(value)
 
     def field(self, name: str) -> MergeType | None:
@@ -450,11 +449,11 @@ class AtomicMapType(MapType):
 
 class AtomType(MergeType):
     """
-    Values of several types.
+    An untyped value: a scalar, list or map (C{schema.Atom} in structured-merge-diff).
 
     @ivar scalar: The type of scalars.
     @ivar items: The type of lists.
-    @ivar record: The type of maps.
+    @ivar map_type: The type of maps.
     """
 
     __slots__ = ("items", "map_type", "scalar")
@@ -466,21 +465,21 @@ class AtomType(MergeType):
         self.map_type = map_type
 
     def is_untyped(self) -> bool:
-        """See L{MergeType.untyped}."""
+        """See L{MergeType.is_untyped}."""
         return True
 
     def resolve(self, value: JSONValue) -> MergeType:
-        """See L{MergeType.of}."""
+        """See L{MergeType.resolve}."""
         if value.__class__ is dict or value is None:
             return self.map_type
         return self.items if value.__class__ is list else self.scalar
 
     def _is_granular(self, value: JSONValue) -> bool:
-        """Return whether a value is owned by its parts."""
+        """Return whether a value has separately owned fields or items."""
         return bool(value) and not self.resolve(value).atomic
 
     def added_fields(self, value: JSONValue) -> FieldSet:
-        """See L{MergeType.added}."""
+        """See L{MergeType.added_fields}."""
         return self.resolve(value).added_fields(value)
 
     def compare(self, old: JSONValue, new: JSONValue) -> Changes:
@@ -495,7 +494,7 @@ class AtomType(MergeType):
         return added_fields, removed
 
     def to_field_set(self, value: JSONValue) -> FieldSet:
-        """See L{MergeType.owned}."""
+        """See L{MergeType.to_field_set}."""
         return self.resolve(value).to_field_set(value)
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
@@ -504,21 +503,21 @@ class AtomType(MergeType):
         return reconciled.merge(live, applied) if self.resolve(live) is reconciled else applied
 
     def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
-        """See L{MergeType.without}."""
+        """See L{MergeType.remove_items}."""
         return self.resolve(value).remove_items(value, fields)
 
     def accepts(self, value: JSONValue) -> bool:
-        """See L{MergeType.fits}."""
+        """See L{MergeType.accepts}."""
         return self.resolve(value).accepts(value)
 
     def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
-        """See L{MergeType.check}."""
+        """See L{MergeType.validate}."""
         return self.resolve(value).validate(value, duplicates)
 
     def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
-        """See L{MergeType.named}."""
+        """See L{MergeType.ensure_named_fields_are_members}."""
         return self.items.ensure_named_fields_are_members(self.map_type.ensure_named_fields_are_members(fields))
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
-        """See L{MergeType.reconciled}; what anything goes in was never owned otherwise."""
+        """See L{MergeType.reconcile_field_set}; sets of a type without declared fields need no change."""
         return self.map_type.reconcile_field_set(fields) if self.map_type.fields else fields

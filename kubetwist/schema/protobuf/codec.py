@@ -1,9 +1,9 @@
 """
-Protobuf bodies to the values that JSON bodies would have been, and back.
+Conversion between protobuf bodies and JSON values.
 
-What the fields are comes from the OpenAPI definitions, their numbers from L{kubetwist.schema.protobuf.fieldnumbers}. A
-type is compiled when the first message of it comes; fields of other releases are skipped, as all unknown ones are. Zero
-values stay: decoding by L{kubetwist.schema.objecttype} drops what is not to be seen.
+Fields come from the OpenAPI definitions, their numbers from L{kubetwist.schema.protobuf.fieldnumbers}. A type is
+compiled at its first use. Unknown fields, including those of other releases, are skipped. Zero values are kept, since
+L{kubetwist.schema.objecttype} removes those that Go omits.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Envelope(NamedTuple):
     """
     The envelope of an object in a body.
 
-    @ivar api_version: As the client says, or C{""}.
-    @ivar kind: As the client says, or C{""}.
+    @ivar api_version: The C{apiVersion} that the client sent, or C{""}.
+    @ivar kind: The kind that the client sent, or C{""}.
     @ivar raw: The message of the object.
     """
 
@@ -80,9 +80,9 @@ class Envelope(NamedTuple):
 
 def read_envelope(data: bytes) -> Envelope:
     """
-    Take a body apart.
+    Decode the envelope of a body.
 
-    @raise BodyError: It is not protobuf of the kind that Kubernetes has.
+    @raise BodyError: The body is not a C{runtime.Unknown} with the prefix of Kubernetes.
     """
     if not data:
         raise BodyError("empty data", json=False)
@@ -106,9 +106,9 @@ def read_envelope(data: bytes) -> Envelope:
 
 class ProtobufTypes:
     """
-    The messages of one release.
+    Encoders and decoders of the messages of one release.
 
-    @ivar look_up: Gives the schema of a definition.
+    @ivar get_schema: Returns the schema of a definition.
     """
 
     def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
@@ -118,7 +118,7 @@ class ProtobufTypes:
 
     def decode(self, definition: str, data: bytes) -> JSONObject:
         """
-        Return the JSON value of a message; it is without C{kind} and C{apiVersion}, which stand around it.
+        Decode a message to a JSON value without C{kind} and C{apiVersion}, which are in the envelope.
 
         @param definition: The type of the message: C{io.k8s.api.core.v1.Pod}.
         @raise WireError: The value is invalid, or nests too deep.
@@ -128,7 +128,7 @@ class ProtobufTypes:
             self.message(definition).read(data, 0, len(data), value, 0)
         except IndexError:
             raise WireError(UNEXPECTED_EOF) from None
-        # A message may contain JSON, so the depth of messages is not sufficient.
+        # A message may contain nested JSON, so that the nesting depth of messages is not sufficient.
         nested: JSONValue = value
         for _ in range(ENCODER_DEPTH - MAX_DEPTH):
             nested = [nested]
@@ -140,7 +140,7 @@ class ProtobufTypes:
 
     def encode(self, definition: str, value: JSONObject) -> bytes:
         """
-        Return the message of a JSON value, as marshallers in Go write it; see L{kubetwist.schema.protobuf.encoding}.
+        Encode a JSON value as Go's generated marshalers do; see L{kubetwist.schema.protobuf.encoding}.
 
         @param definition: The type of the message; C{kind} and C{apiVersion} of objects are in its envelope.
         @raise WireError: The value nests too deep, or does not have that type.
@@ -148,7 +148,7 @@ class ProtobufTypes:
         return self._writers.encode(definition, value)
 
     def message(self, definition: str) -> MessageDecoder:
-        """Return the message of a definition that is a struct."""
+        """Return the decoder of a definition that is a struct."""
         decoder = self._messages.get(definition)
         if decoder is None:
             type_name = definition.rpartition(".")[2]
@@ -163,8 +163,8 @@ class ProtobufTypes:
         """
         Return the fields of a message.
 
-        @param definition: Where the numbers stand; for a message whose fields are those of another type not the
-            definition that C{properties} are of.
+        @param definition: The definition that has the field numbers; for an inlined message not the definition of
+            C{properties}.
         """
         package, _, type_name = definition.rpartition(".")
         group, version = package.split(".")[-2:]
@@ -184,7 +184,7 @@ class ProtobufTypes:
         return lambda: self._descriptors(definition, properties)
 
     def _field(self, schema: JSONObject) -> tuple[int, JSONValue]:
-        """Return the encoding of a field of a schema."""
+        """Return the encoding and the codec of a field."""
         kind = json_kind(schema)
         if kind == "array":
             encoding, codec = self._field(schema["items"])

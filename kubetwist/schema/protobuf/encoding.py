@@ -1,9 +1,9 @@
 """
-JSON values to messages of protobuf, byte by byte as the marshallers write them that Go generates.
+Encoding of JSON values as protobuf messages, with the same bytes as Go's generated marshalers.
 
-Fields come in the order of their numbers. One that is not a pointer in Go is there whatever it holds, be it nothing;
-one that is, only if it is set; lists and maps as often as there are items, those of maps in the order of their keys.
-Which is which L{kubetwist.schema.gofields} knows. A type is compiled when the first message of it is written.
+Fields are encoded in the order of their numbers. A field that is not a pointer in Go is always encoded, a pointer only
+if it is set, lists and maps once per item, maps in the order of their keys. L{kubetwist.schema.gofields} defines which
+fields are pointers. A type is compiled at its first use.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from .wire import (
 
 JSONObject = JSONObject
 
-#: Messages nest a little less deep than may be read, as readers take times and the like for messages, too.
+#: Maximum nesting depth; lower than for decoding, where times and similar types count as messages.
 _MAX_DEPTH: Final = MAX_MESSAGES - 4
 
-#: Writes the content of a message, or a whole field with its key, from a value that is not L{None}; the number is how
-#: deep messages nest there.
+#: Encodes a value that is not L{None}, as the content of a message or as a field with its tag; the integer is the
+#: nesting depth of messages.
 EncodeFunction = Callable[[JSONValue, int], bytes]
 
 
 class FieldEncoder(NamedTuple):
     """
-    The encoding of the values of a schema.
+    Encoder of the values of a schema.
 
-    @ivar wire_type: The wire type in their tags.
-    @ivar content: Writes what follows the key, except the length that some begin with.
-    @ivar zero: The bytes written for an absent value; L{None} if nothing is written.
+    @ivar wire_type: The wire type.
+    @ivar content: Encodes a value without tag and length.
+    @ivar zero: Returns the content for an absent value; L{None} if an absent value is not encoded.
     """
 
     wire_type: int
@@ -63,7 +63,7 @@ class FieldEncoder(NamedTuple):
     zero: Callable[[], bytes] | None
 
     def field(self, number: int) -> EncodeFunction:
-        """Return a writer of a field."""
+        """Return an encoder of a field with its tag."""
         key, content = encode_tag(number, self.wire_type), self.content
         if self.wire_type != LENGTH:
             return lambda value, depth: key + content(value, depth)
@@ -75,7 +75,7 @@ class FieldEncoder(NamedTuple):
         return write
 
     def encode_absent(self, number: int) -> bytes:
-        """Return the bytes for an absent field."""
+        """Encode an absent field."""
         if self.zero is None:
             return b""
         data = self.zero()
@@ -84,16 +84,16 @@ class FieldEncoder(NamedTuple):
 
 
 def _list_encoder(encoder: FieldEncoder, number: int) -> EncodeFunction:
-    """Return a writer of a list."""
+    """Return an encoder of a list."""
     write = encoder.field(number)
-    # The zero value is determined at first use: types may contain lists of themselves.
+    # The zero value is computed at first use, since types can be recursive.
     return lambda values, depth: b"".join(
         [encoder.encode_absent(number) if item is None else write(item, depth) for item in values]
     )
 
 
 def _map_encoder(encoder: FieldEncoder, number: int) -> EncodeFunction:
-    """Return a writer of a map: messages with the key and the value."""
+    """Return an encoder of a map: one message with key and value per entry."""
     key, write = encode_tag(number, LENGTH), encoder.field(2)
 
     def entries(value: JSONObject, depth: int) -> bytes:
@@ -118,7 +118,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def _time(value: str) -> bytes:
-    """Encode whole seconds."""
+    """Encode a time with a resolution of seconds."""
     return b"\x08%b\x10\0" % encode_varint((datetime.fromisoformat(value) - _EPOCH) // _SECOND)
 
 
@@ -164,9 +164,9 @@ _CUSTOM_TYPES: Final[Mapping[str, FieldEncoder]] = {
 
 class MessageEncoder:
     """
-    A type.
+    Encoder of one message type.
 
-    @ivar write: Writes the content of a message.
+    @ivar write: Encodes the content of a message.
     """
 
     __slots__ = ("_fields", "write")
@@ -175,18 +175,18 @@ class MessageEncoder:
 
     def __init__(self, fields: Callable[[], Iterator[tuple[str, bytes, EncodeFunction]]]) -> None:
         """
-        @param fields: Gives for each field, in the order of their numbers, its name, what is written where it is not
-            there, and what writes it; those without a name are written from the value itself.
+        @param fields: Yields for each field, in the order of the numbers, its name, the bytes for an absent value, and
+            the encoder. An inlined message has no name, and encodes the value itself.
         """
         self._fields = fields
         self.write = self._compile_and_encode
 
     def zero(self) -> bytes:
-        """Return the content of an empty message."""
+        """Encode an empty message."""
         return self.write({}, 0)
 
     def content(self, value: JSONObject, depth: int) -> bytes:
-        """Call L{write}, for callers that need it before the type is compiled."""
+        """Call L{write}, which is replaced when the type is compiled."""
         return self.write(value, depth)
 
     def _compile_and_encode(self, value: JSONObject, depth: int) -> bytes:
@@ -217,18 +217,18 @@ class MessageEncoder:
 
 
 class MessageEncoders:
-    """The types of one release, each made once."""
+    """Encoders of the messages of one release, each of which is created once."""
 
-    def __init__(self, find_field: Callable[[str], JSONObject]) -> None:
+    def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
         """
-        @param look_up: Gives the schema of a definition.
+        @param get_schema: Returns the schema of a definition.
         """
-        self._look_up = find_field
+        self._get_schema = get_schema
         self._messages: dict[str, MessageEncoder] = {}
 
     def encode(self, definition: str, value: JSONObject) -> bytes:
         """
-        Encode a value as a message, without fields unknown to the definition and without kind and apiVersion.
+        Encode a value as a message without unknown fields, kind and apiVersion.
 
         @raise WireError: The value nests too deep, or does not have that type.
         """
@@ -250,10 +250,9 @@ class MessageEncoders:
         """
         Return the fields of a message.
 
-        @param numbers_of: Where the numbers stand; another definition for a message whose fields are, in JSON, those of
-            C{definition} itself.
+        @param numbers_of: The definition that has the field numbers; differs from C{definition} for inlined messages.
         """
-        schema = self._look_up(definition)
+        schema = self._get_schema(definition)
         properties, required = schema.get("properties", {}), frozenset(schema.get("required", ()))
         package, _, type_name = numbers_of.rpartition(".")
         group, version = package.split(".")[-2:]
@@ -272,7 +271,7 @@ class MessageEncoders:
         return lambda: self._fields(numbers_of, definition)
 
     def _field(self, schema: JSONObject, number: int, pointer: bool) -> tuple[bytes, EncodeFunction]:
-        """Return the bytes written for an absent field, and the encoder of its values."""
+        """Return the bytes for an absent field, and the encoder of its values."""
         kind = json_kind(schema)
         if kind == "array":
             return b"", _list_encoder(self._encoder(schema["items"]), number)
@@ -283,7 +282,7 @@ class MessageEncoders:
 
     def _encoder(self, schema: JSONObject) -> FieldEncoder:
         kind = json_kind(schema)
-        if kind == "array":  # In a map, where protobuf has no lists: a message with one.
+        if kind == "array":  # A list in a map is encoded as a message.
             return FieldEncoder(LENGTH, _list_encoder(self._encoder(schema["items"]), 1), bytes)
         if kind == "$ref":
             definition = referenced_definition(schema)
@@ -323,20 +322,20 @@ def _schema_or_string_list(value: JSONValue, message: MessageEncoder, depth: int
     return b"".join([encode_length_delimited(2, (item or "").encode()) for item in value])
 
 
-#: The encoders, and the bytes written for absent values.
+#: The encoders, and the content for absent values.
 _SCHEMA_UNIONS: Final = {
     "JSONSchemaPropsOrArray": (_schema_or_list, b""),
     "JSONSchemaPropsOrBool": (_schema_or_bool, b"\x08\0"),
     "JSONSchemaPropsOrStringArray": (_schema_or_string_list, b""),
 }
 
-#: The last bytes of every envelope: the content encoding and the media type, both empty.
+#: The last bytes of every envelope: empty content encoding and content type.
 ENVELOPE_END: Final = encode_length_delimited(3, b"") + encode_length_delimited(4, b"")
 
 
 def envelope_start(api_version: str, kind: str, size: int) -> bytes:
     """
-    Return the bytes before the message in an envelope.
+    Return the bytes of an envelope before the message.
 
     @param size: The length of the message.
     """
@@ -345,5 +344,5 @@ def envelope_start(api_version: str, kind: str, size: int) -> bytes:
 
 
 def envelope(api_version: str, kind: str, message: bytes) -> bytes:
-    """Return a message in an envelope with its kind, as in bodies and in etcd values."""
+    """Return a message in a C{runtime.Unknown} envelope, as in bodies and in etcd."""
     return b"%b%b%b" % (envelope_start(api_version, kind, len(message)), message, ENVELOPE_END)

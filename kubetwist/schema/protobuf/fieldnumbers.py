@@ -1,15 +1,16 @@
 """
-The numbers that the fields of the built-in types have in protobuf.
+Protobuf field numbers of the built-in types.
 
-They stand in C{fieldnumbers.txt} beside this module, which is read when the first protobuf body comes. They are facts
-of the wire protocol, those of the C{generated.proto} and C{types.go} files of k8s.io/api, apimachinery,
-apiextensions-apiserver and kube-aggregator, releases 1.25 to 1.37; a number, once given, stays. What is only answered,
-never sent (C{APIResourceList}), is not there.
+The table C{fieldnumbers.txt} beside this module is read when the first protobuf body is decoded. Source: the
+C{generated.proto} and C{types.go} files of k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator,
+releases 1.25 to 1.37; field numbers never change. Types that are only sent in responses, such as C{APIResourceList},
+are missing.
 
-A line C{[group]} begins the types of an API group. Then comes a line for each type: its name, with a version in front
-if it is about that version only, and its fields by their JSON names, in the order of their numbers. A number is one
-more than the one before it, beginning with 1, unless it is given: C{name=7}. C{*Name} is a message of the type C{Name}
-whose fields are, in JSON, those of the type itself. A line that begins with a blank continues the one before.
+A line C{[group]} begins the types of an API group. Each following line has one type: its name, prefixed by a version if
+the line applies to that version only, and its fields by their JSON names in the order of their numbers. A number is one
+higher than the previous one, beginning with 1, unless it is explicit: C{name=7}. C{*Name} is a message of the type
+C{Name} whose fields are inlined in the JSON of the enclosing type. A line that begins with a blank continues the
+previous one.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ FieldNumbers = dict[str, int]
 
 def field_numbers(group: str, version: str, type_name: str) -> FieldNumbers:
     """
-    Return the numbers of the fields of a type.
+    Return the field numbers of a type.
 
-    @raise KeyError: It has no form in protobuf that is known.
+    @raise KeyError: The type has no known protobuf form.
     """
     lines = _lines()
     fields = lines.get(f"{group}.{version}.{type_name}")
@@ -36,8 +37,8 @@ def _numbered(fields: str) -> FieldNumbers:
     numbers = {}
     number = 0
     for word in fields.split():
-        name, _, said = word.partition("=")
-        number = int(said) if said else number + 1
+        name, _, explicit = word.partition("=")
+        number = int(explicit) if explicit else number + 1
         numbers[name] = number
     return numbers
 

@@ -1,6 +1,6 @@
 """
-The few protobuf messages of the key management API and of what is stored: a map of texts to bytes is all they have
-besides texts and bytes.
+Encoding and decoding of simple protobuf messages, as in the KMS API and the envelopes of encrypted values: strings,
+bytes, numbers, and maps of strings to bytes.
 
 @see: kubernetes/kms, C{apis/v2/api.proto}; kubernetes/apiserver,
     C{pkg/storage/value/encrypt/envelope/kmsv2/v2/api.proto}.
@@ -26,7 +26,7 @@ Annotations = tuple[tuple[str, bytes], ...]
 
 
 def number(value: int) -> bytes:
-    """Return a number on the wire."""
+    """Encode a number as a varint."""
     octets = bytearray()
     while value > 127:
         octets.append(value & 127 | 128)
@@ -36,17 +36,17 @@ def number(value: int) -> bytes:
 
 
 def octets(tag: int, value: bytes) -> bytes:
-    """Encode a field of bytes or text; empty values are left out."""
+    """Encode a field of bytes or a string; empty values are omitted."""
     return b"%c%b%b" % (tag << 3 | LENGTH, number(len(value)), value) if value else b""
 
 
 def count(tag: int, value: int) -> bytes:
-    """Return a field that is a number; zero is left out."""
+    """Encode a field with a number; zero is omitted."""
     return b"%c%b" % (tag << 3 | VARINT, number(value)) if value else b""
 
 
 def pairs(tag: int, values: Annotations) -> bytes:
-    """Return a map of texts to bytes; in its entries nothing is left out."""
+    """Encode a map of strings to bytes, whose entries always have both fields."""
 
     def field(tag: int, value: bytes) -> bytes:
         return b"%c%b%b" % (tag << 3 | LENGTH, number(len(value)), value)
@@ -56,9 +56,9 @@ def pairs(tag: int, values: Annotations) -> bytes:
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
     """
-    Return the fields of a message that are bytes or numbers; others are skipped.
+    Yield the numbers and values of length-delimited and varint fields; other fields are skipped.
 
-    @raise WireError: It is not a message.
+    @raise WireError: The data is not a message.
     """
     position, end = 0, len(data)
     try:
@@ -83,28 +83,30 @@ def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
 
 class Fields:
     """
-    A message whose fields are known by their numbers.
+    The fields of a message by number.
 
-    The last of several with one number counts, as everywhere in protobuf.
+    If a field occurs several times, the last one counts.
     """
 
     def __init__(self, data: bytes) -> None:
         """
-        @raise WireError: It is not a message.
+        Decode a message.
+
+        @raise WireError: The data is not a message.
         """
-        self._found: dict[int, list[bytes | int]] = {}
+        self._values: dict[int, list[bytes | int]] = {}
         for tag, value in fields(data):
-            self._found.setdefault(tag, []).append(value)
+            self._values.setdefault(tag, []).append(value)
 
     def octets(self, tag: int) -> bytes:
-        """Return a field of bytes."""
-        return next((value for value in reversed(self._found.get(tag, ())) if isinstance(value, bytes)), b"")
+        """Return the value of a field of bytes; empty if it is missing."""
+        return next((value for value in reversed(self._values.get(tag, ())) if isinstance(value, bytes)), b"")
 
     def text(self, tag: int) -> str:
         """
-        Return a field of text.
+        Return the value of a string field; empty if it is missing.
 
-        @raise WireError: It is not UTF-8.
+        @raise WireError: The value is not UTF-8.
         """
         try:
             return self.octets(tag).decode()
@@ -112,14 +114,14 @@ class Fields:
             raise WireError("proto: string field contains invalid UTF-8") from None
 
     def number(self, tag: int) -> int:
-        """Return a field that is a number."""
-        return next((value for value in reversed(self._found.get(tag, ())) if isinstance(value, int)), 0)
+        """Return the value of a varint field; 0 if it is missing."""
+        return next((value for value in reversed(self._values.get(tag, ())) if isinstance(value, int)), 0)
 
     def annotations(self, tag: int) -> Annotations:
         """
-        Return a map of texts to bytes, sorted.
+        Return a map of strings to bytes, sorted by key.
 
         @raise WireError: The value is invalid.
         """
-        entries = [Fields(value) for value in self._found.get(tag, ()) if isinstance(value, bytes)]
+        entries = [Fields(value) for value in self._values.get(tag, ()) if isinstance(value, bytes)]
         return tuple(sorted({entry.text(1): entry.octets(2) for entry in entries}.items()))

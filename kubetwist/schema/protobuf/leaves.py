@@ -1,4 +1,4 @@
-"""The types that are one JSON value, though messages in protobuf: times, quantities, JSON within protobuf."""
+"""Decoders of messages with a custom JSON form: times, quantities, and JSON within protobuf."""
 
 from __future__ import annotations
 
@@ -30,7 +30,14 @@ from .wire import (
 
 
 def decode_bytes(data: bytes, start: int, end: int, depth: int) -> str:
-    """Decode bytes, which are base64 in JSON."""
+    """
+    Decode bytes, which are base64 in JSON.
+
+    @param data: The data.
+    @param start: The start of the value.
+    @param end: The end of the value.
+    @param depth: The nesting depth of messages.
+    """
     return b64encode(data[start:end]).decode("ascii")
 
 
@@ -49,14 +56,28 @@ _timestamp: Final = _message(
 
 
 def decode_time(data: bytes, start: int, end: int, depth: int) -> str | None:
-    """Return a time of whole seconds; without any content it is the zero time."""
+    """
+    Decode a time with a resolution of seconds; the empty message is the zero time.
+
+    @param data: The data.
+    @param start: The start of the message.
+    @param end: The end of the message.
+    @param depth: The nesting depth of messages.
+    """
     if start == end:
         return None
     return f"{_date(_timestamp.decode(data, start, end, depth).get('seconds', 0))}Z"
 
 
 def decode_micro_time(data: bytes, start: int, end: int, depth: int) -> str | None:
-    """Return a time of microseconds; without any content it is the zero time."""
+    """
+    Decode a time with a resolution of microseconds; the empty message is the zero time.
+
+    @param data: The data.
+    @param start: The start of the message.
+    @param end: The end of the message.
+    @param depth: The nesting depth of messages.
+    """
     if start == end:
         return None
     decoded = _timestamp.decode(data, start, end, depth)
@@ -78,7 +99,14 @@ _quantity: Final = _message("Quantity", FieldDescriptor(1, TEXT, "string_"))
 
 
 def decode_quantity(data: bytes, start: int, end: int, depth: int) -> str:
-    """Return a quantity as it was written."""
+    """
+    Decode a quantity.
+
+    @param data: The data.
+    @param start: The start of the message.
+    @param end: The end of the message.
+    @param depth: The nesting depth of messages.
+    """
     text: str = _quantity.decode(data, start, end, depth).get("string_", "0")
     return text
 
@@ -92,7 +120,14 @@ _int_or_string: Final = _message(
 
 
 def decode_int_or_string(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """Return a number or a string, as the type field of the message selects."""
+    """
+    Decode an C{IntOrString}.
+
+    @param data: The data.
+    @param start: The start of the message.
+    @param end: The end of the message.
+    @param depth: The nesting depth of messages.
+    """
     decoded = _int_or_string.decode(data, start, end, depth)
     int_or_string_type = decoded.get("type", 0)
     if int_or_string_type not in (0, 1):
@@ -104,7 +139,14 @@ _raw_extension: Final = _message("RawExtension", FieldDescriptor(1, VALUE, "raw"
 
 
 def decode_raw_json(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """Return a message that holds JSON."""
+    """
+    Decode a message that contains JSON.
+
+    @param data: The data.
+    @param start: The start of the message.
+    @param end: The end of the message.
+    @param depth: The nesting depth of messages.
+    """
     raw = _raw_extension.decode(data, start, end, depth).get("raw")
     if not raw:
         return None
@@ -118,12 +160,19 @@ _string_list: Final = _message("list", FieldDescriptor(1, TEXTS, "items"))
 
 
 def decode_string_list(data: bytes, start: int, end: int, depth: int) -> JSONValue:
-    """Return a message that holds a list of strings, used where protobuf allows no lists, as in maps."""
+    """
+    Decode a message that contains a list of strings, as in map values, where protobuf allows no lists.
+
+    @param data: The data.
+    @param start: The start of the message.
+    @param end: The end of the message.
+    @param depth: The nesting depth of messages.
+    """
     return _string_list.decode(data, start, end, depth).get("items", [])
 
 
 def schema_or_list_decoder(schema: MessageDecoder) -> ValueDecoder:
-    """Return a JSON schema, or a list of them."""
+    """Return a decoder of a JSON schema or a list of JSON schemas."""
     message = _message(
         "JSONSchemaPropsOrArray",
         FieldDescriptor(1, MESSAGE, "schema", schema),
@@ -138,7 +187,7 @@ def schema_or_list_decoder(schema: MessageDecoder) -> ValueDecoder:
 
 
 def schema_or_bool_decoder(schema: MessageDecoder) -> ValueDecoder:
-    """Return a JSON schema, or whether anything is allowed."""
+    """Return a decoder of a JSON schema or a boolean."""
     message = _message(
         "JSONSchemaPropsOrBool",
         FieldDescriptor(1, NUMBER, "allows", bool),
@@ -153,7 +202,7 @@ def schema_or_bool_decoder(schema: MessageDecoder) -> ValueDecoder:
 
 
 def schema_or_string_list_decoder(schema: MessageDecoder) -> ValueDecoder:
-    """Return a JSON schema, or a list of names."""
+    """Return a decoder of a JSON schema or a list of strings."""
     message = _message(
         "JSONSchemaPropsOrStringArray",
         FieldDescriptor(1, MESSAGE, "schema", schema),
@@ -167,7 +216,7 @@ def schema_or_string_list_decoder(schema: MessageDecoder) -> ValueDecoder:
     return read
 
 
-#: Definitions that have a reader of their own, by the last part of their name.
+#: Decoders of definitions with a custom JSON form, by the last part of the name.
 LEAVES: Final[dict[str, ValueDecoder]] = {
     "Time": decode_time,
     "MicroTime": decode_micro_time,
@@ -185,7 +234,7 @@ SCHEMA_LEAVES: Final = {
 
 _type_meta: Final = _message("TypeMeta", FieldDescriptor(1, TEXT, "apiVersion"), FieldDescriptor(2, TEXT, "kind"))
 
-#: The fields of the envelope of every object; the content encoding is ignored.
+#: The envelope of every object, runtime.Unknown; the content encoding is ignored.
 unknown_message: Final = _message(
     "Unknown",
     FieldDescriptor(1, MESSAGE, "typeMeta", _type_meta),

@@ -1,4 +1,4 @@
-"""Messages of protobuf, read field by field into dictionaries."""
+"""Decoding of protobuf messages into dictionaries."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .wire import (
     varint,
 )
 
-#: Reads one value: takes the data, where the value begins and ends in it, and how deep messages nest there.
+#: Decodes one value from the data, the start, the end, and the nesting depth of messages.
 ValueDecoder = Callable[[bytes, int, int, int], JSONValue]
 
-#: Messages may nest no deeper; those of clients nest up to a dozen.
+#: Maximum nesting depth of messages.
 MAX_MESSAGES: Final = 100
 MAX_DEPTH_EXCEEDED: Final = "exceeded max depth"
 
-# The actions on a field; those up to PACKED begin with their length.
+# Encodings of fields; those up to PACKED are length-delimited.
 TEXT, MESSAGE, TEXTS, MESSAGES, MAP, VALUE, VALUES, INLINE, PACKED, NUMBER, NUMBERS, DOUBLE = range(12)
 
 _WIRE_TYPES: Final = {NUMBER: VARINT, NUMBERS: VARINT, DOUBLE: FIXED64}
@@ -33,10 +33,11 @@ _WIRE_TYPES: Final = {NUMBER: VARINT, NUMBERS: VARINT, DOUBLE: FIXED64}
 
 class FieldDescriptor(NamedTuple):
     """
-    A field.
+    A field of a message.
 
-    @ivar encoding: One of the constants of this module.
-    @ivar name: Its name in JSON.
+    @ivar number: The field number.
+    @ivar encoding: A constant of this module.
+    @ivar name: The name in JSON.
     @ivar codec: The L{MessageDecoder} of messages, the L{ValueDecoder} of values and maps, or a varint conversion.
     """
 
@@ -46,24 +47,31 @@ class FieldDescriptor(NamedTuple):
     codec: JSONValue = None
 
     def by_tag(self) -> Iterable[tuple[int, tuple[int, str, JSONValue]]]:
-        """Return the actions by the tag of the field."""
+        """Yield the tags of the field with its encoding, name and codec."""
         yield self.number << 3 | _WIRE_TYPES.get(self.encoding, LENGTH), (self.encoding, self.name, self.codec)
         if self.encoding == NUMBERS:
             yield self.number << 3 | LENGTH, (PACKED, self.name, self.codec)
 
 
 def decode_string(data: bytes, start: int, end: int, depth: int = 0) -> str:
-    """Return a string; invalid UTF-8 in it is replaced, as when the reference writes it as JSON."""
+    """
+    Decode a string. Invalid UTF-8 is replaced, as Go's JSON encoder does.
+
+    @param data: The data.
+    @param start: The start of the value.
+    @param end: The end of the value.
+    @param depth: Unused; see L{ValueDecoder}.
+    """
     return data[start:end].decode("utf-8", "replace")
 
 
 class MessageDecoder:
     """
-    A type.
+    Decoder of one message type.
 
-    Its fields come from C{steps} at first use, so that types may contain themselves.
+    The fields are created at first use, so that types can be recursive.
 
-    @ivar read: Reads the fields between two positions into a dictionary; the last argument is how deep messages nest.
+    @ivar read: Decodes the fields between two positions into a dictionary; the last argument is the nesting depth.
     """
 
     __slots__ = ("_descriptors", "name", "read")
@@ -76,7 +84,14 @@ class MessageDecoder:
         self.read = self._compile_and_read
 
     def decode(self, data: bytes, start: int, end: int, depth: int) -> JSONObject:
-        """Return a message on its own, a L{ValueDecoder}."""
+        """
+        Decode a message into a new dictionary; a L{ValueDecoder}.
+
+        @param data: The data.
+        @param start: The start of the message.
+        @param end: The end of the message.
+        @param depth: The nesting depth of the enclosing message.
+        """
         fields: JSONObject = {}
         self.read(data, start, end, fields, depth + 1)
         return fields
@@ -170,7 +185,7 @@ class MessageDecoder:
 def _read_entry(
     data: bytes, position: int, end: int, entries: JSONObject, read_value: ValueDecoder, depth: int
 ) -> None:
-    """Read one entry of a map: the key is field 1, the value 2, and both may be missing."""
+    """Decode an entry of a map: field 1 is the key, field 2 the value, and both are optional."""
     key = ""
     value_start = value_stop = 0
     while position < end:

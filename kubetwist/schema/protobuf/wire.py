@@ -1,8 +1,8 @@
 """
-The wire format of protobuf: numbers, lengths, and skipped fields.
+The wire format of protobuf: varints, lengths, and skipped fields.
 
-Functions take the data and a position, and may run past its end: this raises C{IndexError}, which the outermost caller
-treats as L{UNEXPECTED_EOF}. The errors have the words of the decoders that Go generates.
+Functions get the data and a position. At the end of the data they raise C{IndexError}, which the outermost caller
+treats as L{UNEXPECTED_EOF}. The error messages are those of gogo/protobuf's generated decoders.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _UINT32: Final = (1 << 32) - 1
 
 
 class WireError(ValueError):
-    """The data is not a message of its type."""
+    """The data is not a valid message."""
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
     """
-    Return a number without sign, and the position behind it.
+    Decode a varint as an unsigned number.
 
-    @raise WireError: It takes more than ten bytes.
+    @return: The number, and the position after it.
+    @raise WireError: The varint has more than ten bytes.
     """
     value = shift = 0
     while True:
@@ -44,7 +45,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def encode_varint(value: int) -> bytes:
-    """Return a number, of 64 bits if it is negative, as long as it needs to be."""
+    """Encode a number as a varint; negative numbers as 64 bits."""
     if 0 <= value < 128:
         return _SHORT[value]
     value &= _UINT64
@@ -60,20 +61,21 @@ _SHORT: Final = [bytes([value]) for value in range(128)]
 
 
 def encode_tag(number: int, wire_type: int) -> bytes:
-    """Return the tag of a field."""
+    """Encode the tag of a field."""
     return encode_varint(number << 3 | wire_type)
 
 
 def encode_length_delimited(number: int, content: bytes) -> bytes:
-    """Return a field that begins with its length."""
+    """Encode a length-delimited field with its tag."""
     return b"%b%b%b" % (encode_tag(number, LENGTH), encode_varint(len(content)), content)
 
 
 def length(data: bytes, position: int, end: int) -> tuple[int, int]:
     """
-    Return the start and the end of a length-delimited value.
+    Decode the length of a length-delimited value.
 
-    @raise WireError: It ends behind C{end}.
+    @return: The start and the end of the value.
+    @raise WireError: The value ends after C{end}.
     """
     size, position = varint(data, position)
     if size >= _INT64:
@@ -85,24 +87,28 @@ def length(data: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def int64(value: int) -> int:
-    """Return a number with its sign."""
+    """Convert an unsigned 64-bit number to a signed one."""
     return value - (1 << 64) if value >= _INT64 else value
 
 
 def int32(value: int) -> int:
-    """Return the lower half of a number, with its sign."""
+    """Convert the lower 32 bits of a number to a signed number."""
     value &= _UINT32
     return value - (1 << 32) if value >= _INT32 else value
 
 
 def skip_unknown_field(data: bytes, position: int, end: int, tag: int, type_name: str, names: dict[int, str]) -> int:
     """
-    Skip a field that is not there in this form.
+    Skip a field with an unknown tag.
 
-    @param tag: Its number and form; C{position} is behind it.
-    @param names: The names of the type's fields.
-    @return: The position behind it.
-    @raise WireError: It is there in another form, or there can be no such field.
+    @param data: The data.
+    @param position: The position after the tag.
+    @param end: The end of the message.
+    @param tag: The tag.
+    @param type_name: The name of the message type.
+    @param names: The names of known fields by number.
+    @return: The position after the field.
+    @raise WireError: A known field has the wrong wire type, or the tag is invalid.
     """
     wire_type, number = tag & 7, int32(tag >> 3)
     if wire_type == END_GROUP:
@@ -117,9 +123,14 @@ def skip_unknown_field(data: bytes, position: int, end: int, tag: int, type_name
 
 def skip(data: bytes, position: int, end: int, wire_type: int) -> int:
     """
-    Return the position behind a value.
+    Skip a value.
 
-    @raise WireError: It is not a value.
+    @param data: The data.
+    @param position: The start of the value.
+    @param end: The end of the message.
+    @param wire_type: The wire type.
+    @return: The position after the value.
+    @raise WireError: The value is invalid.
     """
     groups = 0
     while True:

@@ -1,1 +1,1 @@
-"""Validation of custom objects by their OpenAPI schema and its CEL rules."""
+"""Validation of custom resources by their structural schema and its CEL rules."""

@@ -1,5 +1,5 @@
 """
-C{x-kubernetes-validations}: rules in CEL at any place of a structural schema, compiled once and run for every write.
+CEL rules of structural schemas (C{x-kubernetes-validations}), compiled once and evaluated for every write.
 
 @see: kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/cel}: C{compilation.go}, C{validation.go}.
 """
@@ -59,17 +59,17 @@ from .rulepaths import (
     valid_field_path,
 )
 
-#: The name of the type of C{self}.
+#: Name of the type of C{self}.
 SELF_TYPE: Final = "selfType"
 #: The cost limit of one evaluation of one expression.
 PER_CALL_LIMIT: Final = 1_000_000
-#: Maximum processor time, in seconds, of all rules of one object, beside their cost budget: the reference needs a
-#: second for its budget.
+#: Maximum processor time, in seconds, of all rules of one object; kube-apiserver needs about a second for the cost
+#: budget.
 RULES_TIMEOUT: Final = 2.0
 #: Cost of an evaluation, and number of evaluations, after which the processor time is checked.
 EXPENSIVE_EVALUATION_COST: Final = 1000
 EVALUATIONS_PER_TIME_CHECK: Final = 256
-#: Bytes that a message may have which an expression makes.
+#: Maximum size, in bytes, of the result of a messageExpression.
 MAX_MESSAGE_SIZE: Final = 5 * 1024
 NO_BUDGET: Final = "due to running out of cost budget, no further validation rules will be run"
 _NOT_BOOL: Final = "cel expression must evaluate to a bool"
@@ -78,17 +78,17 @@ NO_MORE: Final = "no further validation rules will be run due to call cost excee
 
 
 class CorrelatedObjectLike(Protocol):
-    """A value and the one that it replaces: L{kubetwist.schema.validation.validator.CorrelatedObject}."""
+    """A value and the old value that it replaces; see L{kubetwist.schema.validation.correlation.CorrelatedObject}."""
 
     @property
     def unchanged(self) -> bool:
-        """Return whether the two are the same."""
+        """Return whether both values are equal."""
 
     def key(self, name: str) -> CorrelatedObjectLike | None:
-        """Return the two values of a field, where both have it."""
+        """Return the values of a field, or C{None} if they cannot be correlated."""
 
     def index(self, index: int) -> CorrelatedObjectLike | None:
-        """Return the old and the new value of an item; only lists of type map can pair them."""
+        """Return the values of a list item, or C{None} if they cannot be correlated."""
 
 
 @frozen
@@ -96,12 +96,12 @@ class CompiledRule:
     """
     A compiled rule, or the error of its compilation.
 
-    @ivar rule: Its entry in the schema.
-    @ivar program: L{None} for a rule without an expression, or with C{error}.
-    @ivar error: The error of the rule's compilation.
-    @ivar uses_old_self: It is about changes.
-    @ivar message: Computes the message of a failure; L{None} without one, or with C{message_error}.
-    @ivar field_path: The path at which failures are reported, below the rule's place: C{"spec.x"}; C{""} for the place.
+    @ivar rule: The entry in the schema.
+    @ivar program: The compiled expression; L{None} for a rule without an expression, or with C{error}.
+    @ivar error: The error of the compilation.
+    @ivar uses_old_self: Whether it is a transition rule.
+    @ivar message: The compiled messageExpression; L{None} without one, or with C{message_error}.
+    @ivar field_path: The path of failures relative to the schema of the rule: C{"spec.x"}; C{""} for the value itself.
     """
 
     rule: JSONObject
@@ -114,17 +114,17 @@ class CompiledRule:
 
     @property
     def optional(self) -> bool:
-        """Return whether a rule about changes is run for new values, too."""
+        """Return whether a transition rule is evaluated for new values, too."""
         return bool(self.rule.get("optionalOldSelf"))
 
     @property
     def description(self) -> str:
-        """Return the rule as failures of its evaluation name it."""
+        """Return the description of the rule in errors of its evaluation."""
         return str(self.rule.get("message") or self.rule.get("rule") or "").strip()
 
 
 def compile_rules(schema: JSONObject, rules: Sequence[JSONObject], decl_type: DeclType) -> list[CompiledRule]:
-    """Return the rules of one place, without those below."""
+    """Compile the rules of one schema, but not of nested schemas."""
     return [_compiled(schema, rule, decl_type) for rule in rules]
 
 
@@ -180,21 +180,22 @@ def _base() -> Environment:
 
 
 def environment_of(decl_type: DeclType, *, optional: bool) -> Environment:
-    """Return the variables of the rules at a place: C{self}, and C{oldSelf}, which may be an optional value."""
+    """Return the environment of rules, with the variables C{self} and C{oldSelf}, which may be an optional value."""
     self_type = decl_type.type
     return _base().extend({"self": self_type, "oldSelf": optional_of(self_type) if optional else self_type})
 
 
-# --- the tree of rules
+# --- validation
 
 
 @define
 class _Run:
     """
-    One validation.
+    State of the validation of one object.
 
-    @ivar budget: The remaining cost; below zero, no rule is evaluated.
-    @ivar deadline: The end of the evaluation, in processor time of this thread; 0 before the first check.
+    @ivar budget: The remaining cost; if it is negative, no further rule is evaluated.
+    @ivar causes: The errors.
+    @ivar deadline: The deadline, in processor time of this thread; 0 before the first check.
     @ivar evaluated: Number of evaluations since the last check of the time.
     """
 
@@ -205,7 +206,7 @@ class _Run:
 
     def has_timed_out(self, cost: int) -> bool:
         """
-        Return whether the rules of this object have exceeded their time.
+        Return whether the rules of the object have exceeded their time.
 
         @param cost: Cost of the last evaluation.
         """
@@ -222,10 +223,10 @@ class _Run:
 @frozen
 class RatchetingOptions:
     """
-    The relation of a place to the object being replaced: an unchanged place may go on breaking rules.
+    Correlation with the old object: failures of unchanged values are tolerated (ratcheting).
 
-    @ivar current: This place's values; L{None} where there is nothing to compare.
-    @ivar nearest: Of the nearest place above that can be compared.
+    @ivar current_correlation: The correlation of the current value; L{None} if it cannot be correlated.
+    @ivar nearest_parent_correlation: The correlation of the nearest parent that can be correlated.
     """
 
     current_correlation: CorrelatedObjectLike | None = None
@@ -233,22 +234,22 @@ class RatchetingOptions:
 
     @property
     def should_ratchet_error(self) -> bool:
-        """Return whether what fails here was there before."""
+        """Return whether the current value, or else its nearest correlated parent, is unchanged."""
         if self.current_correlation is not None:
             return self.current_correlation.unchanged
         return self.nearest_parent_correlation is not None and self.nearest_parent_correlation.unchanged
 
     def key(self, name: str) -> RatchetingOptions:
-        """Return the state for a field."""
+        """Return the options for a field."""
         if self.current_correlation is None:
             return self
         if self.nearest_parent_correlation is None and name in ("apiVersion", "kind"):
-            # Old and new are converted to the same version, so their changes cannot be seen.
+            # Both objects were converted to the same version, so that changes of these fields are not visible.
             return RatchetingOptions()
         return RatchetingOptions(self.current_correlation.key(name), self.current_correlation)
 
     def index(self, index: int) -> RatchetingOptions:
-        """Return the state for an item."""
+        """Return the options for a list item."""
         return (
             self
             if self.current_correlation is None
@@ -257,7 +258,7 @@ class RatchetingOptions:
 
 
 class CELValidator:
-    """The rules of a schema, and of all that is below it."""
+    """Validator of the rules of a schema and its nested schemas."""
 
     def __init__(self, schema: JSONObject, rules: list[CompiledRule], decl_type: DeclType) -> None:
         self._kind: str = schema.get("type") or ""
@@ -275,9 +276,9 @@ class CELValidator:
     @classmethod
     def of(cls, schema: JSONObject, *, root: bool) -> CELValidator | None:
         """
-        Compile all rules of a schema; L{None} when it has none.
+        Compile all rules of a schema; return L{None} if it has none.
 
-        @param root: Whether it is that of a resource, whose name and kind rules may speak of.
+        @param root: Whether it is the schema of a resource, whose rules may use kind, apiVersion and metadata.
         """
         if not has_rules(schema):
             return None
@@ -287,7 +288,9 @@ class CELValidator:
     @classmethod
     def _build(cls, rules: JSONObject, schema: JSONObject, decl_type: DeclType) -> CELValidator | None:
         """
-        @param rules: The schema whose rules count: C{schema}, or a part of its C{allOf}.
+        @param rules: The schema that has the rules: C{schema} or a part of its C{allOf}.
+        @param schema: The structural schema of the value.
+        @param decl_type: The CEL type of the schema.
         """
         own_rules = compile_rules(schema, rules.get("x-kubernetes-validations") or (), decl_type)
         tree = cls(schema, own_rules, decl_type)
@@ -297,12 +300,12 @@ class CELValidator:
         for name, part in (rules.get("properties") or {}).items():
             inner = (schema.get("properties") or {}).get(name)
             if inner is None:
-                continue  # Rules are for what the structure has, not for what only a condition speaks of.
+                continue  # Rules below allOf need a schema in the structure.
             identifier = escape(name)
             if identifier is not None:
                 field = (decl_type.fields or {}).get(identifier)
             else:
-                # Rules above cannot speak of it, but its own can.
+                # Rules of the enclosing schema cannot name the field, but the field may have rules.
                 field = schema_decl_type(inner, SELF_TYPE, bool(inner.get("x-kubernetes-embedded-resource")))
             if field is not None:
                 child = cls._build(part, inner, field)
@@ -326,13 +329,15 @@ class CELValidator:
         budget: int = RULES_BUDGET,
     ) -> tuple[list[FieldError], int]:
         """
-        Run all rules.
+        Evaluate all rules.
 
-        @param value: The value of the place the tree was made for.
-        @param old: The value before; L{None} where there was none.
-        @param correlation: Of the whole of both, in an update: what failed before may go on failing, and is
+        @param value: The value.
+        @param old: The old value; L{None} without one.
+        @param path: The path of the value.
+        @param correlation: In updates, the correlation of both values: failures of unchanged values are
             L{RatchetedError}.
-        @return: The failures, and the remaining budget; if it is negative, not all rules were evaluated.
+        @param budget: The cost budget.
+        @return: The errors, and the remaining budget; if it is negative, not all rules were evaluated.
         """
         run = _Run(budget, [])
         self._visit(run, value, old, path, RatchetingOptions(correlation))
@@ -382,10 +387,10 @@ class CELValidator:
     def _key(self, item: JSONValue) -> JSONValue:
         if not isinstance(item, dict):
             return None
-        # 1 and true are different keys, though Python thinks otherwise.
+        # The type distinguishes 1 from true.
         return tuple((type(item.get(name)).__name__, item.get(name)) for name in self._keys)
 
-    # --- one place
+    # --- rules of one schema
 
     def _evaluate(self, run: _Run, value: JSONValue, old: JSONValue, path: str, ratchet: RatchetingOptions) -> None:
         field_path = path or "<nil>"
@@ -409,13 +414,13 @@ class CELValidator:
             if rule.optional:
                 rule_variables = {"self": self_value, "oldSelf": NONE if old is None else Optional(old_self)}
             if not self._holds(run, rule, rule_variables, field_path):
-                # As in the reference, messages use the old value itself, even if rules use an optional one.
+                # As in kube-apiserver, oldSelf in messages is the plain value, even if it is optional in rules.
                 self._report_failure(run, rule, variables, value, path, ratchet)
             if run.budget < 0:
                 return
 
     def _holds(self, run: _Run, rule: CompiledRule, variables: dict[str, Value], field_path: str) -> bool:
-        """Return whether a rule holds; evaluation errors are reported here and count as holding."""
+        """Return whether a rule holds; an evaluation error is reported and counts as true."""
         assert rule.program is not None
         try:
             result, cost = rule.program.evaluate(variables, cost_limit=PER_CALL_LIMIT)
@@ -429,7 +434,7 @@ class CELValidator:
                     f" rule: {rule.description}"
                 )
             elif error.cost_exceeded or error.interrupted:
-                # The error of the time limit is the one of the cost budget.
+                # The time limit has the same error as the cost limit.
                 text = f"'{CostLimitExceeded().message}': {NO_MORE} rule: {rule.description}"
                 run.budget = -1
             else:
@@ -455,7 +460,16 @@ class CELValidator:
         path: str,
         ratchet: RatchetingOptions,
     ) -> None:
-        """Report that a rule does not hold, with its own message."""
+        """
+        Report that a rule does not hold.
+
+        @param run: The state of the validation.
+        @param rule: The rule.
+        @param variables: The variables of the messageExpression.
+        @param value: The value.
+        @param path: The path of the value.
+        @param ratchet: Decides whether the failure is tolerated.
+        """
         field_path = (child_path(path, rule.field_path) if rule.field_path else path) or "<nil>"
         is_ratcheted = not rule.uses_old_self and ratchet.should_ratchet_error
         budget_error = ""
@@ -472,7 +486,7 @@ class CELValidator:
         run.causes.append(RatchetedError(cause.reason, cause.message, cause.field) if is_ratcheted else cause)
 
     def _message(self, run: _Run, rule: CompiledRule, variables: dict[str, Value]) -> tuple[str | None, str]:
-        """Return the message of an expression, if it is valid, and the error that stops the evaluation, if any."""
+        """Return the result of the messageExpression, or L{None}, and the error of an exceeded limit, or C{""}."""
         assert rule.message is not None
         reason = ""
         try:
@@ -496,9 +510,12 @@ class CELValidator:
 
 def _cause(path: str, bad_value: tuple[JSONValue, ...], text: str, reason: str | None) -> FieldError:
     """
-    Return the error type for the reason that the rule gives.
+    Return the error with the reason of the rule.
 
-    @param shown: The value, or nothing where it is too large to be shown.
+    @param path: The path of the value.
+    @param bad_value: The value for the message; empty for objects and arrays.
+    @param text: The message.
+    @param reason: The C{reason} of the rule.
     """
     if reason == "FieldValueForbidden":
         return forbidden(path, text)

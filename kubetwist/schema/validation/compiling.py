@@ -1,7 +1,7 @@
 """
-Schemas as functions that say whether a value is good, for the many that are.
+Compilation of schemas to functions that return whether a value is valid.
 
-The functions try alternatives only so often: L{ValidationBudget} is a limit for every object.
+L{ValidationBudget} limits the number of alternatives that are tried for one object.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ...api.resource import JSONObject
 from .conditions import Conditions
 from .constraints import distinct
 
-#: The maximum number of alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} tried for one object. A schema and an
-#: object within the request size limits can require billions.
+#: Maximum number of alternatives of allOf, anyOf, oneOf and not that are tried for one object. A schema and an object
+#: within the size limits of requests can require billions.
 MAX_ALTERNATIVES: Final = 200_000
-#: The same limit while errors are collected, which takes longer.
+#: Maximum number while errors are collected, which takes longer.
 MAX_ALTERNATIVES_FOR_ERRORS: Final = 20_000
 
 
@@ -27,21 +27,21 @@ class ValidationBudgetExceeded(Exception):
 
 
 class ValidationBudget:
-    """The number of alternatives that may still be tried; one count for the thread that validates."""
+    """The remaining number of alternatives; one counter per process, since one thread validates."""
 
     remaining = MAX_ALTERNATIVES
 
     @classmethod
     def reset(cls, collecting_errors: bool = False) -> None:
-        """Reset the count for the next object; C{telling} is true while errors are collected."""
+        """Reset the counter for the next object; C{collecting_errors} selects the lower limit."""
         cls.remaining = MAX_ALTERNATIVES_FOR_ERRORS if collecting_errors else MAX_ALTERNATIVES
 
     @classmethod
     def consume(cls, count: int) -> None:
         """
-        Subtract the alternatives about to be tried.
+        Subtract alternatives before they are tried.
 
-        @raise ValidationBudgetExceeded: These are too many.
+        @raise ValidationBudgetExceeded: The maximum is exceeded.
         """
         cls.remaining -= count
         if cls.remaining < 0:
@@ -49,14 +49,14 @@ class ValidationBudget:
 
 
 def compile_schema(schema: Conditions) -> Callable[[JSONValue], bool]:
-    """Return the conditions of a schema as a function, which is compiled once."""
+    """Return the function that validates values by a schema; it is compiled once."""
     if schema.test is None:
         schema.test = _compile(schema)
     return schema.test
 
 
 def _compile(schema: Conditions) -> Callable[[JSONValue], bool]:
-    """Compile the conditions; what a value's class decides is decided once."""
+    """Compile a schema to one test per Python class of values."""
     common: list[Callable[[JSONValue], bool]] = []
     if schema.all_of or schema.any_of or schema.one_of or schema.negated is not None:
         common.append(_combination(schema))
@@ -83,7 +83,7 @@ def _conjunction(
     sample: JSONValue, schema: Conditions, tests: list[Callable[[JSONValue], bool]]
 ) -> Callable[[JSONValue], bool]:
     if isinstance(sample, float) and "integer" in schema.types and "number" not in schema.types:
-        # The number decides whether it is allowed here.
+        # Whether the type is integer depends on the value.
         tests = [lambda value: not schema._type(value, "").problems, *tests]
     elif (schema.types or schema.format) and schema._type(sample, "").problems:
         return lambda value: False

@@ -1,4 +1,4 @@
-"""The conditions of one level of an OpenAPI schema, and validation of scalars by them."""
+"""Constraints of one level of an OpenAPI schema, and validation of scalars."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ RANGES: Final = frozenset(("int32", "int64", "float", "double"))
 
 class Conditions:
     """
-    The conditions of one level of a schema.
+    The constraints of one level of a schema.
 
-    @ivar types: One of JSON's, or integer and string; empty for any.
-    @ivar additional: The schema of fields that are not among C{properties}.
-    @ivar closed: Whether there must be none.
-    @ivar test: The conditions as a function, once L{kubetwist.schema.validation.compiling} has compiled them.
+    @ivar types: One JSON type, or integer and string; empty for any type.
+    @ivar additional: The schema of fields that are not in C{properties}.
+    @ivar closed: Whether fields must be in C{properties}.
+    @ivar test: The compiled test of L{kubetwist.schema.validation.compiling}; L{None} before it is compiled.
     """
 
     properties: dict[str, Self]
@@ -94,7 +94,7 @@ class Conditions:
 
     @property
     def regexp(self) -> Pattern:
-        """Return the compiled pattern; the schema was validated before."""
+        """Return the compiled pattern, which is valid, since the schema is validated."""
         if self._regexp is None:
             self._regexp = compiled(self.pattern)
         return self._regexp
@@ -144,7 +144,7 @@ class Conditions:
         return actual
 
     def _range(self, value: float, description: str, path: str) -> list[Problem]:
-        """Validate that a number fits the type and format of the schema, if there is one."""
+        """Validate that a number is in the range of the type and format of the schema."""
         if not fits_range(value, self):
             expected = f"with format {self.format}" if self.format in RANGES else "(default format)"
             text = f"{description} value must be of type {self.types[0]} {expected} in {path}"
@@ -153,7 +153,7 @@ class Conditions:
 
 
 def fits_range(value: float, schema: Conditions) -> bool:
-    """Return whether a number is one that the schema's type and format can hold."""
+    """Return whether a number is in the range of the type and format of a schema."""
     kind = schema.types[0] if len(schema.types) == 1 else ""
     if kind == "integer":
         limit = INT32 if schema.format == "int32" else INT64

@@ -1,4 +1,4 @@
-"""Checks of types, numbers and lists: functions that need only the type of a schema."""
+"""Checks of types, numbers and lists that do not depend on a schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def encoded(value: JSONValue) -> bytes:
 
 
 def json_type(value: JSONValue) -> tuple[str, str]:
-    """Return the type of a value that is not null, and its format if it has one by itself."""
+    """Return the JSON type of a value that is not null, and the format of numbers."""
     if isinstance(value, bool):
         return "boolean", ""
     if isinstance(value, str):
@@ -38,22 +38,22 @@ def json_type(value: JSONValue) -> tuple[str, str]:
 
 
 def fits_int64(value: int) -> bool:
-    """Return whether the reference treats a number as an integer; all other numbers are fractions."""
+    """Return whether Go decodes a number as an integer, not as a float."""
     return -INT64 <= value < INT64
 
 
 def is_exact(value: float) -> bool:
-    """Return whether a fraction is a whole number that nothing was lost of."""
+    """Return whether a float is an integer that is represented exactly."""
     return value.is_integer() and abs(value) < _EXACT
 
 
 def bound(value: JSONValue) -> float | None:
-    """Return a bound of numbers, as Go reads it."""
+    """Return a bound as a float, as Go decodes it."""
     return None if value is None else float(value)
 
 
 def multiple(value: float, factor: float) -> str:
-    """Return why a number is not a multiple of another; C{""} if it is."""
+    """Return the error for a number that is not a multiple of another, or C{""}."""
     if factor <= 0:
         return "must be positive"
     if isinstance(factor, int) and isinstance(value, int):
@@ -65,27 +65,27 @@ def multiple(value: float, factor: float) -> str:
 
 
 def minimum(value: float, bound: float) -> str:
-    """Return why a number is too small; C{""} if it is not."""
+    """Return the error for a number below the minimum, or C{""}."""
     return "" if value >= bound else f"should be greater than or equal to {go_text(bound)}"
 
 
 def minimum_exclusive(value: float, bound: float) -> str:
-    """Return the error for an exclusive minimum."""
+    """Return the error for a number below an exclusive minimum, or C{""}."""
     return "" if value > bound else f"should be greater than {go_text(bound)}"
 
 
 def maximum(value: float, bound: float) -> str:
-    """Return why a number is too large; C{""} if it is not."""
+    """Return the error for a number above the maximum, or C{""}."""
     return "" if value <= bound else f"should be less than or equal to {go_text(bound)}"
 
 
 def maximum_exclusive(value: float, bound: float) -> str:
-    """Return the error for an exclusive maximum."""
+    """Return the error for a number above an exclusive maximum, or C{""}."""
     return "" if value < bound else f"should be less than {go_text(bound)}"
 
 
 class Choices:
-    """The values of an enum, found as fast among many as among few."""
+    """The values of an enum, with lookup in constant time."""
 
     __slots__ = ("_encoded", "_flags", "_integers", "_numbers", "_texts")
 
@@ -99,9 +99,9 @@ class Choices:
 
     def __contains__(self, value: JSONValue) -> bool:
         """
-        Return whether a value is one of them; null never is, not even where the enum has it.
+        Return whether the enum contains a value; never for null.
 
-        The reference converts values to the type of the choice: fractions lose theirs, numbers become characters.
+        Go converts values to the type of the enum value: floats are truncated, and integers become characters.
         """
         if isinstance(value, str):
             return value in self._texts

@@ -1,4 +1,4 @@
-"""Values of an update, beside those that they replace."""
+"""Correlation of the values of an update with the old values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SCALARS: Final = frozenset((bool, int, float, str))
 
 class CorrelatedObject:
     """
-    A value of an update and the one that it replaces.
+    A value of an update and the old value that it replaces.
 
     @ivar schema: The schema of the value, which defines how list items are identified.
     @see: kubernetes, C{apiserver/pkg/cel/common/equality.go} and C{maplist.go}.
@@ -34,7 +34,7 @@ class CorrelatedObject:
         """
         Return whether the two values are equal.
 
-        Lists of type map are compared regardless of their order, if all items have their keys; objects that have fields
+        Lists of type map are compared regardless of their order if all items have their keys. Objects with fields
         without a schema are never equal.
         """
         if self._unchanged is None:
@@ -58,7 +58,7 @@ class CorrelatedObject:
         return value is old or encoded(value) == encoded(old)
 
     def key(self, name: str) -> CorrelatedObject | None:
-        """Return the two values of a field, if both objects have it and it has a schema."""
+        """Return the values of a field, or L{None} unless both objects have the field and it has a schema."""
         existing = self._fields.get(name)
         if existing is not None:
             return existing
@@ -73,7 +73,7 @@ class CorrelatedObject:
         return correlated
 
     def index(self, index: int) -> CorrelatedObject | None:
-        """Return the two values of an item, for lists of type map only; items without their keys have none."""
+        """Return the values of an item of a list of type map, or L{None} without an old item with its keys."""
         schema = self.schema
         if schema.list_type != "map" or schema.items is None or not isinstance(self.old, list):
             return None
@@ -89,7 +89,7 @@ class CorrelatedObject:
 
 
 def _keys_of(item: JSONValue, names: tuple[str, ...]) -> tuple[JSONValue, ...] | None:
-    """Return the keys of an item with their types; L{None} if a key is missing or not a scalar."""
+    """Return the keys of an item with their types, or L{None} if a key is missing or not a scalar."""
     if not isinstance(item, dict) or not names:
         return None
     keys = tuple((value.__class__, value) for name in names if (value := item.get(name)).__class__ in _SCALARS)

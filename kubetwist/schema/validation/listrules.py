@@ -1,6 +1,5 @@
 """
-Rules on the content of custom objects that their structural schema implies: lists that are sets or maps, and resources
-that are embedded in others.
+Validation of custom resources by list types and embedded resources of their structural schema.
 
 See kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/listtype} and C{pkg/apiserver/schema/objectmeta}.
 """
@@ -39,7 +38,7 @@ def child_path(path: str, name: str) -> str:
 
 
 def validate_lists(obj: JSONValue, schema: Structural, path: str = "") -> list[FieldError]:
-    """Report duplicate items in lists that must be unique."""
+    """Report duplicate items in lists of type set and map."""
     causes: list[FieldError] = []
     if isinstance(obj, dict):
         if schema.additional is not None:
@@ -69,12 +68,12 @@ def _validate_map_list(obj: list[JSONValue], schema: Structural, path: str) -> l
 
 
 def _as_json(item: JSONValue) -> JSONValue:
-    """Return the key of an item of a set: scalars as in Go, so that 1 is not 1.0, lists and maps by their JSON."""
+    """Return the key of an item of a set, which distinguishes the scalars 1 and 1.0 as Go does."""
     return deep_copy(item) if item.__class__ in (dict, list) else item
 
 
 def repeated(items: Iterable[JSONValue]) -> list[int]:
-    """Return the index of the first duplicate of each item; further duplicates are not reported."""
+    """Return the index of the first duplicate of each item, without further duplicates."""
     seen: dict[bytes, int] = {}
     found = []
     for index, item in enumerate(items):
@@ -92,7 +91,10 @@ def validate_embedded_resources(
     """
     Validate the kinds and metadata of embedded resources within C{obj}.
 
-    @param root: C{obj} is a resource itself, whose own metadata is validated elsewhere.
+    @param obj: The value.
+    @param schema: The schema of the value.
+    @param path: The path of the value.
+    @param root: Whether C{obj} is the resource, whose metadata is validated elsewhere.
     """
     causes: list[FieldError] = []
     if isinstance(obj, dict):

@@ -1,4 +1,4 @@
-"""Validation errors of values by their schema, in the words of kubernetes/kube-openapi, C{pkg/validation}."""
+"""Errors of schema validation, with the messages of kubernetes/kube-openapi, C{pkg/validation}."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from ...api.jsontypes import JSONValue
 
 class Problem(NamedTuple):
     """
-    One thing wrong with a value.
+    An error of a value.
 
-    @ivar text: The text that identifies the problem: a problem is not reported twice.
-    @ivar name: The path; L{None} where the reference has lost it.
+    @ivar text: The text of kube-openapi, which identifies the error: it is not reported twice.
+    @ivar reason: The reason of the cause.
+    @ivar message: The message of the cause.
+    @ivar name: The path; L{None} for errors without a path.
     """
 
     text: str
@@ -38,7 +40,7 @@ class Result:
     """
     The result of validating a value against a schema.
 
-    @ivar matches: How much matched; if several alternatives fail, the best one is reported.
+    @ivar matches: The match count: of several failed alternatives the one with the highest count is reported.
     """
 
     __slots__ = ("_texts", "matches", "problems")
@@ -49,7 +51,7 @@ class Result:
         self._texts: set[str] | None = None
 
     def add(self, *problems: Problem) -> None:
-        """Add the problems that are not included yet."""
+        """Add errors without duplicates."""
         texts = self._texts
         if texts is None:
             texts = self._texts = {problem.text for problem in self.problems}
@@ -59,7 +61,7 @@ class Result:
                 self.problems.append(problem)
 
     def merge(self, other: Result) -> None:
-        """Add another's problems and matches."""
+        """Add the errors and the match count of another result."""
         self.matches += other.matches
         if other.problems:
             self.add(*other.problems)
@@ -69,23 +71,30 @@ class Result:
 
 
 def type_problem(path: str, expected_type: str, actual: str) -> Problem:
-    """Return the problem of a value of the wrong type."""
+    """Return the error for a value of the wrong type."""
     text = f"{path} in body must be of type {expected_type}: {quoted(actual)}"
     return Problem(text, "FieldValueTypeInvalid", f"Invalid value: {quoted(actual)}: {text}", path)
 
 
 def invalid_value(path: str, value: JSONValue, message: str) -> Problem:
-    """Return a value that breaks a rule."""
+    """Return the error for an invalid value."""
     text = f"{path} in body {message}"
     return Problem(text, "FieldValueInvalid", f"Invalid value: {shown(value)}: {text}", path)
 
 
 def too_many(path: str, size: int, limit: int, elements: str) -> Problem:
-    """Return the problem of a list or object with too many elements."""
+    """
+    Return the error for a list or object with too many elements.
+
+    @param path: The path of the value.
+    @param size: The number of elements.
+    @param limit: The maximum number.
+    @param elements: C{items} or C{properties}.
+    """
     text = f"{path} in body should have at most {limit} {elements}"
     return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {counted(limit, 'items')}", path)
 
 
 def composite_error(text: str) -> Problem:
-    """Return a problem that consists of a message only."""
+    """Return an error that has a message only."""
     return Problem(text, "FieldValueInvalid", f'Invalid value: "": {text}', None)

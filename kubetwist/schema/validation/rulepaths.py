@@ -1,5 +1,5 @@
 """
-Paths of CEL rules in a schema, and the paths at which they report errors; without the language itself.
+Field paths of CEL rules. This module does not import CEL.
 
 @see: kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/cel/validation.go}: C{ValidFieldPath}.
 """
@@ -30,7 +30,7 @@ _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+", re.DOTALL)
 
 
 def has_rules(schema: JSONObject) -> bool:
-    """Return whether rules stand anywhere in the structure of a schema."""
+    """Return whether a schema or its structure contains rules."""
     if schema.get("x-kubernetes-validations"):
         return True
     parts = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
@@ -39,19 +39,19 @@ def has_rules(schema: JSONObject) -> bool:
 
 def valid_field_path(path: str, schema: JSONObject) -> str:
     """
-    Return a C{fieldPath} in the form that errors have it: C{.spec.ports['a.b']} as C{spec.ports[a.b]}.
+    Return a C{fieldPath} as formatted in errors: C{.spec.ports['a.b']} as C{spec.ports[a.b]}.
 
-    @raise ValueError: It leads nowhere in the schema.
+    @raise ValueError: The path does not exist in the schema.
     """
     return follow_field_path(path, schema)[0]
 
 
 def follow_field_path(path: str, schema: JSONObject, *, brackets: bool = True) -> tuple[str, JSONObject]:
     """
-    Return a path in the form that errors have it, and the schema at its end.
+    Return a path as formatted in errors, and the schema at its end.
 
-    @param brackets: Names in brackets are understood, too.
-    @raise ValueError: It leads nowhere in the schema; the text is the reference's.
+    @param brackets: Whether names in brackets are allowed.
+    @raise ValueError: The path does not exist in the schema; the message is kube-apiserver's.
     """
     tokens: Iterator[str] = iter(_TOKEN.findall(path))
     formatted = ""

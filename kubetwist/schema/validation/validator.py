@@ -1,5 +1,5 @@
 """
-Validation of values by an OpenAPI schema, beyond their shape.
+Validation of values by an OpenAPI schema.
 
 L{SchemaValidator.accepts} is a compiled function for valid values. For invalid values, L{SchemaValidator.problems}
 returns the errors with the texts and in the order of kubernetes/kube-openapi, C{pkg/validation/validate}. On updates,
@@ -46,15 +46,15 @@ __all__ = ["CorrelatedObject", "Problem", "Result", "SchemaValidator", "Validati
 
 
 class SchemaValidator(Conditions):
-    """A schema that checks values."""
+    """Validator of one schema."""
 
-    # --- whether a value is good
+    # --- fast validation
 
     def accepts(self, value: JSONValue) -> bool:
         """
-        Return whether a value satisfies all conditions.
+        Return whether a value is valid.
 
-        @raise ValidationBudgetExceeded: Finding that out takes too long.
+        @raise ValidationBudgetExceeded: The validation needs too many alternatives.
         """
         ValidationBudget.reset()
         return self.compiled()(value)
@@ -63,22 +63,22 @@ class SchemaValidator(Conditions):
         """Return L{accepts} as a compiled function."""
         return compile_schema(self)
 
-    # --- problems
+    # --- validation with errors
 
     def problems(self, value: JSONValue, path: str = "", correlation: CorrelatedObject | None = None) -> list[Problem]:
         """
-        Return all problems of a value.
+        Return all errors of a value.
 
-        @param path: The path shown in messages.
-        @param correlation: The value and the value it replaces.
-        @raise ValidationBudgetExceeded: Finding that out takes too long.
+        @param path: The path in messages.
+        @param correlation: The correlation with the old value.
+        @raise ValidationBudgetExceeded: The validation needs too many alternatives.
         """
         ValidationBudget.reset(collecting_errors=True)
         result = self._validate_ratcheting(value, path, correlation)
         return result.problems
 
     def _validate_ratcheting(self, value: JSONValue, path: str, correlation: CorrelatedObject | None) -> Result:
-        """Run L{check} without the problems of unchanged values."""
+        """Call L{check}, and ignore the errors of an unchanged value."""
         result = self.check(value, path, correlation)
         if result.problems and correlation is not None and correlation.unchanged:
             result = Result(matches=result.matches)
@@ -129,7 +129,7 @@ class SchemaValidator(Conditions):
         return Result([Problem(text, "FieldValueNotSupported", message, path)])
 
     def _string(self, value: str, path: str) -> Result:
-        """Report only the first problem of a string."""
+        """Return only the first error of a string."""
         if self.max_length is not None and len(value) > self.max_length:
             text = f"{path} in body should be at most {self.max_length} chars long"
             message = f"Too long: may not be more than {counted(self.max_length, 'bytes')}"
@@ -177,7 +177,7 @@ class SchemaValidator(Conditions):
                 field_path = f"{path}.{name}" if path else name
                 child_correlation = correlation.key(name) if correlation is not None else None
                 if not path and name in ("kind", "apiVersion"):
-                    # They are always in the requested version, so changes to them are not visible.
+                    # Both objects have the requested version, so that changes of these fields are not visible.
                     child_correlation = None
                 result.merge(part._validate_ratcheting(value[name], field_path, child_correlation))
         for name in self.required:
