@@ -68,7 +68,7 @@ class CommandService(Service):
         if self.options.parent is not None:
             self.options.parent["fileLogObserverFactory"] = textFileLogObserver
             self.options.parent["logLevel"] = LogLevel.warn
-            self.reactor.callWhenRunning(self._take_signals)
+            self.reactor.callWhenRunning(self._install_signal_handlers)
             self.reactor.addSystemEventTrigger("after", "shutdown", self._exit)
         return self
 
@@ -79,9 +79,9 @@ class CommandService(Service):
     def startService(self) -> None:
         """Start the command when the reactor runs."""
         super().startService()  # type: ignore[no-untyped-call]
-        self.reactor.callWhenRunning(self._begin)
+        self.reactor.callWhenRunning(self._start)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self._running = Deferred.fromCoroutine(self._work(self)).addErrback(self._failed)
         self._running.addBoth(lambda _: self.reactor.running and self.reactor.stop())
 
@@ -97,11 +97,11 @@ class CommandService(Service):
             line = f"failed: {failure.value!r}"
         print(f"twist {self.options.command}: {line}", file=sys.__stderr__, flush=True)
 
-    def _take_signals(self) -> None:
+    def _install_signal_handlers(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._signalled)
+            signal.signal(number, self._handle_signal)
 
-    def _signalled(self, number: int, frame: FrameType | None) -> None:
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
         self.code = 128 + number
         self.cancelled.set()
         self.reactor.callFromThread(self._cancel)

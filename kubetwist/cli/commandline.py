@@ -75,9 +75,9 @@ class FlagOptions(usage.Options):
 
         @raise FlagError: A flag is unknown or its value invalid.
         """
-        given = parse_flags(self.flags, arguments)
-        self.changed = frozenset(given)
-        self.update(given)
+        parsed = parse_flags(self.flags, arguments)
+        self.changed = frozenset(parsed)
+        self.update(parsed)
 
     def check(self) -> None:
         """
@@ -86,7 +86,7 @@ class FlagOptions(usage.Options):
         @raise FlagError: Flags are inconsistent.
         """
 
-    def shown_values(self) -> dict[str, str]:
+    def formatted_values(self) -> dict[str, str]:
         """Return the values of all flags as command-line arguments, by name, without the passwords in URLs."""
         return flags_of(self.flags, self)
 

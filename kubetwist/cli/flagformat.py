@@ -11,14 +11,14 @@ from .flagtypes import (
     DURATION,
     MODULES,
     Flag,
-    shown_duration,
+    format_duration,
 )
 
 
 def flags_of(flags: Sequence[Flag], options: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of all flags as command-line arguments, by name, without the passwords in URLs."""
     return {
-        flag.name: without_passwords(shown_value(flag, options[flag.name]))
+        flag.name: without_passwords(format_value(flag, options[flag.name]))
         for flag in sorted(flags, key=lambda one: one.name)
         if flag.name in options
     }
@@ -29,18 +29,18 @@ def typed_flags(flags: Sequence[Flag], options: Mapping[str, Any]) -> JSONObject
     return {flag.name: typed_value(flag, options[flag.name]) for flag in flags}
 
 
-def shown_value(flag: Flag, value: Any) -> str:
+def format_value(flag: Flag, value: Any) -> str:
     """Return a value in the format of kube-apiserver: lists in brackets, pairs separated by commas."""
     if isinstance(value, bool):
         return str(value).lower()
     if flag.flag_type is DURATION and isinstance(value, (int, float)):
-        return shown_duration(value)
+        return format_duration(value)
     if isinstance(value, Mapping):
-        return ",".join(f"{key}={shown_value(flag, one)}" for key, one in sorted(value.items()))
+        return ",".join(f"{key}={format_value(flag, one)}" for key, one in sorted(value.items()))
     if flag.flag_type is MODULES:
         return ",".join(f"{pattern}={level}" for pattern, level in value)
     if isinstance(value, (tuple, list)):
-        return f"[{','.join(shown_value(flag, one) for one in value)}]"
+        return f"[{','.join(format_value(flag, one) for one in value)}]"
     return "" if value is None else str(value)
 
 
@@ -54,4 +54,4 @@ def typed_value(flag: Flag, value: Any) -> Any:
         return [typed_value(flag, one) for one in value]
     if flag.flag_type is not DURATION and isinstance(value, (int, float)):
         return value
-    return without_passwords(shown_value(flag, value))
+    return without_passwords(format_value(flag, value))

@@ -146,15 +146,15 @@ def _duration(text: str) -> float:
 
 
 def _list(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def _mapping(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for part in _list(text):
-        key, _, value = part.partition("=")
-        found[key.strip()] = value.strip()
-    return found
+    mapping: dict[str, str] = {}
+    for item in _list(text):
+        key, _, value = item.partition("=")
+        mapping[key.strip()] = value.strip()
+    return mapping
 
 
 def _pair(text: str) -> dict[str, str]:
@@ -165,23 +165,23 @@ def _pair(text: str) -> dict[str, str]:
 
 
 def _switches(text: str) -> dict[str, bool]:
-    found = {}
+    switches = {}
     for name, value in _mapping(text).items():
         try:
-            found[name.rpartition(":")[2]] = _boolean(value)
+            switches[name.rpartition(":")[2]] = _boolean(value)
         except ValueError:
             raise ValueError(f"{name} must be true or false") from None
-    return found
+    return switches
 
 
 def _sizes(text: str) -> dict[str, int]:
-    found = {}
-    for part in _list(text):
-        resource, hash_sign, size = part.partition("#")
+    sizes = {}
+    for item in _list(text):
+        resource, hash_sign, size = item.partition("#")
         if not hash_sign or not resource or not size.isdigit():
             raise ValueError("each item must be resource[.group]#size")
-        found[resource] = int(size)
-    return found
+        sizes[resource] = int(size)
+    return sizes
 
 
 def _port_range(text: str) -> tuple[int, int]:
@@ -235,7 +235,7 @@ SIZES = FlagType(_sizes, "strings", merge=_merge)
 PORT_RANGE = FlagType(_port_range, "portRange")
 
 
-def checked(check: Callable[[tuple[str, ...]], object]) -> FlagType:
+def validated_strings(check: Callable[[tuple[str, ...]], object]) -> FlagType:
     """
     Return a flag type for lists of strings.
 
@@ -259,30 +259,30 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
     """
     known = {flag.name: flag for flag in flags}
     values: dict[str, Any] = {}
-    rest = list(arguments)
-    while rest:
-        argument = rest.pop(0)
+    remaining = list(arguments)
+    while remaining:
+        argument = remaining.pop(0)
         if _SHORT.match(argument):
-            text = argument[2:]
-            argument = "--v=" + text.removeprefix("=") if text else "--v"
+            value_text = argument[2:]
+            argument = "--v=" + value_text.removeprefix("=") if value_text else "--v"
         if not argument.startswith("--") or argument == "--":
             raise FlagError(f'unexpected argument "{argument}"')
-        name, equals, text = argument[2:].partition("=")
+        name, equals, value_text = argument[2:].partition("=")
         # As in kube-apiserver, underscores are accepted instead of dashes.
         flag = known.get(name.replace("_", "-"))
         if flag is None:
             raise FlagError(f"unknown flag: --{name}{_suggestion(name, known)}")
         if not equals:
             if flag.flag_type.value_optional:
-                text = "true"
-            elif rest:
-                text = rest.pop(0)
+                value_text = "true"
+            elif remaining:
+                value_text = remaining.pop(0)
             else:
                 raise FlagError(f"flag needs an argument: --{name}")
         try:
-            value = flag.flag_type.parse(text)
+            value = flag.flag_type.parse(value_text)
         except ValueError as error:
-            raise FlagError(f'invalid argument "{text}" for "--{flag.name}" flag: {error}') from None
+            raise FlagError(f'invalid argument "{value_text}" for "--{flag.name}" flag: {error}') from None
         if flag.flag_type.merge is not None and flag.name in values:
             value = flag.flag_type.merge(values[flag.name], value)
         values[flag.name] = value
@@ -305,20 +305,20 @@ def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
         for flag in members:
             lines.append(f"    --{flag.name} {flag.flag_type.metavar}".rstrip())
             text = flag.help
-            default = shown_default(flag)
+            default = format_default(flag)
             if default:
                 text += f" (default {default})"
             lines += wrap(text, width, initial_indent=" " * 12, subsequent_indent=" " * 12)
     return "\n".join(lines) + "\n"
 
 
-def shown_default(flag: Flag) -> str:
+def format_default(flag: Flag) -> str:
     """Return the default as an argument; C{""} for zero values."""
     value = flag.default
     if value in (None, "", False, (), {}, 0):
         return ""
     if flag.flag_type is DURATION:
-        return shown_duration(value)
+        return format_duration(value)
     if isinstance(value, bool):
         return "true"
     if flag.flag_type is PORT_RANGE:
@@ -328,7 +328,7 @@ def shown_default(flag: Flag) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def shown_duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format whole seconds as Go's C{time.Duration}."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)

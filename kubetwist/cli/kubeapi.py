@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import ClassVar
 
 from ..logs.verbosity import Verbosity
-from ..metrics.options import Shown
+from ..metrics.options import MetricsOptions
 from .commandline import HELP, FlagOptions
 from .flags import auditing, authentication, metrics
 from .flagtable import FLAGS
@@ -19,7 +19,7 @@ class Options(FlagOptions):
     Options of an API server. Flags that a subclass does not accept have their defaults.
 
     @ivar verbosity: The log levels.
-    @ivar shown: The options of the metrics at C{/metrics}.
+    @ivar metrics_options: The options of the metrics at C{/metrics}.
     """
 
     description = (
@@ -35,13 +35,13 @@ class Options(FlagOptions):
         ),
     )
     verbosity: Verbosity
-    shown: Shown
+    metrics_options: MetricsOptions
 
     def __init__(self) -> None:
         super().__init__()
         self.update({flag.name: flag.default for flag in (*FLAGS, *self.flags)})
         self.verbosity = Verbosity()
-        self.shown = Shown((1, int(self["kubernetes-version"].partition(".")[2])))
+        self.metrics_options = MetricsOptions((1, int(self["kubernetes-version"].partition(".")[2])))
 
     def handle_query_flags(self, arguments: Sequence[str]) -> None:
         """See L{FlagOptions.handle_query_flags}."""
@@ -96,7 +96,7 @@ class Options(FlagOptions):
             authentication.check_flags(self)
             auditing.check_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
-            self.shown = metrics.make_shown(self)
+            self.metrics_options = metrics.make_metrics_options(self)
         except ValueError as error:
             raise FlagError(str(error)) from None
 

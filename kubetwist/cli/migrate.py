@@ -77,12 +77,12 @@ class Options(CommandOptions):
         """Create the options of each side from its flags."""
         from .kubeapi import Options as ServerOptions
 
-        given = parse_flags(self.flags, arguments)
-        self.update(given)
+        parsed = parse_flags(self.flags, arguments)
+        self.update(parsed)
         self.endpoints: dict[str, FlagValues] = {}
         for side in SECTIONS:
             values = {
-                name.removeprefix(f"{side}-"): value for name, value in given.items() if name.startswith(f"{side}-")
+                name.removeprefix(f"{side}-"): value for name, value in parsed.items() if name.startswith(f"{side}-")
             }
             if not values:
                 raise FlagError(f"no flag selects the {SECTIONS[side].lower()}, such as --{side}-data-dir")
@@ -141,28 +141,28 @@ async def _run(service: CommandService) -> None:
 
     options = service.options
     assert isinstance(options, Options)
-    opened: list[StorageEndpoint] = []
+    opened_endpoints: list[StorageEndpoint] = []
     try:
         source, target = (StorageEndpoint(options.endpoints[side], service.reactor) for side in SECTIONS)
         for side in (source, target):
-            opened.append(side)
+            opened_endpoints.append(side)
             await side.open(source=side is source)
         migration = Migration(
             source.backend, target.backend, source.prefix, target.prefix, service.reactor, options["replace"]
         )
-        moved = await migration.run()
+        result = await migration.run()
     except MigrationError as error:
         raise CommandError(str(error)) from error
     finally:
-        for side in reversed(opened):
+        for side in reversed(opened_endpoints):
             await side.close()
     service.print_line(
-        f"{moved.keys} keys are equal in source and target; {moved.written} were written, {moved.deleted} deleted, "
-        f"{moved.expiring} have a time to live"
+        f"{result.keys} keys are equal in source and target; {result.written} were written, {result.deleted} deleted, "
+        f"{result.expiring} have a time to live"
     )
-    if moved.target_revision <= moved.source_revision:
+    if result.target_revision <= result.source_revision:
         service.print_line(
-            f"revisions restart at {moved.target_revision}, below the source's {moved.source_revision}: "
+            f"revisions restart at {result.target_revision}, below the source's {result.source_revision}: "
             "restart all clients that cache objects"
         )
 

@@ -56,10 +56,12 @@ async def _run(service: CommandService) -> None:
 
     options = service.options
     source, target = Path(options["from"]).absolute(), Path(options["data-dir"]).absolute()
-    made = await deferToThread(
+    summary = await deferToThread(
         restore, source, target, options["bump-revision"], replace=options["replace"], report=service.print_line
     )
-    service.print_line(f"restored {source} into {target}: {made.keys} objects, revisions continue from {made.revision}")
+    service.print_line(
+        f"restored {source} into {target}: {summary.keys} objects, revisions continue from {summary.revision}"
+    )
 
 
 def makeService(options: Options) -> IService:

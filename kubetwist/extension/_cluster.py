@@ -33,7 +33,7 @@ class KubeAPIClient:
     """
     Client of the API server in a kubeconfig, which is reloaded when it changes.
 
-    @ivar where: The kubeconfig, for messages.
+    @ivar description: The kubeconfig, for messages.
     """
 
     def __init__(
@@ -50,23 +50,23 @@ class KubeAPIClient:
         """
         self._outgoing = outgoing
         self._clients: dict[str, WebhookClient] = {}
-        self.where = path or "the pod's service account"
+        self.description = path or "the pod's service account"
         if path:
-            self._folder, self._settings = Path(path).parent, self._follow(files, Path(path))
+            self._folder, self._settings = Path(path).parent, self._watch_kubeconfig(files, Path(path))
         else:
-            self._folder, self._settings = SERVICE_ACCOUNT, self._follow_pod(files, environment)
+            self._folder, self._settings = SERVICE_ACCOUNT, self._watch_service_account(files, environment)
 
-    def _follow(self, files: FileWatcher, path: Path) -> RESTConfig:
+    def _watch_kubeconfig(self, files: FileWatcher, path: Path) -> RESTConfig:
         def load(contents: Sequence[bytes]) -> tuple[RESTConfig, list[Path]]:
             return parse_kubeconfig(contents[0], path.parent, str(path)), named_files(contents[0], path.parent)
 
         try:
-            found: RESTConfig = files.watch([path], load, self._use, "--kubeconfig", also=lambda one: one[1])[0]
+            config: RESTConfig = files.watch([path], load, self._reload, "--kubeconfig", also=lambda one: one[1])[0]
         except OSError as error:
             raise InvalidRESTConfig(f"cannot read {error.filename}: {error.strerror}") from error
-        return found
+        return config
 
-    def _follow_pod(self, files: FileWatcher, environment: Mapping[str, str]) -> RESTConfig:
+    def _watch_service_account(self, files: FileWatcher, environment: Mapping[str, str]) -> RESTConfig:
         host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
         if not host or not port:
             raise InvalidRESTConfig("--kubeconfig is not set, and the server does not run in a pod")
@@ -77,15 +77,15 @@ class KubeAPIClient:
 
         paths = [SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"]
         try:
-            found: RESTConfig = files.watch(paths, load, self._use, "the pod's service account")[0]
+            config: RESTConfig = files.watch(paths, load, self._reload, "the pod's service account")[0]
         except OSError as error:
             raise InvalidRESTConfig(f"cannot read {error.filename}: {error.strerror}") from error
-        return found
+        return config
 
-    def _use(self, loaded: tuple[RESTConfig, list[Path]]) -> None:
+    def _reload(self, loaded: tuple[RESTConfig, list[Path]]) -> None:
         self._settings = loaded[0]
-        before, self._clients = self._clients, {}
-        for client in before.values():
+        old_clients, self._clients = self._clients, {}
+        for client in old_clients.values():
             client.retire()
 
     def client(self, path: str) -> WebhookClient:

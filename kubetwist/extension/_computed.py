@@ -74,28 +74,28 @@ class ComputedStorage:
         """See L{ILister.list}. There is no pagination."""
         selection = selection_predicate(self, scope, options)
         records = [] if selection.nothing else await self._records(scope)
-        wanted = [
+        matching = [
             record
             for record in records
             if record.key.startswith(selection.prefix)
             and selection.key in (None, record.key)
             and (selection.match is None or selection.match(record))
         ]
-        return Listing(sorted(wanted, key=lambda one: one.key), _REVISION)
+        return Listing(sorted(matching, key=lambda one: one.key), _REVISION)
 
     async def _records(self, scope: RequestScope) -> Sequence[Record]:
-        found = self._compute(scope.namespace, scope.user)
-        if isawaitable(found):
-            found = await found
-        records = [self._record(obj) for obj in found]
+        objects = self._compute(scope.namespace, scope.user)
+        if isawaitable(objects):
+            objects = await objects
+        records = [self._record(obj) for obj in objects]
         return [one for one in records if not scope.namespace or one.namespace == scope.namespace]
 
     def _record(self, obj: JSONObject) -> Record:
-        shaped = self._version.type.decode(obj, [])
-        meta = shaped["metadata"]
+        decoded = self._version.type.decode(obj, [])
+        meta = decoded["metadata"]
         meta.pop("resourceVersion", None)
         key = f"{meta['namespace']}/{meta['name']}" if self.info.namespaced else meta["name"]
-        return Record.from_draft(key, _REVISION, Draft(without_kind(shaped), meta.get("labels") or {}, {}))
+        return Record.from_draft(key, _REVISION, Draft(without_kind(decoded), meta.get("labels") or {}, {}))
 
 
 class ComputedVersionResource(CRDVersionHandlers):

@@ -75,7 +75,7 @@ ROLE: Final = "extension-apiserver-authentication-reader"
 INTERVAL: Final = 60.0
 _TIMEOUT: Final = 10.0
 #: Paths that need no authorization (Go: --authorization-always-allow-paths).
-_OPEN: Final = frozenset(("/healthz", "/readyz", "/livez"))
+_ALWAYS_ALLOWED_PATHS: Final = frozenset(("/healthz", "/readyz", "/livez"))
 
 
 class LookupFailed(Exception):
@@ -123,7 +123,7 @@ class DelegatedAuthentication:
         tokens = WebhookTokenAuthenticator(reactor, reviews, (), ttl=token_seconds)
         self.authenticator = AuthenticatorUnion([self._proxy, self._users, tokens], Anonymous())
         self._data: JSONObject | None = None
-        self._loop = LoopingCall(self._again)
+        self._loop = LoopingCall(self._refresh_periodically)
         self._loop.clock = reactor
 
     async def start(self, tolerate_lookup_failure: bool) -> None:
@@ -146,7 +146,7 @@ class DelegatedAuthentication:
         if self._loop.running:
             self._loop.stop()
 
-    async def _again(self) -> None:
+    async def _refresh_periodically(self) -> None:
         try:
             await self.refresh()
         except LookupFailed as error:
@@ -159,25 +159,25 @@ class DelegatedAuthentication:
         @raise LookupFailed: The lookup failed. The previous configuration stays in use.
         """
         try:
-            answer = await self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}", _TIMEOUT)
-            raise_for_status(answer)
-            found = orjson.loads(answer.body)
-            data = found.get("data") or {}
+            response = await self._cluster.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}", _TIMEOUT)
+            raise_for_status(response)
+            config_map = orjson.loads(response.body)
+            data = config_map.get("data") or {}
             if data != self._data:
-                self._use(data)
+                self._apply(data)
                 self._data = data
         except (CallError, APIStatusError) as error:
             raise LookupFailed(
-                f"cannot read config map {NAMESPACE}/{NAME} with {self._cluster.where}: {error}."
+                f"cannot read config map {NAMESPACE}/{NAME} with {self._cluster.description}: {error}."
                 f" Bind this user to the role {ROLE} in namespace {NAMESPACE}."
             ) from error
         except (ValueError, AttributeError, TypeError) as error:
             raise LookupFailed(f"invalid config map {NAMESPACE}/{NAME}: {error}") from error
 
-    def _use(self, data: JSONObject) -> None:
+    def _apply(self, data: JSONObject) -> None:
         issuers = CertPool(_text(data, "client-ca-file"), needed=False)
         proxies = CertPool(_text(data, "requestheader-client-ca-file"), needed=False)
-        allowed = tuple(_texts(data, "requestheader-allowed-names"))
+        allowed = tuple(_string_list(data, "requestheader-allowed-names"))
         if not allowed and _encoded(issuers) & _encoded(proxies):
             raise InvalidCABundle(
                 "requestheader-client-ca-file and client-ca-file contain the same certificates, and there are no"
@@ -193,8 +193,8 @@ class DelegatedAuthentication:
 def _headers(data: JSONObject) -> RequestHeaderConfig:
     return RequestHeaderConfig(
         *(
-            tuple(name.strip().lower().encode() for name in _texts(data, f"requestheader-{what}"))
-            for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
+            tuple(name.strip().lower().encode() for name in _string_list(data, f"requestheader-{name_of_list}"))
+            for name_of_list in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
         )
     )
 
@@ -209,11 +209,11 @@ def _text(data: JSONObject, name: str) -> bytes:
     return str(data.get(name) or "").encode()
 
 
-def _texts(data: JSONObject, name: str) -> list[str]:
-    found = orjson.loads(data.get(name) or "[]")
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+def _string_list(data: JSONObject, name: str) -> list[str]:
+    parsed = orjson.loads(data.get(name) or "[]")
+    if not isinstance(parsed, list) or not all(isinstance(one, str) for one in parsed):
         raise InvalidCABundle(f"{name} must be a list of strings")
-    return found
+    return parsed
 
 
 @implementer(IAuthorizer)
@@ -224,7 +224,7 @@ class AlwaysAllowPaths:
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """See L{IAuthorizer.authorize}."""
-        if not attributes.is_resource_request and attributes.path in _OPEN:
+        if not attributes.is_resource_request and attributes.path in _ALWAYS_ALLOWED_PATHS:
             return Verdict(Decision.ALLOW)
         return Verdict(Decision.NO_OPINION)
 

@@ -195,10 +195,14 @@ class ExtensionCompletion(Completion):
     def make_credentials(self, data: DataDirectory) -> Credentials:
         """See L{Completion.make_credentials}."""
         options = self.options
-        own = ("localhost", socket.gethostname().lower(), options["external-hostname"])
+        local_names = ("localhost", socket.gethostname().lower(), options["external-hostname"])
         addresses = ("127.0.0.1", "::1", options["bind-address"])
-        numbers = [one for one in addresses if one and not ipaddress.ip_address(one).is_unspecified]
-        names = [name for name in (*self._names, *own, *numbers) if name and name.isascii() and len(name) < 254]
+        addresses_to_certify = [one for one in addresses if one and not ipaddress.ip_address(one).is_unspecified]
+        names = [
+            name
+            for name in (*self._names, *local_names, *addresses_to_certify)
+            if name and name.isascii() and len(name) < 254
+        ]
         return Credentials(data, options, list(dict.fromkeys(names)))
 
     def choose_controllers(self) -> Sequence[IControllerFactory]:

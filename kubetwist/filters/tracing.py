@@ -14,7 +14,7 @@ from typing import Final
 
 from ..api.users import MASTERS, MONITORING
 from ..http.request import Handler, KubeRequest
-from ..logs.httplog import peer_of
+from ..logs.httplog import peer_address
 from ..logs.redaction import MAX_AUDIT_ID_LENGTH, MAX_USER_AGENT_LENGTH, redact_uri, truncate
 from ..tracing.propagation import BAGGAGE, TRACEPARENT, extract_baggage, extract_span_context
 from ..tracing.spans import NonRecordingSpan, Span, Tracer, Value, current
@@ -206,7 +206,7 @@ def attributes_of(request: KubeRequest) -> dict[str, Value]:
         attributes["server.port"] = int(port)
     if request.user_agent:
         attributes["user_agent.original"] = truncate(request.user_agent, MAX_USER_AGENT_LENGTH)
-    peer = peer_of(request)
+    peer = peer_address(request)
     if peer is not None:
         attributes["network.peer.address"], attributes["network.peer.port"] = peer
     client = client_of(request)
@@ -220,7 +220,7 @@ def client_of(request: KubeRequest) -> str:
     forwarded = request.header(b"x-forwarded-for")
     if forwarded:
         return truncate(forwarded.partition(b",")[0].strip().decode("latin-1"), _MAX_ADDRESS_LENGTH)
-    peer = peer_of(request)
+    peer = peer_address(request)
     return "" if peer is None else peer[0]
 
 

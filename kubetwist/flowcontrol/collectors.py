@@ -130,5 +130,5 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
         "gauge",
         "Maximum number of queued requests in the last second, by request kind.",
         ("request_kind",),
-        [((kind,), float(one.most())) for kind, one in flow.queued.items()],
+        [((kind,), float(one.maximum())) for kind, one in flow.queued.items()],
     )

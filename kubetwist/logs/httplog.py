@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SLOW_REQUEST_SECONDS: Final = 0.5
 
 #: Latency trackers, by their names in the log.
-_PLACES: Final = {
+_LATENCY_TRACKERS: Final = {
     "queue": QUEUE,
     "admission": ADMISSION,
     "mutating-webhooks": MUTATING_WEBHOOK,
@@ -90,16 +90,16 @@ def access_values(request: MeasuredRequest, took: float) -> dict[str, object]:
 
 def latency_breakdown(request: MeasuredRequest) -> list[tuple[str, float]]:
     """Return the known durations of the phases of a request, in seconds."""
-    found = []
+    durations = []
     if request.authenticated_at:
-        found.append(("authentication", request.authenticated_at - request.started_at))
+        durations.append(("authentication", request.authenticated_at - request.started_at))
     times = request.times or {}
     if request.authorized_at:
         queued = times.get(QUEUE, 0.0)
-        found.append(("authorization", request.authorized_at - request.authenticated_at - queued))
+        durations.append(("authorization", request.authorized_at - request.authenticated_at - queued))
     if times:
-        found += [(name, times[place]) for name, place in _PLACES.items() if place in times]
-    return found
+        durations += [(name, times[tracker]) for name, tracker in _LATENCY_TRACKERS.items() if tracker in times]
+    return durations
 
 
 def trace_fields(request: MeasuredRequest, client: str) -> dict[str, str]:
@@ -130,12 +130,12 @@ def format_slow_request(request: MeasuredRequest, took: float) -> str:
     """
     info = request.info
     number = randrange(2**31)
-    about = trace_fields(request, _peer(request).rpartition(":")[0])
-    about["resp"] = str(request.code if request.startedWriting else 0)
-    begun = time() - took
-    fields = ",".join(f"{key}:{_one_line(value)}" for key, value in about.items())
+    trace = trace_fields(request, _peer(request).rpartition(":")[0])
+    trace["resp"] = str(request.code if request.startedWriting else 0)
+    started = time() - took
+    fields = ",".join(f"{key}:{_one_line(value)}" for key, value in trace.items())
     title = _one_line(info.verb.capitalize())
-    lines = [f'Trace[{number}]: "{title}" {fields} ({_clock(begun, date=True)}) (total time: {_milliseconds(took)}):']
+    lines = [f'Trace[{number}]: "{title}" {fields} ({_clock(started, date=True)}) (total time: {_milliseconds(took)}):']
     lines += [f'Trace[{number}]: ---"{name}" {_milliseconds(seconds)}' for name, seconds in latency_breakdown(request)]
     lines.append(f"Trace[{number}]: [{_milliseconds(took)}] [{_milliseconds(took)}] END")
     return "\n".join(lines)
@@ -169,7 +169,7 @@ def _uri(request: MeasuredRequest, info: MeasuredInfo | None) -> str:
     return redact_uri(request.uri, opaque=info is not None and info.subresource == "proxy")
 
 
-def peer_of(request: MeasuredRequest) -> tuple[str, int] | None:
+def peer_address(request: MeasuredRequest) -> tuple[str, int] | None:
     """Return the address and port of the peer, or L{None} for a connection without them."""
     peer: Any = request.client
     host = getattr(peer, "host", None)
@@ -177,7 +177,7 @@ def peer_of(request: MeasuredRequest) -> tuple[str, int] | None:
 
 
 def _peer(request: MeasuredRequest) -> str:
-    peer = peer_of(request)
+    peer = peer_address(request)
     if peer is None:
         return ""
     host, port = peer

@@ -17,15 +17,15 @@ from attrs import evolve
 from .registry import Counter, Family, Histogram, MetricSnapshot, Registry
 from .summaries import Summary
 
-_COUNTED: Final = frozenset(("counter", "histogram", "summary"))
+_CUMULATIVE_TYPES: Final = frozenset(("counter", "histogram", "summary"))
 #: Prefixes of metrics that are not reset.
-_KEPT: Final = ("process_", "python_", "go_", "registered_metrics_", "disabled_metrics_", "hidden_metrics_")
+_NOT_RESET: Final = ("process_", "python_", "go_", "registered_metrics_", "disabled_metrics_", "hidden_metrics_")
 
 
 #: The name of a metric and its label values.
 SeriesKey: TypeAlias = tuple[str, tuple[str, ...]]
 #: Value of a series at a reset: a number, or the sum and counts of a histogram.
-Taken: TypeAlias = float | tuple[float, tuple[int, ...]]
+BaselineValue: TypeAlias = float | tuple[float, tuple[int, ...]]
 
 
 def snapshot_of(family: Family[Counter] | Family[Histogram]) -> MetricSnapshot:
@@ -38,7 +38,7 @@ class Baseline:
     """The values at the last reset. Empty before the first one."""
 
     def __init__(self) -> None:
-        self._before: dict[SeriesKey, Taken] = {}
+        self._baseline: dict[SeriesKey, BaselineValue] = {}
 
     def take(self, registry: Registry) -> Callable[[], None]:
         """
@@ -52,52 +52,56 @@ class Baseline:
             if family.metric_type == "gauge" and family.labels:
                 family.reset()
 
-        def write_down() -> None:
-            before: dict[SeriesKey, Taken] = {}
+        def complete() -> None:
+            baseline: dict[SeriesKey, BaselineValue] = {}
             for snapshot in filter(_resets, snapshots):
                 for labels, value in snapshot.values:
-                    taken = (value.sum, tuple(value.counts)) if isinstance(value, Histogram) else value
-                    before[snapshot.name, labels] = taken
-            self._before = before
+                    baseline_value = (value.sum, tuple(value.counts)) if isinstance(value, Histogram) else value
+                    baseline[snapshot.name, labels] = baseline_value
+            self._baseline = baseline
 
-        return write_down
+        return complete
 
     def since(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
         """Return the differences since the reset, without unchanged series. May run in any thread."""
-        before = self._before
+        baseline = self._baseline
         for snapshot in snapshots:
-            yield evolve(snapshot, values=list(_since(snapshot, before))) if before and _resets(snapshot) else snapshot
+            yield (
+                evolve(snapshot, values=list(_since(snapshot, baseline)))
+                if baseline and _resets(snapshot)
+                else snapshot
+            )
 
 
 def _resets(snapshot: MetricSnapshot) -> bool:
-    if snapshot.metric_type not in _COUNTED or snapshot.name.startswith(_KEPT):
+    if snapshot.metric_type not in _CUMULATIVE_TYPES or snapshot.name.startswith(_NOT_RESET):
         return False
     return bool(snapshot.labels) or snapshot.metric_type == "counter"
 
 
 def _since(
-    snapshot: MetricSnapshot, before: dict[SeriesKey, Taken]
+    snapshot: MetricSnapshot, baseline: dict[SeriesKey, BaselineValue]
 ) -> Iterator[tuple[tuple[str, ...], float | Histogram]]:
     for labels, value in snapshot.values:
-        taken = before.get((snapshot.name, labels))
-        if taken is None:
+        baseline_value = baseline.get((snapshot.name, labels))
+        if baseline_value is None:
             yield labels, value
-        elif isinstance(value, Histogram) and isinstance(taken, tuple):
-            left = _less(value, *taken)
-            if left.count:
-                yield labels, left
-        elif not (isinstance(value, Histogram) or isinstance(taken, tuple)):
-            if value < taken:
+        elif isinstance(value, Histogram) and isinstance(baseline_value, tuple):
+            difference = _subtract(value, *baseline_value)
+            if difference.count:
+                yield labels, difference
+        elif not (isinstance(value, Histogram) or isinstance(baseline_value, tuple)):
+            if value < baseline_value:
                 # The counter itself was reset.
                 yield labels, value
-            elif value > taken or not labels:
-                yield labels, value - taken
+            elif value > baseline_value or not labels:
+                yield labels, value - baseline_value
 
 
-def _less(value: Histogram, total: float, counts: tuple[int, ...]) -> Histogram:
-    left = value.copy() if isinstance(value, Summary) else Histogram(value.bounds)
-    left.counts = [now - then for now, then in zip(value.counts, counts, strict=True)]
-    left.sum = value.sum - total
-    if min(left.counts) < 0:
-        left.counts, left.sum = list(value.counts), value.sum
-    return left
+def _subtract(value: Histogram, total: float, counts: tuple[int, ...]) -> Histogram:
+    difference = value.copy() if isinstance(value, Summary) else Histogram(value.bounds)
+    difference.counts = [current - previous for current, previous in zip(value.counts, counts, strict=True)]
+    difference.sum = value.sum - total
+    if min(difference.counts) < 0:
+        difference.counts, difference.sum = list(value.counts), value.sum
+    return difference

@@ -31,15 +31,17 @@ def render(
     @param snapshots: Snapshots of the collectors.
     @param steps: Filters that are applied to the snapshots in this order.
     """
-    together: dict[str, MetricSnapshot] = {}
+    by_name: dict[str, MetricSnapshot] = {}
     for snapshot in (*map(snapshot_of, families), *snapshots):
-        known = together.get(snapshot.name)
+        existing = by_name.get(snapshot.name)
         # Several collectors may return the same metric.
-        together[snapshot.name] = snapshot if known is None else evolve(known, values=[*known.values, *snapshot.values])
-    shown: Iterable[MetricSnapshot] = together.values()
+        by_name[snapshot.name] = (
+            snapshot if existing is None else evolve(existing, values=[*existing.values, *snapshot.values])
+        )
+    filtered: Iterable[MetricSnapshot] = by_name.values()
     for step in steps:
-        shown = step(shown)
-    blocks = {snapshot.name: _block(snapshot) for snapshot in shown}
+        filtered = step(filtered)
+    blocks = {snapshot.name: _block(snapshot) for snapshot in filtered}
     return "".join(blocks[name] for name in sorted(blocks)).encode()
 
 
@@ -53,9 +55,9 @@ def collect_process_metrics() -> Iterator[MetricSnapshot]:
             samples: dict[str, list[Any]] = {}
             for sample in metric.samples:
                 samples.setdefault(sample.name, []).append(sample)
-            for name, found in samples.items():
-                labels = tuple(found[0].labels)
-                values = [(tuple(str(one.labels[label]) for label in labels), float(one.value)) for one in found]
+            for name, same_name in samples.items():
+                labels = tuple(same_name[0].labels)
+                values = [(tuple(str(one.labels[label]) for label in labels), float(one.value)) for one in same_name]
                 yield MetricSnapshot(name, metric.type, metric.documentation, labels, values)
 
 
@@ -66,7 +68,7 @@ def _block(snapshot: MetricSnapshot) -> str:
         if snapshot.metric_type == "summary" and isinstance(value, Summary):
             lines.extend(_summary(name, labels, values, value))
         elif isinstance(value, Histogram):
-            lines.extend(_distribution(name, labels, values, value))
+            lines.extend(_histogram(name, labels, values, value))
         else:
             lines.append(f"{name}{_labels(labels, values)} {number(value)}")
     if not lines:
@@ -78,23 +80,23 @@ def _block(snapshot: MetricSnapshot) -> str:
 def _summary(name: str, labels: Sequence[str], values: Sequence[str], child: Summary) -> Iterator[str]:
     for quantile, value in child.quantiles():
         yield f"{name}{_labels((*labels, 'quantile'), (*values, number(quantile)))} {number(value)}"
-    shown = _labels(labels, values)
-    yield f"{name}_sum{shown} {number(child.sum)}"
-    yield f"{name}_count{shown} {child.count}"
+    braces = _labels(labels, values)
+    yield f"{name}_sum{braces} {number(child.sum)}"
+    yield f"{name}_count{braces} {child.count}"
 
 
-def _distribution(name: str, labels: Sequence[str], values: Sequence[str], child: Histogram) -> Iterator[str]:
-    shown = _pairs(labels, values)
-    begun = f"{name}_bucket{{{shown}," if shown else f"{name}_bucket{{"
+def _histogram(name: str, labels: Sequence[str], values: Sequence[str], child: Histogram) -> Iterator[str]:
+    pairs = _pairs(labels, values)
+    bucket_prefix = f"{name}_bucket{{{pairs}," if pairs else f"{name}_bucket{{"
     # Read the sum first: observations in between change the buckets only, and no bucket exceeds the count.
-    whole = child.sum
-    counted = 0
+    total = child.sum
+    cumulative = 0
     for bound, count in zip((*child.bounds, float("inf")), tuple(child.counts), strict=True):
-        counted += count
-        yield f'{begun}le="{number(bound)}"}} {counted}'
-    braces = f"{{{shown}}}" if shown else ""
-    yield f"{name}_sum{braces} {number(whole)}"
-    yield f"{name}_count{braces} {counted}"
+        cumulative += count
+        yield f'{bucket_prefix}le="{number(bound)}"}} {cumulative}'
+    braces = f"{{{pairs}}}" if pairs else ""
+    yield f"{name}_sum{braces} {number(total)}"
+    yield f"{name}_count{braces} {cumulative}"
 
 
 def _labels(names: Sequence[str], values: Sequence[str]) -> str:
@@ -119,5 +121,5 @@ def number(value: float) -> str:
         return "-Inf"
     if value != value:
         return "NaN"
-    whole = int(value)
-    return str(whole) if whole == value and abs(whole) < 1 << 53 else repr(value)
+    integer = int(value)
+    return str(integer) if integer == value and abs(integer) < 1 << 53 else repr(value)

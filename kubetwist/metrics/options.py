@@ -31,7 +31,7 @@ Values = list[tuple[tuple[str, ...], "float | Histogram"]]
 
 
 @frozen
-class Shown:
+class MetricsOptions:
     """
     Options that select and change the exposed metrics.
 
@@ -46,18 +46,18 @@ class Shown:
     allowed: Mapping[tuple[str, str], frozenset[str]] = field(factory=dict)
     hidden: bool = False
 
-    def select(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
+    def apply(self, snapshots: Iterable[MetricSnapshot]) -> Iterator[MetricSnapshot]:
         """
         Return the exposed snapshots, and the metrics about metrics.
 
         @param snapshots: One snapshot per name.
         """
         registered: dict[tuple[str, ...], float] = {}
-        withheld = unexpected = 0
+        hidden_count = unexpected = 0
         for snapshot in snapshots:
             name = snapshot.name
-            if not self._shows(name):
-                withheld += 1
+            if not self._is_exposed(name):
+                hidden_count += 1
                 continue
             level = level_of(name)
             if level:
@@ -66,16 +66,16 @@ class Shown:
             values = list(snapshot.values)
             restricted = [self.allowed.get((name, label)) for label in snapshot.labels] if self.allowed else ()
             if any(restricted):
-                values, others = _restrict(snapshot.metric_type, values, restricted)
-                unexpected += others
+                values, replaced = _restrict(snapshot.metric_type, values, restricted)
+                unexpected += replaced
             yield evolve(snapshot, help=described(name, snapshot.help, self.release), values=values)
-        yield from self._of_series(registered, withheld, unexpected)
+        yield from self._metrics_of_metrics(registered, hidden_count, unexpected)
 
-    def _shows(self, name: str) -> bool:
+    def _is_exposed(self, name: str) -> bool:
         return name not in self.disabled and (self.hidden or not is_hidden(name, self.release))
 
-    def _of_series(
-        self, registered: dict[tuple[str, ...], float], withheld: int, unexpected: int
+    def _metrics_of_metrics(
+        self, registered: dict[tuple[str, ...], float], hidden_count: int, unexpected: int
     ) -> Iterator[MetricSnapshot]:
         for name, text, labels, values in (
             (
@@ -85,7 +85,7 @@ class Shown:
                 list(registered.items()),
             ),
             ("disabled_metrics_total", "Number of disabled metrics.", (), [((), float(len(self.disabled)))]),
-            ("hidden_metrics_total", "Number of hidden metrics.", (), [((), float(withheld))]),
+            ("hidden_metrics_total", "Number of hidden metrics.", (), [((), float(hidden_count))]),
             (
                 "cardinality_enforcement_unexpected_categorizations_total",
                 "Number of unexpected categorizations during cardinality enforcement.",
@@ -93,7 +93,7 @@ class Shown:
                 [((), float(unexpected))],
             ),
         ):
-            if self._shows(name):
+            if self._is_exposed(name):
                 yield MetricSnapshot(name, "counter", described(name, text, self.release), labels, values)
 
 
@@ -103,29 +103,29 @@ def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | N
 
     @return: The values, and the number of observations, or the increments of counters, with replaced label values.
     """
-    found: dict[tuple[str, ...], float | Histogram] = {}
+    merged: dict[tuple[str, ...], float | Histogram] = {}
     unexpected = 0
     for labels, value in values:
-        wanted = tuple(
+        new_labels = tuple(
             label if allowed is None or label in allowed else UNEXPECTED
             for label, allowed in zip(labels, restricted, strict=True)
         )
-        if wanted != labels:
+        if new_labels != labels:
             unexpected += value.count if isinstance(value, Histogram) else int(value) if kind == "counter" else 0
-        found[wanted] = _sum(found.get(wanted), value)
-    return list(found.items()), unexpected
+        merged[new_labels] = _sum(merged.get(new_labels), value)
+    return list(merged.items()), unexpected
 
 
 def _sum(one: float | Histogram | None, other: float | Histogram) -> float | Histogram:
     if isinstance(other, Histogram):
-        return together([one, other] if isinstance(one, Histogram) else [other])
+        return merge_histograms([one, other] if isinstance(one, Histogram) else [other])
     return other + one if isinstance(one, (int, float)) else other
 
 
-def together(parts: Sequence[Histogram]) -> Histogram:
+def merge_histograms(histograms: Sequence[Histogram]) -> Histogram:
     """Return the sum of one or more histograms with the same bounds."""
-    whole = Histogram(parts[0].bounds)
-    for part in parts:
-        whole.sum += part.sum
-        whole.counts = [sum(pair) for pair in zip(whole.counts, part.counts, strict=True)]
-    return whole
+    total = Histogram(histograms[0].bounds)
+    for histogram in histograms:
+        total.sum += histogram.sum
+        total.counts = [sum(pair) for pair in zip(total.counts, histogram.counts, strict=True)]
+    return total

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from attrs import frozen
 
 #: Maximum number of children per family, as a protection against labels with unbounded values.
-MOST_CHILDREN: Final = 20_000
+MAX_CHILDREN: Final = 20_000
 
 
 class Counter:
@@ -62,15 +62,15 @@ class Histogram:
         @param values: The observed values in ascending order.
         @param total: Sum of the values.
         """
-        counts, before, many = self.counts, 0, len(values)
-        for place, bound in enumerate(self.bounds):
+        counts, below, total_count = self.counts, 0, len(values)
+        for index, bound in enumerate(self.bounds):
             up_to = bisect_right(values, bound)
-            counts[place] += up_to - before
-            before = up_to
-            if up_to == many:
+            counts[index] += up_to - below
+            below = up_to
+            if up_to == total_count:
                 break
         else:
-            counts[-1] += many - before
+            counts[-1] += total_count - below
         self.sum += total
 
     @property
@@ -106,7 +106,7 @@ class Family(Generic[Child]):
         if child is None:
             assert len(values) == len(self.labels), f"{self.name} has the labels {self.labels}, not {values}"
             child = self._make()
-            if len(self._children) < MOST_CHILDREN:
+            if len(self._children) < MAX_CHILDREN:
                 self._children[values] = child
             else:
                 self.hidden += 1
@@ -156,7 +156,7 @@ class HighWatermark:
             self._turn(now)
         self.count -= 1
 
-    def most(self) -> int:
+    def maximum(self) -> int:
         """Return the maximum in this second and the one before."""
         now = self._now()
         if now >= self._until:

@@ -44,7 +44,7 @@ _WRITTEN: Final = {
     "delete": "delete",
     "deletecollection": "delete_collection",
 }
-_READING: Final = frozenset(("get", "list", "watch"))
+_READ_ONLY_VERBS: Final = frozenset(("get", "list", "watch"))
 #: System components, by the first part of their user agent (Go: cleanUserAgent).
 _CLIENTS: Final = {
     name.encode(): name
@@ -62,9 +62,9 @@ _COMPONENT: Final = "apiserver"
 #: Prefixes of the user agents of system components.
 _SYSTEM: Final = tuple(_CLIENTS)
 #: Maximum number of buffered observations per series.
-_NOTED: Final = 64
+_MAX_PENDING: Final = 64
 #: Maximum number of cached user names.
-_NAMES_KEPT: Final = 1024
+_MAX_CACHED_NAMES: Final = 1024
 
 #: Returns whether a resource or subresource is deprecated in a group and version.
 Deprecated = Callable[[tuple[str, str, str]], bool]
@@ -74,7 +74,7 @@ Known = Callable[[tuple[str, str, str]], bool]
 
 #: Buffered observation: total seconds, seconds outside the SLI, response bytes, seconds of authentication and of
 #: authorization.
-_Note = tuple[float, float, float, float, float]
+_Observation = tuple[float, float, float, float, float]
 
 
 class _Series:
@@ -84,23 +84,23 @@ class _Series:
     @ivar codes: Counters by status code, or by status code and system component.
     """
 
-    __slots__ = ("bodies", "codes", "durations", "notes", "own", "sizes", "validated")
+    __slots__ = ("bodies", "codes", "durations", "pending", "sizes", "sli_durations", "validated")
 
     def __init__(
         self,
         durations: Histogram,
-        own: Histogram | None,
+        sli_durations: Histogram | None,
         sizes: Histogram | None,
         bodies: Histogram | None,
         validated: bool,
     ) -> None:
         self.durations = durations
-        self.own = own
+        self.sli_durations = sli_durations
         self.sizes = sizes
         self.bodies = bodies
         self.validated = validated
         self.codes: dict[int | tuple[int, str], Counter] = {}
-        self.notes: list[_Note] = []
+        self.pending: list[_Observation] = []
 
 
 class RequestMetrics:
@@ -134,7 +134,7 @@ class RequestMetrics:
             _DURATIONS,
             (*_LABELS, "dry_run"),
         )
-        self._own = registry.histogram(
+        self._sli_durations = registry.histogram(
             "apiserver_request_sli_duration_seconds",
             "Response latency in seconds, without webhook duration and queue wait times.",
             _DURATIONS[2:],
@@ -156,8 +156,11 @@ class RequestMetrics:
         took = registry.histogram(
             "authentication_duration_seconds", "Authentication duration in seconds by result.", _SHORT, ("result",)
         )
-        self._known_user, self._known_took = attempts.with_label_values("success"), took.with_label_values("success")
-        self._unknown_user, self._unknown_took = (
+        self._authenticated, self._authenticated_duration = (
+            attempts.with_label_values("success"),
+            took.with_label_values("success"),
+        )
+        self._unauthenticated, self._unauthenticated_duration = (
             attempts.with_label_values("failure"),
             took.with_label_values("failure"),
         )
@@ -167,9 +170,15 @@ class RequestMetrics:
         took = registry.histogram(
             "authorization_duration_seconds", "Authorization duration in seconds by result.", _SHORT, ("result",)
         )
-        self._allowed, self._allowed_took = allowed.with_label_values("allowed"), took.with_label_values("allowed")
-        self._denied, self._denied_took = allowed.with_label_values("no-opinion"), took.with_label_values("no-opinion")
-        self._undecided, self._undecided_took = allowed.with_label_values("error"), took.with_label_values("error")
+        self._allowed, self._allowed_duration = allowed.with_label_values("allowed"), took.with_label_values("allowed")
+        self._denied, self._denied_duration = (
+            allowed.with_label_values("no-opinion"),
+            took.with_label_values("no-opinion"),
+        )
+        self._authorization_errors, self._authorization_error_duration = (
+            allowed.with_label_values("error"),
+            took.with_label_values("error"),
+        )
         self._names: dict[str, Counter] = {}
         self._user_names: dict[str, Counter] = {}
         self._bodies = registry.histogram(
@@ -183,7 +192,7 @@ class RequestMetrics:
             "Number of requests which apiserver terminated in self-defense.",
             (*_LABELS, "code"),
         )
-        self._late = registry.counter(
+        self._post_timeout = registry.counter(
             "apiserver_request_post_timeout_total",
             "Number of requests whose handler finished after the request had timed out.",
             ("source", "status"),
@@ -206,29 +215,29 @@ class RequestMetrics:
             _FILTERS,
             ("filter",),
         )
-        self._authenticating, self._authorizing = (
+        self._authentication_filter, self._authorization_filter = (
             filters.with_label_values("authentication"),
             filters.with_label_values("authorization"),
         )
-        self._reading, self._changing = HighWatermark(perf_counter), HighWatermark(perf_counter)
+        self._read_only, self._mutating = HighWatermark(perf_counter), HighWatermark(perf_counter)
         registry.register_collector(self._collect)
-        registry.add_flush_hook(self._settle)
+        registry.add_flush_hook(self._flush_pending)
 
     # --- during a request
 
     def after_authorization(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
         """Return a handler that records the authorization of a request and calls C{handler}."""
-        reading, changing = self._reading.up, self._changing.up
+        increment_read_only, increment_mutating = self._read_only.up, self._mutating.up
 
         def authorized(request: MeasuredRequest) -> None:
             now = request.authorized_at = perf_counter()
             info = request.info
             if info.long_running:
-                self._admitted(request)
-            elif info.verb in _READING:
-                reading(now)
+                self._record_admitted(request)
+            elif info.verb in _READ_ONLY_VERBS:
+                increment_read_only(now)
             else:
-                changing(now)
+                increment_mutating(now)
             handler(request)
 
         return authorized
@@ -246,15 +255,15 @@ class RequestMetrics:
             return
         authorized = request.authorized_at
         if not authorized:
-            self._refused(request, now)
+            self._record_rejected(request, now)
         elif not info.long_running:
-            (self._reading if info.verb in _READING else self._changing).down(now)
+            (self._read_only if info.verb in _READ_ONLY_VERBS else self._mutating).down(now)
         series = info.counted
         if series is None:
             series = self._series_of(request, info)
             if series is None:
                 if authorized and not info.long_running:
-                    self._admitted(request)
+                    self._record_admitted(request)
                 return
         code = request.code if request.startedWriting else 0
         agent = request.fields.get(b"user-agent")
@@ -263,75 +272,75 @@ class RequestMetrics:
             client = _CLIENTS.get(agent[0].partition(b"/")[0], "")
             if client:
                 key = code, client
-        number = series.codes.get(key)
-        if number is None:
-            number = self._number(series, request, key)
-        number.value += 1
+        counter = series.codes.get(key)
+        if counter is None:
+            counter = self._code_counter(series, request, key)
+        counter.value += 1
         if not code or request.termination_code:
-            self._broken(request, info, code)
+            self._count_broken(request, info, code)
         took = now - request.started_at
         if not authorized or info.long_running:
             self._observe(series, request, took)
             return
-        waited = request.non_sli_seconds
-        known = request.authenticated_at
-        notes = series.notes
-        notes.append(
+        excluded = request.non_sli_seconds
+        authenticated = request.authenticated_at
+        pending = series.pending
+        pending.append(
             (
                 took,
-                waited,
+                excluded,
                 request.sentLength,
-                known - request.started_at,
-                authorized - known - request.apf_queue_seconds,
+                authenticated - request.started_at,
+                authorized - authenticated - request.apf_queue_seconds,
             )
         )
-        if len(notes) >= _NOTED:
-            self._sort(series)
+        if len(pending) >= _MAX_PENDING:
+            self._flush_series(series)
         user = request.impersonator or request.user
         assert user is not None, "it is authorized"
-        counted = self._user_names.get(user.name)
-        if counted is None:
-            counted = self._named(user.name)
-        counted.value += 1
+        user_counter = self._user_names.get(user.name)
+        if user_counter is None:
+            user_counter = self._user_counter(user.name)
+        user_counter.value += 1
         if series.bodies is not None:
-            self._body(series, request, took)
+            self._observe_body(series, request, took)
 
-    def _admitted(self, request: MeasuredRequest) -> None:
+    def _record_admitted(self, request: MeasuredRequest) -> None:
         """Record authentication and authorization of a request whose end is not buffered."""
-        self._recognized(request)
+        self._record_authenticated(request)
         self._allowed.value += 1
         took = request.authorized_at - request.authenticated_at - request.apf_queue_seconds
-        self._allowed_took.observe(took)
-        self._authorizing.observe(took)
+        self._allowed_duration.observe(took)
+        self._authorization_filter.observe(took)
 
-    def _recognized(self, request: MeasuredRequest) -> None:
-        self._known_user.value += 1
+    def _record_authenticated(self, request: MeasuredRequest) -> None:
+        self._authenticated.value += 1
         took = request.authenticated_at - request.started_at
-        self._known_took.observe(took)
-        self._authenticating.observe(took)
+        self._authenticated_duration.observe(took)
+        self._authentication_filter.observe(took)
         user = request.impersonator or request.user
         assert user is not None, "it is authenticated"
-        self._named(user.name).value += 1
+        self._user_counter(user.name).value += 1
 
     def _observe(self, series: _Series, request: MeasuredRequest, took: float) -> None:
         series.durations.observe(took)
-        if series.own is not None:
-            series.own.observe(took - request.non_sli_seconds)
+        if series.sli_durations is not None:
+            series.sli_durations.observe(took - request.non_sli_seconds)
         if series.sizes is not None:
             series.sizes.observe(request.sentLength)
         if series.bodies is not None:
-            self._body(series, request, took)
+            self._observe_body(series, request, took)
 
-    def _body(self, series: _Series, request: MeasuredRequest, took: float) -> None:
+    def _observe_body(self, series: _Series, request: MeasuredRequest, took: float) -> None:
         assert series.bodies is not None, "it is about a write"
         length = request.body_length
         if length:
             series.bodies.observe(length)
         if series.validated:
-            asked = self._validation(request) if b"fieldValidation=" in request.uri else ""
-            self._validated[asked].observe(took)
+            validation = self._validation(request) if b"fieldValidation=" in request.uri else ""
+            self._validated[validation].observe(took)
 
-    def _broken(self, request: MeasuredRequest, info: MeasuredInfo, code: int) -> None:
+    def _count_broken(self, request: MeasuredRequest, info: MeasuredInfo, code: int) -> None:
         """Count a request that was aborted by its client or terminated by the server."""
         labels = self._labels(info, info.verb == "patch" and _applies(request))
         if not code:
@@ -339,112 +348,114 @@ class RequestMetrics:
         if request.termination_code:
             self._terminated.with_label_values(*labels, str(request.termination_code)).value += 1
 
-    def _settle(self) -> None:
+    def _flush_pending(self) -> None:
         for series in self._series.values():
-            if series.notes:
-                self._sort(series)
+            if series.pending:
+                self._flush_series(series)
 
-    def _sort(self, series: _Series) -> None:
+    def _flush_series(self, series: _Series) -> None:
         """Add buffered observations to the histograms."""
-        took, waited, sizes, recognized, allowed = zip(*series.notes, strict=True)
-        series.notes.clear()
+        took, excluded, sizes, authenticated, allowed = zip(*series.pending, strict=True)
+        series.pending.clear()
         ordered, total = sorted(took), sum(took)
         series.durations.observe_all(ordered, total)
-        if series.own is not None:
-            others = sum(waited)
-            if others:
-                ordered = sorted(whole - part for whole, part in zip(took, waited, strict=True))
-            series.own.observe_all(ordered, total - others)
+        if series.sli_durations is not None:
+            total_excluded = sum(excluded)
+            if total_excluded:
+                ordered = sorted(
+                    duration - excluded_part for duration, excluded_part in zip(took, excluded, strict=True)
+                )
+            series.sli_durations.observe_all(ordered, total - total_excluded)
         if series.sizes is not None:
             series.sizes.observe_all(sorted(sizes), sum(sizes))
-        self._known_user.value += len(took)
-        ordered, total = sorted(recognized), sum(recognized)
-        self._known_took.observe_all(ordered, total)
-        self._authenticating.observe_all(ordered, total)
+        self._authenticated.value += len(took)
+        ordered, total = sorted(authenticated), sum(authenticated)
+        self._authenticated_duration.observe_all(ordered, total)
+        self._authentication_filter.observe_all(ordered, total)
         self._allowed.value += len(took)
         ordered, total = sorted(allowed), sum(allowed)
-        self._allowed_took.observe_all(ordered, total)
-        self._authorizing.observe_all(ordered, total)
+        self._allowed_duration.observe_all(ordered, total)
+        self._authorization_filter.observe_all(ordered, total)
 
-    def _named(self, user: str) -> Counter:
-        kind = user if user in _NAMES else "email_id" if "@" in user else "other"
-        child = self._names.get(kind)
+    def _user_counter(self, user: str) -> Counter:
+        label = user if user in _NAMES else "email_id" if "@" in user else "other"
+        child = self._names.get(label)
         if child is None:
-            child = self._names[kind] = self._users.with_label_values(kind)
-        if len(self._user_names) >= _NAMES_KEPT:
+            child = self._names[label] = self._users.with_label_values(label)
+        if len(self._user_names) >= _MAX_CACHED_NAMES:
             self._user_names.clear()
         self._user_names[user] = child
         return child
 
     def in_flight(self) -> tuple[int, int]:
         """Return the numbers of open read-only and mutating requests, without long-running ones."""
-        return self._reading.count, self._changing.count
+        return self._read_only.count, self._mutating.count
 
-    def begin_anew(self) -> None:
+    def clear_cached_children(self) -> None:
         """Drop cached children after a reset of the metrics."""
         for series in self._series.values():
             series.codes.clear()
 
-    def late(self, code: int) -> None:
+    def post_timeout(self, code: int) -> None:
         """
         Count a response that was completed after the timeout response.
 
         @param code: The status code of the late response.
         """
-        self._late.with_label_values("timeout-handler", "ok" if code < 500 else "error").value += 1
+        self._post_timeout.with_label_values("timeout-handler", "ok" if code < 500 else "error").value += 1
 
     def _series_of(self, request: MeasuredRequest, info: MeasuredInfo) -> _Series | None:
         """Return the series of a request, or L{None} if its resource is not served."""
-        apply, dry_run = self._kind(request)
+        apply, dry_run = self._apply_and_dry_run(request)
         key: tuple[object, ...]
         if info.is_resource_request:
             named, spaced = len(info.parts) > 1, bool(info.namespace)
             key = (info.verb, info.group, info.version, info.resource, info.subresource, named, spaced, apply, dry_run)
         else:
             key = (info.path,)
-        series = self._series.get(key) or self._make(key, info, apply, dry_run)
+        series = self._series.get(key) or self._create_series(key, info, apply, dry_run)
         if series is not None and info.verb != "patch":
             # The rest of the key depends on method and URL only, which all requests with this information share.
             info.counted = series
         return series
 
-    def _kind(self, request: MeasuredRequest) -> tuple[bool, str]:
+    def _apply_and_dry_run(self, request: MeasuredRequest) -> tuple[bool, str]:
         """Return whether a request is an apply patch, and its dry-run label."""
         apply = request.info.verb == "patch" and _applies(request)
         return apply, self._dry_run(request) if b"dryRun" in request.uri else ""
 
-    def _number(self, series: _Series, request: MeasuredRequest, key: int | tuple[int, str]) -> Counter:
+    def _code_counter(self, series: _Series, request: MeasuredRequest, key: int | tuple[int, str]) -> Counter:
         info = request.info
         code, client = key if isinstance(key, tuple) else (key, "")
-        apply, dry_run = self._kind(request)
+        apply, dry_run = self._apply_and_dry_run(request)
         labels = self._labels(info, apply)
-        number = series.codes[key] = self._total.with_label_values(*labels, client, dry_run, str(code))
+        counter = series.codes[key] = self._total.with_label_values(*labels, client, dry_run, str(code))
         resource = (info.group, info.version, _resource(info))
         if info.is_resource_request and code not in (401, 403, 429) and self._deprecated(resource):
             # No removal release is known for the deprecated resources.
             self._requested_deprecated.with_label_values(*labels[1:5], "").value = 1.0
-        return number
+        return counter
 
     @staticmethod
     def _validation(request: MeasuredRequest) -> str:
-        wanted = (request.query.get("fieldValidation") or ("",))[0]
-        return wanted if wanted in _VALIDATIONS else "invalid"
+        requested = (request.query.get("fieldValidation") or ("",))[0]
+        return requested if requested in _VALIDATIONS else "invalid"
 
-    def _refused(self, request: MeasuredRequest, now: float) -> None:
+    def _record_rejected(self, request: MeasuredRequest, now: float) -> None:
         if request.user is None:
             if request.code == 401:
-                self._unknown_user.value += 1
-                self._unknown_took.observe(now - request.started_at)
+                self._unauthenticated.value += 1
+                self._unauthenticated_duration.observe(now - request.started_at)
             return
-        self._recognized(request)
+        self._record_authenticated(request)
         if request.code == 403:
             self._denied.value += 1
-            self._denied_took.observe(now - request.authenticated_at)
+            self._denied_duration.observe(now - request.authenticated_at)
         elif request.code == 500:
-            self._undecided.value += 1
-            self._undecided_took.observe(now - request.authenticated_at)
+            self._authorization_errors.value += 1
+            self._authorization_error_duration.observe(now - request.authenticated_at)
 
-    def _make(self, key: tuple[object, ...], info: MeasuredInfo, apply: bool, dry_run: str) -> _Series | None:
+    def _create_series(self, key: tuple[object, ...], info: MeasuredInfo, apply: bool, dry_run: str) -> _Series | None:
         if info.is_resource_request:
             if info.verb not in _VERBS or not self._known((info.group, info.version, _resource(info))):
                 return None
@@ -454,7 +465,7 @@ class RequestMetrics:
         reads = labels[0] in ("GET", "LIST")
         series = self._series[key] = _Series(
             self._durations.with_label_values(*labels, dry_run),
-            None if dry_run else self._own.with_label_values(*labels),
+            None if dry_run else self._sli_durations.with_label_values(*labels),
             self._sizes.with_label_values(*labels) if reads else None,
             self._bodies.with_label_values(info.group, info.resource, _WRITTEN[info.verb])
             if info.verb in _WRITTEN
@@ -476,8 +487,8 @@ class RequestMetrics:
 
     @staticmethod
     def _dry_run(request: MeasuredRequest) -> str:
-        wanted = request.query.get("dryRun") or ()
-        return "" if not wanted else "All" if set(wanted) == {"All"} else "invalid"
+        requested = request.query.get("dryRun") or ()
+        return "" if not requested else "All" if set(requested) == {"All"} else "invalid"
 
     # --- collection
 
@@ -506,7 +517,7 @@ class RequestMetrics:
             "gauge",
             "Maximum number of open requests in the last second, without long-running ones, by request kind.",
             ("request_kind",),
-            [(("readOnly",), float(self._reading.most())), (("mutating",), float(self._changing.most()))],
+            [(("readOnly",), float(self._read_only.maximum())), (("mutating",), float(self._mutating.maximum()))],
         )
 
 

@@ -72,9 +72,9 @@ _DEPRECATED: Final = {
     "etcd_bookmark_counts": (1, 36),
 }
 #: Number of releases for which a deprecated metric is exposed, by stability level.
-_KEPT: Final = {STABLE: 3, BETA: 1, ALPHA: 0}
+_RELEASES_EXPOSED: Final = {STABLE: 3, BETA: 1, ALPHA: 0}
 #: Prefixes of metrics of libraries, which have no stability level.
-_OTHERS: Final = ("process_", "python_", "go_", "grpc_client_")
+_LIBRARY_PREFIXES: Final = ("process_", "python_", "go_", "grpc_client_")
 
 
 def level_of(name: str) -> str:
@@ -83,7 +83,7 @@ def level_of(name: str) -> str:
         return STABLE
     if name in _BETA:
         return BETA
-    return "" if name.startswith(_OTHERS) else ALPHA
+    return "" if name.startswith(_LIBRARY_PREFIXES) else ALPHA
 
 
 def deprecated_in(name: str) -> str:
@@ -104,7 +104,7 @@ def is_hidden(name: str, release: tuple[int, int]) -> bool:
     if since is None:
         return False
     major, minor = since
-    return (major, minor + _KEPT[level_of(name)]) <= release
+    return (major, minor + _RELEASES_EXPOSED[level_of(name)]) <= release
 
 
 def described(name: str, text: str, release: tuple[int, int]) -> str:

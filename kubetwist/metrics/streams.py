@@ -34,7 +34,7 @@ class StreamMetrics:
             "Number of requests for pods/logs by usage type: enforce_tls, skip_tls_allowed.",
             ("usage",),
         )
-        self._strangers = registry.counter(
+        self._tls_failures = registry.counter(
             "kube_apiserver_pod_logs_backend_tls_failure_total",
             "Number of requests for pods/logs that failed kubelet TLS verification.",
         )
@@ -45,13 +45,13 @@ class StreamMetrics:
             subresource, "proxied_to_kubelet" if kubelet else "translated_at_apiserver"
         ).value += 1
 
-    def log_wanted(self, insecure: bool) -> None:
+    def log_requested(self, insecure: bool) -> None:
         """Count a request for a pod log."""
         self._logs.with_label_values("skip_tls_allowed" if insecure else "enforce_tls").value += 1
 
-    def log_of_stranger(self) -> None:
+    def log_tls_failed(self) -> None:
         """Count a request for a pod log whose kubelet has no valid certificate."""
-        self._strangers.with_label_values().value += 1
+        self._tls_failures.with_label_values().value += 1
 
     def translated(self, code: object) -> None:
         """Count a translated command by its final status code."""

@@ -10,7 +10,7 @@ from typing import Final
 from .registry import Histogram
 
 #: Number of observations from which quantiles are computed.
-_MOST: Final = 500
+_MAX_RECENT: Final = 500
 _QUANTILES: Final = (0.5, 0.9, 0.99)
 
 
@@ -21,7 +21,7 @@ class Summary(Histogram):
 
     def __init__(self, bounds: Sequence[float] = ()) -> None:
         super().__init__(bounds)
-        self._recent: deque[float] = deque(maxlen=_MOST)
+        self._recent: deque[float] = deque(maxlen=_MAX_RECENT)
 
     def observe(self, value: float) -> None:
         """Add an observation."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..authentication.metrics import token_metrics
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
 from ..metrics.lazyvalues import LazyValues
-from ..metrics.options import together
+from ..metrics.options import merge_histograms
 from ..metrics.registry import Histogram, MetricSnapshot, Registry
 from ..storage.wrappers import unwrap_backend
 from .version import git_version, version_document
@@ -360,7 +360,7 @@ def _credentials(config: ServerConfig) -> Iterator[MetricSnapshot]:
             yield from one.collect()
     every = [one.expiration_seconds for one in config.client_authorities]
     text = "Remaining lifetime in seconds of the client certificates used for authentication."
-    expirations = [((), together(every))] if every else []
+    expirations = [((), merge_histograms(every))] if every else []
     yield MetricSnapshot("apiserver_client_certificate_expiration_seconds", "histogram", text, (), expirations)
 
 

@@ -153,7 +153,7 @@ class APIServer:
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
         )
-        install_metrics(server.mux, config, metrics.begin_anew)
+        install_metrics(server.mux, config, metrics.clear_cached_children)
         if apis is not None and apis.flow is not None:
             self._start_sampling(server, apis.flow, metrics)
         limit, release_seats = self.make_request_limiter()
@@ -232,7 +232,7 @@ class APIServer:
             heads_first=True,
             streams=() if self.apis is None else self.apis.streams,
             ended=ended if tracing is None else tracing.requests.chain_on_end(ended),
-            late=metrics.late,
+            late=metrics.post_timeout,
         )
         register_connection_collectors(config.metrics, site)
         return site

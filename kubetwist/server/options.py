@@ -10,7 +10,7 @@ from twisted.python.usage import Options
 from ..api.flagvalues import FlagValues
 from ..api.resource import JSONObject
 from ..logs.verbosity import Verbosity
-from ..metrics.options import Shown
+from ..metrics.options import MetricsOptions
 
 
 class ServerOptions(FlagValues, Protocol):
@@ -29,13 +29,13 @@ class ServerOptions(FlagValues, Protocol):
         """The log levels of C{--v} and C{--vmodule}."""
 
     @property
-    def shown(self) -> Shown:
+    def metrics_options(self) -> MetricsOptions:
         """The metrics that are served."""
 
     def __setitem__(self, name: str, value: object, /) -> None:
         """Replace the value of a flag."""
 
-    def shown_values(self) -> Mapping[str, str]:
+    def formatted_values(self) -> Mapping[str, str]:
         """Return all values as text, without secrets."""
 
     def typed_values(self) -> JSONObject:

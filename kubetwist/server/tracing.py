@@ -51,12 +51,14 @@ class Tracing:
         @raise StartError: A required package is not installed.
         """
         try:
-            from ..tracing.exporting import exporting_to
+            from ..tracing.exporting import create_span_export
         except ImportError as error:
             raise StartError(
                 f"--tracing-config-file needs {error.name}, which is not installed: pip install 'kubetwist[tracing]'"
             ) from error
-        exporting = self._exporting = exporting_to(self._configuration.endpoint, server_name(socket.gethostname()))
+        exporting = self._exporting = create_span_export(
+            self._configuration.endpoint, server_name(socket.gethostname())
+        )
 
         def stop() -> Deferred[None]:
             self._exporting = None

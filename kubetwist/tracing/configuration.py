@@ -68,8 +68,8 @@ def _problems(endpoint: str | None, rate: int | None) -> Iterator[FieldError]:
         if rate < 0:
             yield invalid("samplingRatePerMillion", rate, "sampling rate must be positive")
         if rate > MILLION:
-            why = "sampling rate per million must be less than or equal to one million"
-            yield invalid("samplingRatePerMillion", rate, why)
+            message = "sampling rate per million must be less than or equal to one million"
+            yield invalid("samplingRatePerMillion", rate, message)
     if endpoint is None:
         return
     if "//" not in endpoint:

@@ -48,14 +48,14 @@ class SpanExport:
         self._exporter = exporter
         self._resource = Resource.create({SERVICE_NAME: SERVICE, SERVICE_INSTANCE_ID: instance})
         self._processor = BatchSpanProcessor(exporter)
-        self._complaints = _RateLimitedLogHandler(self._log.warn)
-        logging.getLogger("opentelemetry").addHandler(self._complaints)
+        self._log_handler = _RateLimitedLogHandler(self._log.warn)
+        logging.getLogger("opentelemetry").addHandler(self._log_handler)
         # The SDK would log each span that it drops, in the reactor's thread.
         logging.getLogger("opentelemetry.sdk._shared_internal").setLevel(logging.ERROR)
 
     def on_end(self, span: Span) -> None:
         """Accept a span that has ended."""
-        self._processor.on_end(readable(span, self._resource))
+        self._processor.on_end(to_readable_span(span, self._resource))
 
     def close(self, patience: float) -> None:
         """
@@ -70,10 +70,10 @@ class SpanExport:
         if flushing.is_alive():
             self._exporter.shutdown()
             flushing.join(patience)
-        logging.getLogger("opentelemetry").removeHandler(self._complaints)
+        logging.getLogger("opentelemetry").removeHandler(self._log_handler)
 
 
-def exporting_to(endpoint: str, instance: str) -> SpanExport:
+def create_span_export(endpoint: str, instance: str) -> SpanExport:
     """
     Return an export over gRPC without TLS, as in kube-apiserver. Further settings come from the environment.
 
@@ -100,7 +100,7 @@ def _target(endpoint: str) -> str | None:
     return endpoint
 
 
-def readable(span: Span, resource: Resource) -> ReadableSpan:
+def to_readable_span(span: Span, resource: Resource) -> ReadableSpan:
     """Return a span as an object of the SDK."""
     trace, anchor = span.trace, span.trace.anchor
     state = _state(trace.state)
@@ -114,7 +114,7 @@ def readable(span: Span, resource: Resource) -> ReadableSpan:
         parent,
         resource,
         span.attributes,
-        events=[Event(name, dict(more), int(when * 1e9) + anchor) for when, name, more in span.events],
+        events=[Event(name, dict(attributes), int(time * 1e9) + anchor) for time, name, attributes in span.events],
         links=()
         if link is None
         else (Link(SpanContext(link.trace_id, link.span_id, True, TraceFlags(link.sampled), _state(link.state))),),
@@ -138,14 +138,14 @@ class _RateLimitedLogHandler(logging.Handler):
         self._warn = warn
         self._now = now
         self._logged_at: float | None = None
-        self._more = 0
+        self._suppressed = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record, or count it if the last one is too recent."""
         now = self._now()
         if self._logged_at is not None and now - self._logged_at < LOG_INTERVAL:
-            self._more += 1
+            self._suppressed += 1
             return
-        more, self._more, self._logged_at = self._more, 0, now
+        suppressed, self._suppressed, self._logged_at = self._suppressed, 0, now
         text = record.getMessage()
-        self._warn("traces: {text} ({more} similar messages suppressed)", text=text, more=more)
+        self._warn("traces: {text} ({more} similar messages suppressed)", text=text, more=suppressed)

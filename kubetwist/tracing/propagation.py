@@ -21,13 +21,13 @@ BAGGAGE: Final = b"baggage"
 SAMPLED: Final = 1
 
 #: Maximum size in bytes, and maximum number of entries, of fields that are parsed.
-_LONGEST_STATE: Final = 32 * 513
-_LONGEST_BAGGAGE: Final = 8192
-_MOST_STATES: Final = 32
-_MOST_BAGGAGE: Final = 64
+_MAX_STATE_BYTES: Final = 32 * 513
+_MAX_BAGGAGE_BYTES: Final = 8192
+_MAX_STATE_ENTRIES: Final = 32
+_MAX_BAGGAGE_ENTRIES: Final = 64
 #: Maximum size in bytes of a propagated state, and size of entries that are dropped first.
-_STATE_PASSED_ON: Final = 512
-_LONG_ENTRY: Final = 128
+_MAX_PROPAGATED_STATE_BYTES: Final = 512
+_LONG_ENTRY_BYTES: Final = 128
 
 _PARENT: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _KEY: Final = rb"[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}"
@@ -65,20 +65,20 @@ def extract_span_context(fields: Mapping[bytes, Sequence[bytes]]) -> RemoteSpanC
     match = _PARENT.fullmatch(values[0].strip(b" \t"))
     if match is None:
         return None
-    version, trace, span, flags, more = match.groups()
+    version, trace, span, flags, further = match.groups()
     trace_id, span_id = int(trace, 16), int(span, 16)
     # Later versions may have more parts; version 00 may not.
-    if version == b"ff" or (more is not None and version == b"00") or not trace_id or not span_id:
+    if version == b"ff" or (further is not None and version == b"00") or not trace_id or not span_id:
         return None
     return RemoteSpanContext(trace_id, span_id, bool(int(flags, 16) & SAMPLED), _state(fields.get(TRACESTATE, ())))
 
 
 def _state(values: Sequence[bytes]) -> bytes:
     """Return the part of C{tracestate} that is propagated."""
-    if not values or sum(map(len, values)) > _LONGEST_STATE:
+    if not values or sum(map(len, values)) > _MAX_STATE_BYTES:
         return b""
     entries = [entry for one in values for part in one.split(b",") if (entry := part.strip(b" \t"))]
-    if len(entries) > _MOST_STATES:
+    if len(entries) > _MAX_STATE_ENTRIES:
         return b""
     keys = set()
     for entry in entries:
@@ -86,9 +86,9 @@ def _state(values: Sequence[bytes]) -> bytes:
         if match is None or match[1] in keys:
             return b""
         keys.add(match[1])
-    if sum(map(len, entries)) + len(entries) > _STATE_PASSED_ON:
-        entries = [entry for entry in entries if len(entry) <= _LONG_ENTRY]
-        while sum(map(len, entries)) + len(entries) > _STATE_PASSED_ON:
+    if sum(map(len, entries)) + len(entries) > _MAX_PROPAGATED_STATE_BYTES:
+        entries = [entry for entry in entries if len(entry) <= _LONG_ENTRY_BYTES]
+        while sum(map(len, entries)) + len(entries) > _MAX_PROPAGATED_STATE_BYTES:
             entries.pop()
     return b",".join(entries)
 
@@ -96,10 +96,10 @@ def _state(values: Sequence[bytes]) -> bytes:
 def extract_baggage(fields: Mapping[bytes, Sequence[bytes]]) -> bytes:
     """Return the baggage of the caller, or C{b""} if it is invalid."""
     values = fields.get(BAGGAGE)
-    if values is None or sum(map(len, values)) + len(values) > _LONGEST_BAGGAGE:
+    if values is None or sum(map(len, values)) + len(values) > _MAX_BAGGAGE_BYTES:
         return b""
     members = [part.strip(b" \t") for one in values for part in one.split(b",")]
-    if len(members) > _MOST_BAGGAGE or not all(map(_MEMBER.fullmatch, members)):
+    if len(members) > _MAX_BAGGAGE_ENTRIES or not all(map(_MEMBER.fullmatch, members)):
         return b""
     return b",".join(members)
 

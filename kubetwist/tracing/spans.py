@@ -38,7 +38,7 @@ current: ContextVar[Span | NonRecordingSpan | None] = ContextVar("current", defa
 
 def current_span() -> Span | NonRecordingSpan:
     """Return the span of the current context, or a non-recording span."""
-    return current.get() or _NOWHERE
+    return current.get() or _NO_SPAN
 
 
 class Trace:
@@ -50,10 +50,10 @@ class Trace:
     @ivar audit_id: Audit id of the request.
     @ivar anchor: Nanoseconds between the epoch and the zero of L{perf_counter<time.perf_counter>}.
     @ivar on_end: Called with each span that has ended.
-    @ivar left: Number of spans that may still be recorded.
+    @ivar remaining_spans: Number of spans that may still be recorded.
     """
 
-    __slots__ = ("anchor", "audit_id", "baggage", "id", "left", "on_end", "state")
+    __slots__ = ("anchor", "audit_id", "baggage", "id", "on_end", "remaining_spans", "state")
 
     def __init__(self, number: int, state: bytes, baggage: bytes, deliver: Callable[[Span], object]) -> None:
         self.id = number
@@ -62,7 +62,7 @@ class Trace:
         self.audit_id = ""
         self.anchor = time_ns() - int(perf_counter() * 1e9)
         self.on_end = deliver
-        self.left = MAX_SPANS
+        self.remaining_spans = MAX_SPANS
 
 
 class Span:
@@ -106,14 +106,14 @@ class Span:
         self.failed = False
         self.began = perf_counter() if began is None else began
         self.ended = 0.0
-        self._before: Span | NonRecordingSpan | None = None
+        self._previous: Span | NonRecordingSpan | None = None
 
     def child(self, name: str, attributes: Attributes | None = None, kind: int = INTERNAL) -> Span | NonRecordingSpan:
         """Start a child span."""
         trace = self.trace
-        if trace.left <= 0:
+        if trace.remaining_spans <= 0:
             return NonRecordingSpan(trace.id, trace.state, trace.baggage, sampled=True, span_id=self.span_id)
-        trace.left -= 1
+        trace.remaining_spans -= 1
         return Span(trace, name, self.span_id, attributes, kind)
 
     def add_completed_child(self, name: str, began: float, ended: float) -> None:
@@ -124,8 +124,8 @@ class Span:
         @param ended: End time, in seconds of the same clock.
         """
         trace = self.trace
-        if trace.left > 0:
-            trace.left -= 1
+        if trace.remaining_spans > 0:
+            trace.remaining_spans -= 1
             Span(trace, name, self.span_id, began=began).end(ended)
 
     def set_attribute(self, name: str, value: Value) -> None:
@@ -158,19 +158,19 @@ class Span:
         return _fields(trace.id, self.span_id, True, trace.state, trace.baggage)
 
     def __enter__(self) -> Span:
-        self._before = current.get()
+        self._previous = current.get()
         current.set(self)
         return self
 
     def detach(self) -> None:
         """Make the previous span the current one."""
-        current.set(self._before)
+        current.set(self._previous)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # No token is used: a coroutine may end in another context than it began in.
-        current.set(self._before)
+        current.set(self._previous)
         if error is not None:
             code = getattr(error, "code", 500)
             if isinstance(code, int) and code < 500:
@@ -230,7 +230,7 @@ class NonRecordingSpan:
         pass
 
 
-_NOWHERE: Final = NonRecordingSpan(0, b"", b"")
+_NO_SPAN: Final = NonRecordingSpan(0, b"", b"")
 
 
 def _fields(trace_id: int, span_id: int, sampled: bool, state: bytes, baggage: bytes) -> list[tuple[bytes, bytes]]:
@@ -307,10 +307,10 @@ def run_in_span(span: Span | NonRecordingSpan, function: Callable[..., Any], *ar
 
 
 async def _awaited(span: Span | NonRecordingSpan, result: Any) -> Any:
-    return await _Within(span, result)
+    return await _AwaitInSpan(span, result)
 
 
-class _Within:
+class _AwaitInSpan:
     """
     Awaits a result within a span.
 
@@ -325,26 +325,26 @@ class _Within:
         self._result = result
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        async def all_of_it() -> Any:
+        async def await_result() -> Any:
             with self._span:
                 return await self._result
 
-        coroutine, inside = all_of_it(), current.get()
-        go_on: Callable[[], Any] = partial(coroutine.send, None)
+        coroutine, inner = await_result(), current.get()
+        resume: Callable[[], Any] = partial(coroutine.send, None)
         while True:
-            outside = current.get()
-            current.set(inside)
+            outer = current.get()
+            current.set(inner)
             try:
-                waits = go_on()
+                yielded = resume()
             except StopIteration as stop:
                 return stop.value
             finally:
-                inside = current.get()
-                current.set(outside)
+                inner = current.get()
+                current.set(outer)
             try:
-                go_on = partial(coroutine.send, (yield waits))
+                resume = partial(coroutine.send, (yield yielded))
             except GeneratorExit:
                 coroutine.close()
                 raise
             except BaseException as error:
-                go_on = partial(coroutine.throw, error)
+                resume = partial(coroutine.throw, error)

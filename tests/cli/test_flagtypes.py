@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.python.usage import UsageError
 
-from kubetwist.cli.flagtypes import shown_duration
+from kubetwist.cli.flagtypes import format_duration
 
 from .commandlines import CommandLineTestCase, parsed
 
@@ -86,4 +86,4 @@ class FlagTypeTests(CommandLineTestCase):
     def test_shown(self) -> None:
         """Defaults are shown as Go shows them."""
         for seconds, text in ((0, "0s"), (60, "1m0s"), (3600, "1h0m0s"), (300, "5m0s"), (5, "5s")):
-            self.assertEqual(shown_duration(seconds), text)
+            self.assertEqual(format_duration(seconds), text)

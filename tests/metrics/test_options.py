@@ -7,14 +7,14 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.metrics.exposition import render
-from kubetwist.metrics.options import Shown
+from kubetwist.metrics.options import MetricsOptions
 from kubetwist.metrics.registry import Registry
 from kubetwist.metrics.stability import is_hidden
 
 
-def lines(registry: Registry, shown: Shown) -> list[str]:
+def lines(registry: Registry, shown: MetricsOptions) -> list[str]:
     """What is shown, without what is said about it."""
-    text = render(registry.families(), registry.collect(), shown.select).decode()
+    text = render(registry.families(), registry.collect(), shown.apply).decode()
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -40,10 +40,10 @@ class ShownTests(SynchronousTestCase):
         for release, hidden in (((1, 34), False), ((1, 36), False), ((1, 37), True)):
             self.assertIs(is_hidden("apiserver_storage_objects", release), hidden)
         name = "apiserver_storage_db_total_size_in_bytes"
-        shown = "\n".join(lines(self.registry(), Shown((1, 36))))
+        shown = "\n".join(lines(self.registry(), MetricsOptions((1, 36))))
         self.assertNotIn(name, shown)
         self.assertIn("\nhidden_metrics_total 1\n", shown)
-        shown = "\n".join(lines(self.registry(), Shown((1, 36), hidden=True)))
+        shown = "\n".join(lines(self.registry(), MetricsOptions((1, 36), hidden=True)))
         self.assertIn(f'{name}{{endpoint="e"}} 7', shown)
         self.assertIn("\nhidden_metrics_total 0\n", shown)
         self.assertIn('registered_metrics_total{stability_level="ALPHA",deprecated_version="1.28.0"} 1', shown)
@@ -51,14 +51,16 @@ class ShownTests(SynchronousTestCase):
 
     def test_disabled(self) -> None:
         """What is switched off is not shown, hidden or not; a name that is not there counts as well."""
-        shown = lines(self.registry(), Shown((1, 36), frozenset(("a_total", "x", "hidden_metrics_total")), hidden=True))
+        shown = lines(
+            self.registry(), MetricsOptions((1, 36), frozenset(("a_total", "x", "hidden_metrics_total")), hidden=True)
+        )
         self.assertFalse([line for line in shown if line.startswith(("a_total", "hidden_"))])
         self.assertIn("disabled_metrics_total 3", shown)
 
     def test_allowed_values(self) -> None:
         """Other values of a label are put together, whatever they are of, and counted."""
         allowed = {("a_total", "code"): frozenset(("200",)), ("b_seconds", "code"): frozenset(("",))}
-        shown = lines(self.registry(), Shown((1, 36), allowed=allowed))
+        shown = lines(self.registry(), MetricsOptions((1, 36), allowed=allowed))
         self.assertIn('a_total{verb="GET",code="200"} 5', shown)
         self.assertIn('a_total{verb="GET",code="unexpected"} 3', shown)
         self.assertEqual(
@@ -76,5 +78,5 @@ class ShownTests(SynchronousTestCase):
     def test_parts_of_a_label(self) -> None:
         """A label whose values are not restricted keeps them beside one whose are."""
         allowed = {("a_total", "verb"): frozenset(("LIST",))}
-        shown = lines(self.registry(), Shown((1, 36), allowed=allowed))
+        shown = lines(self.registry(), MetricsOptions((1, 36), allowed=allowed))
         self.assertIn('a_total{verb="unexpected",code="404"} 2', shown)

@@ -57,7 +57,7 @@ class RegistryTests(SynchronousTestCase):
 
     def test_bounded_cardinality(self) -> None:
         """CVE-2020-8552: however many values a label has, no more than so many are kept and told of."""
-        self.patch(module, "MOST_CHILDREN", 3)
+        self.patch(module, "MAX_CHILDREN", 3)
         registry = Registry()
         family = registry.counter("some", "Some.", ("label",))
         for value in range(10):
@@ -97,11 +97,11 @@ class WatermarkTests(SynchronousTestCase):
             mark.up(at)
         mark.down(0.4)
         mark.down(0.5)
-        self.assertEqual((mark.count, mark.most()), (1, 3))
+        self.assertEqual((mark.count, mark.maximum()), (1, 3))
         now = 1.3
-        self.assertEqual(mark.most(), 3)
+        self.assertEqual(mark.maximum(), 3)
         now = 9.0
-        self.assertEqual(mark.most(), 1)
+        self.assertEqual(mark.maximum(), 1)
 
     def test_idle(self) -> None:
         """What was there at the beginning of a second counts for it, whoever looks."""
@@ -109,6 +109,6 @@ class WatermarkTests(SynchronousTestCase):
         mark = HighWatermark(lambda: now)
         mark.up(0.0)
         mark.down(4.9)
-        self.assertEqual(mark.most(), 1)
+        self.assertEqual(mark.maximum(), 1)
         now = 8.0
-        self.assertEqual(mark.most(), 0)
+        self.assertEqual(mark.maximum(), 0)

@@ -43,9 +43,9 @@ class StreamMetricsTests(SynchronousTestCase):
 
     def test_logs(self) -> None:
         """Logs are counted by whether the certificate of the kubelet had to be good, and failures by themselves."""
-        self.metrics.log_wanted(True)
-        self.metrics.log_wanted(False)
-        self.metrics.log_of_stranger()
+        self.metrics.log_requested(True)
+        self.metrics.log_requested(False)
+        self.metrics.log_tls_failed()
         found = self.found("kube_apiserver_pod_logs_insecure_backend_total", "usage")
         self.assertEqual(found, {"skip_tls_allowed": 1, "enforce_tls": 1})
         failures = read(self.registry)["kube_apiserver_pod_logs_backend_tls_failure_total"]

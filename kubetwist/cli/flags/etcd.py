@@ -88,7 +88,7 @@ FLAGS: Final = flag_group(
                 STRING,
                 "application/json",
                 "application/vnd.kubernetes.protobuf",
-                why="objects are stored as application/json or application/vnd.kubernetes.protobuf",
+                reason="objects are stored as application/json or application/vnd.kubernetes.protobuf",
             ),
             "application/json",
             "Media type of stored objects: application/json or, in etcd, application/vnd.kubernetes.protobuf, the"
@@ -98,7 +98,7 @@ FLAGS: Final = flag_group(
         (
             "enable-garbage-collector",
             restrict_values(
-                BOOLEAN, True, why="finalizers of deletions are always kept, whether or not the collector runs here"
+                BOOLEAN, True, reason="finalizers of deletions are always kept, whether or not the collector runs here"
             ),
             True,
             "Keep finalizers of foreground deletion; always true. --controllers selects whether the collector runs"

@@ -17,8 +17,8 @@ from ..flagtypes import (
     STRING,
     SWITCHES,
     FlagType,
-    checked,
     flag_group,
+    validated_strings,
 )
 
 
@@ -112,13 +112,13 @@ FLAGS: Final = flag_group(
         ),
         (
             "cors-allowed-origins",
-            checked(_check_origins),
+            validated_strings(_check_origins),
             (),
             "Regular expressions of origins allowed for CORS, such as //example[.]com(:|$).",
         ),
         (
             "strict-transport-security-directives",
-            checked(_check_directives),
+            validated_strings(_check_directives),
             (),
             "Directives of the Strict-Transport-Security header: max-age=31536000, includeSubDomains, preload."
             " Without them the header is not sent.",

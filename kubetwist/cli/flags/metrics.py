@@ -15,7 +15,7 @@ from typing import Final
 from ...api.decoding import BodyError, decode_yaml
 from ...api.errors import FieldError, invalid
 from ...api.flagvalues import FlagValues
-from ...metrics.options import Shown
+from ...metrics.options import MetricsOptions
 from ..flagtypes import STRING, STRINGS, FlagType, flag_group
 
 _LABEL: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
@@ -65,7 +65,7 @@ FLAGS: Final = flag_group(
 )
 
 
-def make_shown(options: FlagValues) -> Shown:
+def make_metrics_options(options: FlagValues) -> MetricsOptions:
     """
     Return the metrics selection of the flags.
 
@@ -90,7 +90,7 @@ def make_shown(options: FlagValues) -> Shown:
     for key, values in (mapping or read).items():
         name, _, label = key.partition(",")
         allowed[name, label] = frozenset(values.split(","))
-    return Shown(release, frozenset(disabled), allowed, bool(wanted))
+    return MetricsOptions(release, frozenset(disabled), allowed, bool(wanted))
 
 
 def _invalid(field: str, value: object, detail: str) -> FieldError:

@@ -7,7 +7,7 @@ from typing import Final
 from ...http.connection.ciphers import openssl_ciphers
 from ...server.credentials.namedcertificates import parse_named_files
 from ..compatflags import unsupported_flag
-from ..flagtypes import ADDRESS, BOOLEAN, NATURAL, PORT, STRING, FlagType, checked, flag_group, one_of
+from ..flagtypes import ADDRESS, BOOLEAN, NATURAL, PORT, STRING, FlagType, flag_group, one_of, validated_strings
 
 FLAGS: Final = flag_group(
     "Secure serving",
@@ -37,7 +37,7 @@ FLAGS: Final = flag_group(
         ("disable-http2-serving", BOOLEAN, True, "Only HTTP/1.1 is served; false is not supported yet."),
         (
             "tls-cipher-suites",
-            checked(openssl_ciphers),
+            validated_strings(openssl_ciphers),
             (),
             "Cipher suites for TLS 1.2, by Go's names. Default: secure suites. Those of TLS 1.3 are always enabled.",
         ),

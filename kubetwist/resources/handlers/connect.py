@@ -51,7 +51,7 @@ class ConnectHandler:
             from ..proxy.podlogs import send_log
 
             metrics = self._clients.streams.metrics
-            metrics.log_wanted(target.insecure)
+            metrics.log_requested(target.insecure)
             await send_log(request, client, target_bytes(target), name, metrics)
         elif endpoint.subresource == "proxy":
             await _proxy(request, client, target)

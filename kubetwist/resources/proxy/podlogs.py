@@ -50,7 +50,7 @@ async def send_log(
         if isinstance(error, AddressNotAllowed):
             raise address_not_allowed() from error
         if "x509:" in str(error):
-            metrics.log_of_stranger()
+            metrics.log_tls_failed()
         raise APIStatusError.unknown(f"Get {quoted(_url(client, target))}: {error}") from error
     except CancelledError:
         if request.disconnected:

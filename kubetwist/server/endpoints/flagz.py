@@ -22,5 +22,5 @@ def flags_text(flags: Mapping[str, str]) -> str:
 def install_flagz(mux: DelegatingMux, config: ServerConfig) -> None:
     """Register the page if its feature gate is enabled."""
     if is_enabled(config, "ComponentFlagz"):
-        flags = config.options.shown_values
+        flags = config.options.formatted_values
         mux.handle("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))

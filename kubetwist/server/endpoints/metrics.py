@@ -16,7 +16,7 @@ from ...http.request import KubeRequest
 from ...http.responses import GZIP_LEVEL, accepts_gzip
 from ...metrics.baseline import Baseline
 from ...metrics.exposition import CONTENT_TYPE, collect_process_metrics, render
-from ...metrics.options import Shown
+from ...metrics.options import MetricsOptions
 from ...metrics.registry import Registry
 from ...registry.generic.deprecations import deprecation_warning
 from ...resources.mux import DelegatingMux
@@ -40,14 +40,14 @@ class MetricsResource(Resource):
         path: str,
         registry: Registry,
         reactor: IServerReactor,
-        shown: Shown,
+        options: MetricsOptions,
         *,
         process: bool = False,
         resets: bool = True,
         after_reset: Callable[[], object] = lambda: None,
     ) -> None:
         """
-        @param shown: Selects the metrics that are shown.
+        @param options: Selects the metrics that are shown.
         @param process: Whether to include metrics of the process.
         @param resets: Whether DELETE resets the metrics.
         @param after_reset: Called after a reset.
@@ -56,7 +56,7 @@ class MetricsResource(Resource):
         self._path = path.encode()
         self._registry = registry
         self._reactor = reactor
-        self._shown = shown
+        self._options = options
         self._process = process
         self._resets = resets
         self._baseline = Baseline()
@@ -80,7 +80,7 @@ class MetricsResource(Resource):
 
         def text() -> bytes:
             every = [*snapshots, *collect_process_metrics()] if self._process else snapshots
-            body = render(families, every, self._baseline.since, self._shown.select)
+            body = render(families, every, self._baseline.since, self._options.apply)
             return gzip.compress(body, GZIP_LEVEL, mtime=0) if gzipped else body
 
         def respond(body: bytes) -> None:
@@ -140,10 +140,10 @@ def install_metrics(mux: DelegatingMux, config: ServerConfig, after_reset: Calla
 
     @param after_reset: Called when gauges are reset: references to them must be looked up again.
     """
-    reactor, shown, resets = config.reactor, config.options.shown, config.options["profiling"]
-    slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, shown, resets=resets)
+    reactor, metrics_options, resets = config.reactor, config.options.metrics_options, config.options["profiling"]
+    slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, metrics_options, resets=resets)
     mux.handle_prefix("/metrics/slis", slis)
     metrics = MetricsResource(
-        "/metrics", config.metrics, reactor, shown, process=True, resets=resets, after_reset=after_reset
+        "/metrics", config.metrics, reactor, metrics_options, process=True, resets=resets, after_reset=after_reset
     )
     mux.handle_prefix("/metrics", metrics)
