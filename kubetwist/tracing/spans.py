@@ -79,7 +79,7 @@ class Span:
     """
 
     __slots__ = (
-        *("_before", "attributes", "began", "ended", "events", "failed", "kind", "link", "name", "parent_id"),
+        *("_previous", "attributes", "began", "ended", "events", "failed", "kind", "link", "name", "parent_id"),
         *("remote_parent", "span_id", "trace"),
     )
 

@@ -16,9 +16,9 @@ def parsed(*arguments: str) -> Options:
 
 
 class CommandLineTestCase(SynchronousTestCase):
-    """Tests of command lines."""
+    """Test case for command lines."""
 
     def assert_refused(self, message: str, *arguments: str) -> None:
-        """Expect a command line to be refused with a message."""
+        """Assert that a command line is rejected with a message."""
         error = self.assertRaises(UsageError, parsed, *arguments)
         self.assertEqual(str(error), message)

@@ -9,7 +9,7 @@ from kubetwist.cli.backup import Options
 
 
 def refused(*arguments: str) -> str:
-    """Return why arguments are refused."""
+    """Return the error message for arguments."""
     try:
         Options().parseOptions(list(arguments))
     except UsageError as error:
@@ -21,7 +21,7 @@ class OptionsTests(SynchronousTestCase):
     """The flags of C{twist kubeapi-backup}."""
 
     def test_needed(self) -> None:
-        """The target must be named, and flags of other commands are unknown."""
+        """The flag C{--to} is required, and flags of other commands are unknown."""
         self.assertEqual(refused(), "--to is required")
         self.assertEqual(refused("--from=x"), "unknown flag: --from")
         options = Options()

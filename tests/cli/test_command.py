@@ -18,28 +18,28 @@ from kubetwist.storage.errors import StorageUnavailable
 
 
 class FakeReactor:
-    """Is running from the beginning, until it is stopped."""
+    """A reactor that runs until it is stopped."""
 
     running = True
 
     def callWhenRunning(self, call: Callable[..., object], *args: object) -> None:
-        """Call at once."""
+        """Call the function immediately."""
         call(*args)
 
     def callFromThread(self, call: Callable[..., object], *args: object) -> None:
-        """Call at once."""
+        """Call the function immediately."""
         call(*args)
 
     def stop(self) -> None:
-        """Run no more."""
+        """Stop running."""
         self.running = False
 
 
 class CommandServiceTests(SynchronousTestCase):
-    """How tools end."""
+    """Exit codes and output of commands."""
 
     def setUp(self) -> None:
-        """Take what is printed."""
+        """Capture the output."""
         self.reactor = FakeReactor()
         self.out, self.err = io.StringIO(), io.StringIO()
         self.patch(sys, "__stdout__", self.out)
@@ -47,13 +47,13 @@ class CommandServiceTests(SynchronousTestCase):
         self.options = backup.Options()
 
     def run_command(self, work: Callable[[CommandService], Any]) -> CommandService:
-        """Begin some work."""
+        """Run a command."""
         service = CommandService(self.options, self.reactor, work)
         service.startService()
         return service
 
     def test_done(self) -> None:
-        """A tool that has done its work ends the process well."""
+        """A successful command exits with 0."""
 
         async def work(service: CommandService) -> None:
             service.print_line("done")
@@ -63,7 +63,7 @@ class CommandServiceTests(SynchronousTestCase):
         self.assertEqual((self.out.getvalue(), self.err.getvalue()), ("done\n", ""))
 
     def test_failed(self) -> None:
-        """What cannot be done is told in one line."""
+        """An expected error is printed in one line."""
         for error in (CommandError("no way"), StorageUnavailable("no way")):
             self.setUp()
 
@@ -75,7 +75,7 @@ class CommandServiceTests(SynchronousTestCase):
             self.assertEqual(self.err.getvalue(), "twist kubeapi-backup: no way\n")
 
     def test_bug(self) -> None:
-        """A bug is told in one line, too, and logged."""
+        """A bug is printed in one line, and logged."""
 
         async def work(service: CommandService) -> None:
             raise ZeroDivisionError("oops")
@@ -86,7 +86,7 @@ class CommandServiceTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     def test_interrupted(self) -> None:
-        """Told to end, a tool gives up what it does, in threads too, and has the exit code that shells expect."""
+        """A signal cancels the command, including work in threads. The exit code is 128 plus the signal number."""
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             self.setUp()
             cleaned: list[bool] = []
@@ -99,6 +99,6 @@ class CommandServiceTests(SynchronousTestCase):
 
             service = self.run_command(work)
             self.assertTrue(self.reactor.running)
-            service._signalled(number, None)
+            service._handle_signal(number, None)
             self.assertEqual((service.code, self.reactor.running, cleaned), (code, False, [True]))
             self.assertEqual(self.err.getvalue(), "")

@@ -10,10 +10,10 @@ from .commandlines import CommandLineTestCase, parsed
 
 
 class CompatibilityTests(CommandLineTestCase):
-    """Flags that have one possible value, or have no effect."""
+    """Flags with one accepted value, or without effect."""
 
     def test_defaults_are_taken(self) -> None:
-        """Flags that are only one way can be given that way."""
+        """Compatibility flags accept their default."""
         unused = {flag.name for flag in FLAGS if flag.help.startswith("Not supported: ")}
         self.assertGreater(len(unused), 20)
         unused |= {"goaway-chance", "http2-max-streams-per-connection", "permit-address-sharing", "log-flush-frequency"}

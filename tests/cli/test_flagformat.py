@@ -12,17 +12,17 @@ from .commandlines import parsed
 
 
 class FormatTests(SynchronousTestCase):
-    """Values of flags for people and for programs."""
+    """Formats of flag values."""
 
     def test_passwords(self) -> None:
-        """A password in a URL is not told."""
+        """A password in a URL is redacted."""
         options = parse_flags(FLAGS, ["--etcd-servers=https://a:hunter2@b:2379,https://c"])
         self.assertEqual(flags_of(FLAGS, options), {"etcd-servers": "[https://CLASSIFIED@b:2379,https://c]"})
         flag = next(one for one in FLAGS if one.name == "etcd-servers")
         self.assertEqual(typed_value(flag, options["etcd-servers"]), ["https://CLASSIFIED@b:2379", "https://c"])
 
     def test_values(self) -> None:
-        """Lists are in brackets and mappings are sorted as text; values with JSON types keep them, but for times."""
+        """Lists are in brackets and mappings are sorted as text. JSON values keep their types, except durations."""
         options = parsed(
             "--request-timeout=90s", "--feature-gates=B=false,A=true", "--controllers=a,b", "--vmodule=x=2"
         )

@@ -10,19 +10,19 @@ from .commandlines import CommandLineTestCase, parsed
 
 
 class FlagTypeTests(CommandLineTestCase):
-    """How arguments become values."""
+    """Parsing of arguments."""
 
     def test_both_forms(self) -> None:
-        """A value stands behind an equals sign, or is the next argument."""
+        """A value follows an equals sign, or is the next argument."""
         for arguments in (["--secure-port=1234"], ["--secure-port", "1234"], ["--secure_port=1234"]):
             self.assertEqual(parsed(*arguments)["secure-port"], 1234)
 
     def test_last_counts(self) -> None:
-        """Of a flag that is given twice the last counts."""
+        """The last value of a repeated flag wins."""
         self.assertEqual(parsed("--secure-port=1", "--secure-port=2")["secure-port"], 2)
 
     def test_switches(self) -> None:
-        """A switch stands alone or has its value behind an equals sign, never in the next argument."""
+        """A switch has no value or a value after an equals sign, never the next argument."""
         for arguments, expected in (
             (["--allow-privileged"], True),
             (["--allow-privileged=true"], True),
@@ -35,19 +35,19 @@ class FlagTypeTests(CommandLineTestCase):
         self.assert_refused('unexpected argument "true"', "--allow-privileged", "true")
 
     def test_lists(self) -> None:
-        """Lists are parted by commas, and add up."""
+        """Lists are separated by commas, and merged if the flag is repeated."""
         options = parsed("--authorization-mode=Node,RBAC", "--authorization-mode=Webhook")
         self.assertEqual(options["authorization-mode"], ("Node", "RBAC", "Webhook"))
         options = parsed("--service-account-issuer=a,b", "--service-account-issuer=c")
         self.assertEqual(options["service-account-issuer"], ("a,b", "c"))
 
     def test_mappings(self) -> None:
-        """Mappings add up; a key may stand alone."""
+        """Mappings are merged if the flag is repeated. A key may have no value."""
         options = parsed("--runtime-config=api/all=true,batch/v1=false", "--runtime-config=batch/v1=true,api/beta")
         self.assertEqual(options["runtime-config"], {"api/all": "true", "batch/v1": "true", "api/beta": ""})
 
     def test_other_kinds(self) -> None:
-        """Durations, addresses, networks and ranges are read as what they are."""
+        """Durations, addresses, networks and ranges are parsed."""
         options = parsed(
             "--request-timeout=1m30s",
             "--bind-address=::",
@@ -61,7 +61,7 @@ class FlagTypeTests(CommandLineTestCase):
         self.assertEqual(parsed("--service-node-port-range=10+5")["service-node-port-range"], (10, 15))
 
     def test_bad_values(self) -> None:
-        """Values that cannot be used are refused, whatever their kind."""
+        """Invalid values are rejected."""
         for argument in (
             "--bind-address=localhost",
             "--service-cluster-ip-range=10.0.0.1/24",
@@ -84,6 +84,6 @@ class FlagTypeTests(CommandLineTestCase):
             self.assertRaises(UsageError, parsed, argument)
 
     def test_shown(self) -> None:
-        """Defaults are shown as Go shows them."""
+        """Defaults are formatted as in Go."""
         for seconds, text in ((0, "0s"), (60, "1m0s"), (3600, "1h0m0s"), (300, "5m0s"), (5, "5s")):
             self.assertEqual(format_duration(seconds), text)

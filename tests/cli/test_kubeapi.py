@@ -12,10 +12,10 @@ from .commandlines import CommandLineTestCase, parsed
 
 
 class OptionsTests(CommandLineTestCase):
-    """The command line of a server."""
+    """The command line of C{twist kubeapi}."""
 
     def test_defaults(self) -> None:
-        """Without flags there is a value for every option."""
+        """Every option has a default."""
         options = parsed()
         self.assertEqual((options["secure-port"], options["bind-address"]), (6443, "127.0.0.1"))
         self.assertEqual(options["kubernetes-version"], "1.36")
@@ -23,7 +23,7 @@ class OptionsTests(CommandLineTestCase):
         self.assertEqual({flag.name for flag in FLAGS}, set(options))
 
     def test_in_memory(self) -> None:
-        """C{--in-memory} chooses the store, and takes no other."""
+        """C{--in-memory} selects the store, and excludes other stores."""
         self.assertEqual(parsed("--in-memory")["storage-backend"], "memory")
         self.assertEqual(parsed("--in-memory", "--storage-backend=memory")["storage-backend"], "memory")
         self.assertEqual(parsed("--in-memory=false")["storage-backend"], "sqlite")
@@ -37,19 +37,22 @@ class OptionsTests(CommandLineTestCase):
         )
 
     def test_where_to_listen(self) -> None:
-        """Who tells others to come listens for them; nobody else does unless asked to."""
+        """
+        A server with a non-loopback advertise address listens on all interfaces by default. Other servers listen on
+        loopback.
+        """
         for address, expected in (("192.0.2.1", "0.0.0.0"), ("2001:db8::1", "::"), ("127.0.0.1", "127.0.0.1")):
             self.assertEqual(parsed(f"--advertise-address={address}")["bind-address"], expected)
         both = parsed("--advertise-address=192.0.2.1", "--bind-address=127.0.0.1")
         self.assertEqual(both["bind-address"], "127.0.0.1")
 
     def test_kubernetes_version(self) -> None:
-        """A release is named with or without its v and its patch level."""
+        """The prefix C{v} and the patch level of a release are optional."""
         for text in ("1.30", "v1.30", "1.30.4"):
             self.assertEqual(parsed(f"--kubernetes-version={text}")["kubernetes-version"], "1.30")
 
     def test_refusals(self) -> None:
-        """What makes no sense is refused in one line that names the flag."""
+        """Invalid command lines are rejected with a one-line message that names the flag."""
         self.assert_refused("unknown flag: --nope", "--nope=1")
         self.assert_refused("unknown flag: --secure-por; did you mean --secure-port?", "--secure-por=1")
         self.assert_refused("unknown flag: --Etcd_server; did you mean --etcd-servers?", "--Etcd_server=x")
@@ -82,13 +85,13 @@ class OptionsTests(CommandLineTestCase):
         )
 
     def test_general_flags_in_help(self) -> None:
-        """The help lists --help and --version, too."""
+        """The help lists --help and --version."""
         text = Options().getUsage()
         for flag in ("--help", "--version"):
             self.assertIn(f"\n    {flag}\n", text)
 
     def test_under_twist(self) -> None:
-        """Under twist a mistake ends the process with one line on stderr."""
+        """Under twist an invalid command line ends the process with one line on stderr."""
         options = Options()
         options.parent = {}
         printed = io.StringIO()
@@ -98,7 +101,7 @@ class OptionsTests(CommandLineTestCase):
         self.assertEqual(printed.getvalue(), "twist kubeapi: unknown flag: --nope; see twist kubeapi --help\n")
 
     def printed(self, *arguments: str) -> str:
-        """What is printed before the process ends well."""
+        """Return the output of a command line that exits with 0."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             error = self.assertRaises(SystemExit, parsed, *arguments)
@@ -106,7 +109,7 @@ class OptionsTests(CommandLineTestCase):
         return printed.getvalue()
 
     def test_help(self) -> None:
-        """The help shows every flag once, under its section, with its default."""
+        """The help lists every flag once, in its section and with its default."""
         text = self.printed("--help")
         for flag in FLAGS:
             self.assertEqual(text.count(f"    --{flag.name} ") + text.count(f"    --{flag.name}\n"), 1, flag.name)
@@ -116,5 +119,5 @@ class OptionsTests(CommandLineTestCase):
         self.assertLess(max(map(len, text.splitlines())), 130)
 
     def test_version(self) -> None:
-        """The version names the release that is stood in for."""
+        """C{--version} prints the emulated release."""
         self.assertRegex(self.printed("--version"), r"^Kubernetes v1\.36\.2 \(kubetwist ")

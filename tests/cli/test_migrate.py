@@ -9,7 +9,7 @@ from kubetwist.cli.migrate import Options
 
 
 def refused(*arguments: str) -> str:
-    """Return why arguments are refused."""
+    """Return the error message for arguments."""
     try:
         Options().parseOptions(list(arguments))
     except UsageError as error:
@@ -21,7 +21,7 @@ class OptionsTests(SynchronousTestCase):
     """The flags of C{twist kubeapi-migrate}."""
 
     def test_sides(self) -> None:
-        """The flags of the two sides of a move are the server's own, and mean for each what they mean for that."""
+        """The flags of source and target are flags of the server, with the same meaning."""
         options = Options()
         options.parseOptions(
             ["--from-data-dir=a", "--to-etcd-servers=http://b:1,http://c:2", "--to-etcd-prefix=/x", "--replace"]
@@ -35,7 +35,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertTrue(options["replace"])
 
     def test_bad_sides(self) -> None:
-        """Each side must be said, and what makes no sense for a server makes none here."""
+        """Source and target must be set, and their flags are validated."""
         self.assertIn("no flag selects the source", refused("--to-data-dir=x"))
         self.assertIn("no flag selects the target", refused("--from-data-dir=x"))
         problem = refused("--from-data-dir=x", "--to-etcd-prefix=/")

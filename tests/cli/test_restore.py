@@ -9,7 +9,7 @@ from kubetwist.cli.restore import Options
 
 
 def refused(*arguments: str) -> str:
-    """Return why arguments are refused."""
+    """Return the error message for arguments."""
     try:
         Options().parseOptions(list(arguments))
     except UsageError as error:
@@ -21,5 +21,5 @@ class OptionsTests(SynchronousTestCase):
     """The flags of C{twist kubeapi-restore}."""
 
     def test_needed(self) -> None:
-        """The backup must be named."""
+        """The flag C{--from} is required."""
         self.assertEqual(refused(), "--from is required")

@@ -1,4 +1,4 @@
-"""What is made of the config map that tells how users are known."""
+"""Tests for L{kubetwist.extension._delegation}."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from kubetwist.server.credentials.certificates import CertificateAuthority
 
 
 class StubCluster:
-    """Answers with what it is given."""
+    """A fake client that returns a configured response."""
 
-    where = "a kubeconfig"
+    description = "a kubeconfig"
 
     def __init__(self) -> None:
         self.answer: Any = Response(404, {}, b"")
-        self.asked = 0
+        self.requests = 0
 
     async def get(self, path: str, timeout: float) -> Response:
-        """The same for all."""
-        self.asked += 1
+        """Return the configured response."""
+        self.requests += 1
         if isinstance(self.answer, Exception):
             raise self.answer
         assert isinstance(self.answer, Response)
         return self.answer
 
-    def tell(self, **data: Any) -> None:
-        """Have a config map from now on."""
+    def set_config_map(self, **data: Any) -> None:
+        """Set the content of the config map."""
         names = {name.replace("_", "-"): value for name, value in data.items()}
         self.answer = Response(200, {}, orjson.dumps({"data": names}))
 
 
 class LookupTests(TestCase):
-    """Finding out, and finding out again."""
+    """Loading of the authentication configuration."""
 
     def setUp(self) -> None:
-        """A cluster that tells what a test wants."""
+        """Create a delegated authentication with a fake client."""
         self.cluster = StubCluster()
         self.clock = Clock()
         self.authentication = DelegatedAuthentication(self.cluster, self.clock, 10.0)  # type: ignore[arg-type]
@@ -55,19 +55,19 @@ class LookupTests(TestCase):
         self.proxy_ca = CertificateAuthority.make("proxies").pair.certificate.decode()
 
     async def test_again(self) -> None:
-        """The config map is read when the server starts, and from time to time from then on."""
-        self.cluster.tell(client_ca_file=self.ca)
+        """The config map is read at the start, and then periodically."""
+        self.cluster.set_config_map(client_ca_file=self.ca)
         await self.authentication.start(tolerate_lookup_failure=False)
         users, proxies = self.authentication.authorities
         self.assertEqual((len(users.pool.certificates), len(proxies.pool.certificates)), (1, 0))
-        self.cluster.tell(requestheader_client_ca_file=self.ca)
+        self.cluster.set_config_map(requestheader_client_ca_file=self.ca)
         self.clock.advance(INTERVAL)
         self.assertEqual((len(users.pool.certificates), len(proxies.pool.certificates)), (0, 1))
-        self.assertEqual(self.cluster.asked, 2)
+        self.assertEqual(self.cluster.requests, 2)
 
     async def test_damaged(self) -> None:
-        """What makes no sense changes nothing, and it is said what is wrong."""
-        self.cluster.tell(client_ca_file=self.ca, requestheader_client_ca_file=self.proxy_ca)
+        """An invalid config map is rejected with a message, and the previous configuration stays in use."""
+        self.cluster.set_config_map(client_ca_file=self.ca, requestheader_client_ca_file=self.proxy_ca)
         await self.authentication.start(tolerate_lookup_failure=False)
         for damaged in (
             {"client_ca_file": "-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----"},
@@ -75,7 +75,7 @@ class LookupTests(TestCase):
             {"client_ca_file": "", "requestheader_allowed_names": "["},
             {"client_ca_file": self.ca, "requestheader_client_ca_file": self.proxy_ca + self.ca},
         ):
-            self.cluster.tell(**damaged)
+            self.cluster.set_config_map(**damaged)
             with self.assertRaisesRegex(LookupFailed, "invalid config map"):
                 await self.authentication.refresh()
             self.assertEqual([len(one.pool.certificates) for one in self.authentication.authorities], [1, 1])
@@ -84,11 +84,11 @@ class LookupTests(TestCase):
             await self.authentication.refresh()
 
     async def test_no_answer(self) -> None:
-        """A server that must know does not start without an answer; one that need not asks again later."""
+        """Without a response the start fails, unless lookup failures are tolerated; then the lookup is repeated."""
         self.cluster.answer = CallError("Get", "https://kube", "connection refused")
         with self.assertRaisesRegex(LookupFailed, "connection refused"):
             await self.authentication.start(tolerate_lookup_failure=False)
         await self.authentication.start(tolerate_lookup_failure=True)
-        self.cluster.tell(client_ca_file=self.ca)
+        self.cluster.set_config_map(client_ca_file=self.ca)
         self.clock.advance(INTERVAL)
         self.assertEqual(len(self.authentication.authorities[0].pool.certificates), 1)

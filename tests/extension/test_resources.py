@@ -1,4 +1,4 @@
-"""What can be served, and what is said of what can not."""
+"""Tests for L{kubetwist.extension._resources}."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ FORTUNE = Resource(
 
 
 class ResourceTests(SynchronousTestCase):
-    """Descriptions of resources."""
+    """Definitions of resources."""
 
     def setUp(self) -> None:
-        """The types of the newest release."""
+        """Load the definitions of the newest release."""
         self.definitions = Definitions.load("1.36")
 
     def refused(self, **wrong: Any) -> str:
-        """What is wrong with a resource that differs from a good one."""
+        """Return the error message for a resource with wrong attributes."""
         with self.assertRaises(BadResource) as caught:
             evolve(FORTUNE, **wrong).definition(self.definitions)
         return str(caught.exception)
 
     def test_definition(self) -> None:
-        """A resource is what a definition with the same names and schema would define."""
+        """The definition of a resource is equal to a CustomResourceDefinition with its names and schema."""
         definition = evolve(FORTUNE, required=["spec"], short_names=["fo"]).definition(self.definitions)
         self.assertEqual(definition["metadata"]["name"], "fortunes.fun.example.com")
         self.assertEqual(definition["status"]["acceptedNames"]["listKind"], "FortuneList")
@@ -54,12 +54,12 @@ class ResourceTests(SynchronousTestCase):
         self.assertIn("undefined field 'nothing'", self.refused(schema={"spec": rules}))
 
     def test_names(self) -> None:
-        """Names must be those of resources."""
+        """Names must be valid names of resources."""
         self.assertIn("spec.names.plural", self.refused(plural="For tunes"))
         self.assertIn("spec.versions[0].name", self.refused(version="V1"))
 
     def test_together(self) -> None:
-        """There must be something to serve, and nothing twice."""
+        """At least one resource is required, and duplicates are rejected."""
         self.assertEqual(validate_resources(iter([FORTUNE])), [FORTUNE])
         for resources in ([], [FORTUNE, evolve(FORTUNE, version="v2")]):
             with self.assertRaises(BadResource):

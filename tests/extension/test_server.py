@@ -1,4 +1,4 @@
-"""An extension server beside a Kubernetes API server that decides who is who, over HTTP."""
+"""Tests of an extension server behind a Kubernetes API server, over HTTP."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKENS = 'admin-token,admin,1,"system:masters"\njane-token,jane,2,"developers"\n
 
 
 def refresh(namespace: str, user: UserInfo) -> Iterator[dict[str, Any]]:
-    """Two objects, one of them named after who asks."""
+    """Return two objects. One is named after the user."""
     for name in (user.name.replace(":", "-"), "z"):
         yield {"metadata": {"name": name, "labels": {"of": name}}, "groups": list(user.groups), "unknown": 1}
 
@@ -51,27 +51,27 @@ VISITOR = Resource(
 
 @implementer(IValidatingAdmission)
 class NoShouting:
-    """Refuses texts in capital letters."""
+    """Rejects fortunes in capital letters."""
 
     name = "NoShouting"
 
     def handles(self, operation: str) -> bool:
-        """Whatever makes a text."""
+        """Handle creates and updates."""
         return operation in ("CREATE", "UPDATE")
 
     def validate(self, attributes: Any) -> None:
-        """Look at the text."""
+        """Check the text."""
         if attributes.object["spec"]["text"].isupper():
             raise attributes.forbidden("do not shout")
 
 
 class ServerTests(KubeAPIMixin, TestCase):
-    """Both servers."""
+    """An extension server and the Kubernetes API server in front."""
 
     timeout = 60
 
     async def setUp(self) -> None:
-        """The one that decides, which knows two users by their tokens."""
+        """Start a Kubernetes API server with two users."""
         self.folder = Path(self.mktemp()).resolve()
         self.folder.mkdir()
         (self.folder / "tokens.csv").write_text(TOKENS)
@@ -83,7 +83,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.proxy = self.proxies.issue(CertConfig("the-proxy"))
 
     async def tell(self, **changed: Any) -> None:
-        """Have the config map say how users are known."""
+        """Change the config map with the authentication configuration."""
         data = {
             "requestheader-client-ca-file": self.proxies.pair.certificate.decode(),
             "requestheader-allowed-names": '["the-proxy"]',
@@ -106,7 +106,7 @@ class ServerTests(KubeAPIMixin, TestCase):
     async def start(
         self, *flags: str, resources: Sequence[Resource] = (FORTUNE, VISITOR), admission: Sequence[Any] = ()
     ) -> Connection:
-        """An extension server, until the test ends."""
+        """Start an extension server, and stop it after the test."""
         options = ExtensionOptions()
         options.parseOptions(
             [
@@ -130,11 +130,11 @@ class ServerTests(KubeAPIMixin, TestCase):
     async def ask(
         self, connection: Connection, method: str, path: str, body: Any = None, token: str = "admin-token"
     ) -> tuple[int, Any]:
-        """A request with a token."""
+        """Send a request with a token."""
         return await deferToThread(evolve(connection, token=token).request, method, path, body)
 
     def as_proxy(self, connection: Connection, pair: CertKeyPair, headers: dict[str, str], path: str) -> int:
-        """A GET with a certificate and headers; the code of its answer. Blocking."""
+        """Send a GET request with a client certificate and headers, and return the status code. Blocking."""
         import http.client
 
         files = self.folder / "proxy.crt", self.folder / "proxy.key"
@@ -150,7 +150,7 @@ class ServerTests(KubeAPIMixin, TestCase):
             client.close()
 
     async def test_objects(self) -> None:
-        """Objects are made, found, changed and deleted; those who make bad ones are told why."""
+        """Objects are created, read, changed and deleted. Invalid objects are rejected with a message."""
         await self.tell()
         server = await self.start()
         obj = {"apiVersion": "fun.example.com/v1", "kind": "Fortune", "metadata": {"name": "a"}}
@@ -164,7 +164,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual((await self.ask(server, "GET", f"{FORTUNES}/a"))[0], 404)
 
     async def test_metrics(self) -> None:
-        """Prometheus is told of it, too, as the flags have it."""
+        """Metrics are exposed, and selected by the flags."""
         await self.tell()
         code, text = await self.ask(await self.start("--disabled-metrics=version_info"), "GET", "/metrics")
         self.assertEqual(code, 200, text)
@@ -172,7 +172,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertNotIn("version_info", text)
 
     async def test_computed(self) -> None:
-        """Objects that are computed are read, selected and shaped like others, and can not be written."""
+        """Computed objects are read, selected and decoded like stored ones, and cannot be written."""
         await self.tell()
         server = await self.start()
         code, found = await self.ask(server, "GET", f"{GROUP}/visitors")
@@ -191,7 +191,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual({one["name"]: one["verbs"] for one in listed["resources"]}["visitors"], ["get", "list"])
 
     async def test_who_may(self) -> None:
-        """Whose a token is, and what he may do, is what the Kubernetes API server says."""
+        """The Kubernetes API server authenticates tokens and authorizes requests."""
         await self.tell()
         server = await self.start()
         self.assertEqual((await self.ask(server, "GET", FORTUNES, token="no-token"))[0], 401)
@@ -211,7 +211,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual((await self.ask(server, "GET", f"{GROUP}/fortunes", token="jane-token"))[0], 200)
 
     async def test_proxy_headers(self) -> None:
-        """Headers say who asks where a certificate vouches for them that the config map names; not otherwise."""
+        """Headers with the user are accepted only with a client certificate of the proxy CA in the config map."""
         await self.tell()
         server = await self.start()
         path, headers = f"{GROUP}/visitors", {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
@@ -223,7 +223,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual(codes, [200, 401, 401, 401])
 
     async def test_config_map_changes(self) -> None:
-        """Who vouches for proxies is found out anew while the server runs."""
+        """A changed proxy CA in the config map is applied while the server runs."""
         await self.tell(**{"requestheader-client-ca-file": ""})
         server = await self.start()
         path, headers = f"{GROUP}/visitors", {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
@@ -233,7 +233,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
 
     async def test_admission(self) -> None:
-        """Admission plugins are asked about writes."""
+        """Admission plugins are called for writes."""
         await self.tell()
         server = await self.start(admission=[NoShouting()])
         obj = {
@@ -246,7 +246,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual((code, "do not shout" in refused["message"]), (403, True))
 
     async def test_documents(self) -> None:
-        """Discovery and OpenAPI tell of the group and of nothing else; health is told to everybody."""
+        """Discovery and OpenAPI contain only the group of the extension. Health checks need no authentication."""
         await self.tell()
         server = await self.start()
         _, groups = await self.ask(server, "GET", "/apis")
@@ -256,8 +256,10 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertIn("com.example.fun.v1.Fortune", openapi["components"]["schemas"])
         self.assertEqual((await self.ask(server, "GET", "/readyz", token="")), (200, "ok"))
 
-    async def test_can_not_start(self) -> None:
-        """Without an API server that says how it knows users there is no server, unless that is wanted."""
+    async def test_start_fails(self) -> None:
+        """
+        The start fails if the API server has no authentication configuration, unless lookup failures are tolerated.
+        """
         code, _ = await self.ask(self.front_connection, "DELETE", CONFIG_MAP)
         self.assertIn(code, (200, 404))
         kubeconfig = self.folder / "nobody.kubeconfig"

@@ -27,11 +27,11 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
 
 
-#: What stands for everything that must not be logged.
+#: Marks values that must not be logged.
 HUNTER = "hunter2-5ecr3t"
 
 
-#: Of somebody who knows tokens, and whom nobody reaches.
+#: The kubeconfig of a webhook that cannot be reached, with secrets.
 KUBECONFIG = f"""
 apiVersion: v1
 kind: Config
@@ -43,12 +43,12 @@ current-context: a
 
 
 class RequestLogTests(KubeAPIMixin, TestCase):
-    """Lines about requests."""
+    """The access log and slow requests."""
 
     timeout = 60
 
     async def serve(self, *arguments: str, as_json: bool = False) -> InProcessServer:
-        """A server whose log is kept."""
+        """Start a server whose log is captured."""
         self.file = StringIO()
         server: InProcessServer = await self.startKubeAPI("--controllers=", *arguments)
         self.verbosity = server._service.server.config.options.verbosity
@@ -59,16 +59,16 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         return server
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        """A request of the admin, or with a token."""
+        """Send a request as admin, or with a token."""
         connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **more)
 
     def lines(self) -> list[str]:
-        """The lines about requests."""
+        """Return the access log lines."""
         return [line for line in self.file.getvalue().splitlines() if '"HTTP"' in line]
 
     async def test_access(self) -> None:
-        """At -v=3 each request has one line: what it was, how long it took and where, whose client, what came of it."""
+        """At -v=3 each request has one line with verb, URI, latency, durations of phases, client and status code."""
         await self.serve("-v=3")
         await self.ask("POST", f"{CONFIG_MAPS}?pretty=1", {"metadata": {"name": "a"}, "data": {"a": HUNTER}})
         (line,) = self.lines()
@@ -84,7 +84,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertNotIn(HUNTER, self.file.getvalue())
 
     async def test_verbs(self) -> None:
-        """The verb is that of the API, and the code that of the answer."""
+        """The verb is the API verb, and the code is the status code of the response."""
         await self.serve("-v=3")
         await self.ask("GET", CONFIG_MAPS)
         await self.ask("GET", f"{CONFIG_MAPS}/none")
@@ -95,7 +95,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertEqual(found, ["LIST resp=200", "GET resp=404", "GET resp=200", "GET resp=401", "WATCH resp=200"])
 
     async def test_quiet(self) -> None:
-        """Below that there is none, until httplog is asked for."""
+        """Below -v=3 there are no access log lines, unless the module httplog is enabled."""
         await self.serve()
         await self.ask("GET", CONFIG_MAPS)
         self.assertEqual(self.lines(), [])
@@ -104,7 +104,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertEqual(len(self.lines()), 1)
 
     async def test_json(self) -> None:
-        """As JSON each part of the line has its name."""
+        """In the JSON format each value has a key."""
         await self.serve("--vmodule=httplog=3", as_json=True)
         await self.ask("GET", f"{CONFIG_MAPS}?access_token={HUNTER}")
         (line,) = [json.loads(one) for one in self.lines()]
@@ -112,7 +112,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertEqual(line["URI"], f"{CONFIG_MAPS}?access_token=REDACTED")
 
     async def test_slow(self) -> None:
-        """A request that took over 500 ms has a line that says where the time went, at any level; a watch has none."""
+        """A request that takes more than 500 ms is logged with durations of its phases at any level, a watch is not."""
         await self.serve()
         self.patch(lifecycle, "perf_counter", lambda: perf_counter() + 0.75)
         await self.ask("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1")
@@ -135,7 +135,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertNotIn(HUNTER, text)
 
     async def test_slow_ones_are_bounded(self) -> None:
-        """When everything is slow, twenty requests a second are told of one by one, and of the others how many."""
+        """At most twenty slow requests per second are logged. The number of suppressed ones is logged."""
         await self.serve()
         moment = perf_counter() + 1000.0
         self.patch(lifecycle, "perf_counter", lambda: moment)
@@ -147,7 +147,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertIn("rate limit: 5 slow requests were not logged", self.file.getvalue())
 
     async def test_secrets(self) -> None:
-        """Nothing secret is in the log, however much is logged: tokens, passwords, Secrets, kubeconfigs, bodies."""
+        """The log contains no secrets at any level: tokens, passwords, Secrets, kubeconfigs, bodies."""
         reviewer = Path(self.mktemp())
         reviewer.write_text(KUBECONFIG)
         await self.serve("-v=10", f"--authentication-token-webhook-config-file={reviewer}")

@@ -1,4 +1,4 @@
-"""Tests for the calls of loggers in the whole package."""
+"""Tests of the log calls in the whole package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METHODS = {"debug", "info", "warn", "error", "critical", "failure"}
 
 
 def missing_fields(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the field of each format that a logger is called with and that has no value in the call."""
+    """Yield the line and the field of each log format whose field has no value in the call."""
     for call in ast.walk(ast.parse(source)):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in METHODS:
             continue
@@ -40,7 +40,7 @@ class LogCallTests(SynchronousTestCase):
     """Formats of log lines."""
 
     def test_fields(self) -> None:
-        """Every field of a log line has a value: a line without one is logged as an error of formatting."""
+        """Every field of a log line has a value, since a line without one is logged as a formatting error."""
         root = Path(kubetwist.__file__).parent
         found = [
             f"{path.relative_to(root)}:{line}: {name}"
@@ -50,6 +50,6 @@ class LogCallTests(SynchronousTestCase):
         self.assertEqual(found, [])
 
     def test_missing(self) -> None:
-        """A field without a value is found, also with an attribute or a call."""
+        """A missing value is detected, also for a field with an attribute or a call."""
         source = 'log.warn("{a} {b.c} {d()}" if x else "{e}", a=1)\nlog.info("{f}", **values)\nlog.info("{g}", g=1)\n'
         self.assertEqual(list(missing_fields(source)), [(1, "b"), (1, "d"), (1, "e")])

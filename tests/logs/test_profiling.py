@@ -12,10 +12,10 @@ from kubetwist.logs.profiling import MAX_STACK_DEPTH, Sampler, heap_text, stack_
 
 
 class ProfilingTests(SynchronousTestCase):
-    """What a process is busy with."""
+    """Profiles of a process."""
 
     def test_sampled(self) -> None:
-        """A profile has each stack once, with the time for which it was seen, and each frame once."""
+        """A profile contains each stack once with its duration, and each frame once."""
         sampler = Sampler(threading.get_ident(), 1)
 
         def busy() -> None:
@@ -34,14 +34,14 @@ class ProfilingTests(SynchronousTestCase):
         self.assertEqual(profile["endValue"], 1.0)
 
     def test_gone(self) -> None:
-        """A thread that is no more has an empty profile."""
+        """The profile of a terminated thread is empty."""
         sampler = Sampler(-1, 1)
         sampler.sample(1)
         sampler.stop()
         self.assertEqual(json.loads(sampler.run())["profiles"][0]["samples"], [])
 
     def test_deep(self) -> None:
-        """Of a stack that is very deep there are the innermost frames."""
+        """The profile of a very deep stack contains the innermost frames."""
         found = []
 
         def deeper(more: int) -> None:
@@ -60,14 +60,14 @@ class ProfilingTests(SynchronousTestCase):
         """Objects are counted by type."""
 
         class Counted:
-            """One of those."""
+            """A type to count."""
 
         kept = [Counted() for _ in range(20_000)]
         (line,) = [line for line in heap_text().splitlines() if line.endswith("test_heap.<locals>.Counted")]
         self.assertEqual(int(line.split()[0]), len(kept))
 
     def test_stacks(self) -> None:
-        """There are all threads, and what the reactor is to call and when; no arguments, which may be secret."""
+        """All threads and the delayed calls of the reactor are listed, without arguments, which may be secret."""
         clock = Clock()
         clock.callLater(5, self.test_stacks, "hunter2")
         text = stacks_text(clock.getDelayedCalls(), clock.seconds())

@@ -8,29 +8,29 @@ from kubetwist.logs.redaction import MAX_URI_LENGTH, redact_uri
 
 
 class RedactionTests(SynchronousTestCase):
-    """What of a request may be logged."""
+    """Redaction of requests."""
 
     def test_secrets(self) -> None:
-        """Values of parameters that carry secrets are not in a line, however their names are written."""
+        """Values of secret parameters are redacted, whatever the spelling of their names."""
         for name in ("access_token", "Token", "acc%65ss_token", "client_secret", "password", "api-key", "code", "sig"):
             for separator in ("&", ";"):
                 text = redact_uri(f"/a?limit=5{separator}{name}=hunter2&x=y".encode())
                 self.assertEqual(text, f"/a?limit=5{separator}{name}=REDACTED&x=y")
 
     def test_commands(self) -> None:
-        """What is run in a pod is not told."""
+        """Commands that are executed in a pod are redacted."""
         self.assertEqual(redact_uri(b"/exec?command=mysql&command=-phunter2&tty=true").count("hunter2"), 0)
 
     def test_others(self) -> None:
-        """Parameters of the API stay as they are."""
+        """Parameters of the API are not redacted."""
         uri = b"/api/v1/pods?limit=500&resourceVersion=0&labelSelector=a%3Db&continue=abc&watch"
         self.assertEqual(redact_uri(uri), uri.decode())
 
     def test_opaque(self) -> None:
-        """Of what is meant for a server behind a proxy no value is told."""
+        """All values of a proxied request are redacted."""
         text = redact_uri(b"/api/v1/namespaces/a/services/b/proxy/c?x=hunter2&hunter3", opaque=True)
         self.assertTrue(text.endswith("/c?x=REDACTED&REDACTED"), text)
 
     def test_bounded(self) -> None:
-        """A line does not get longer than that."""
+        """Long lines are truncated."""
         self.assertEqual(len(redact_uri(b"/" + b"a" * 100_000 + b"?" + b"b=c&" * 100_000)), MAX_URI_LENGTH + 3)

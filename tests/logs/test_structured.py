@@ -22,24 +22,24 @@ from kubetwist.logs.verbosity import Verbosity
 
 
 class LineTests(SynchronousTestCase):
-    """How lines are written."""
+    """Formats of log lines."""
 
     def logged(self, call: Any, *, as_json: bool, level: int = 0, lowest: Any = LogLevel.info) -> str:
-        """What a file has after something was logged."""
+        """Return the content of the log file after an event."""
         file, publisher = StringIO(), LogPublisher()
         publisher.addObserver(file_observer(file, Verbosity(level), json=as_json, lowest=lowest))
         call(Logger("some.module", observer=publisher))
         return file.getvalue()
 
     def test_text(self) -> None:
-        """A structured line quotes text as Go does, so that nothing in it begins another line."""
+        """A text line quotes values as Go does, so that they cannot contain line breaks."""
         line = format_key_values("HTTP", {"URI": '/a"b\n', "resp": 200, "hijacked": True})
         self.assertEqual(line, r'"HTTP" URI="/a\"b\n" resp=200 hijacked=true')
         text = self.logged(lambda log: log_structured(log, 3, "HTTP", {"a": "{b}\r\n"}), as_json=False)
         self.assertTrue(text.endswith(' [some.module#info] "HTTP" a="{b}\\r\\n"\n'), text)
 
     def test_json(self) -> None:
-        """A line of JSON has the time, the module, the message, its level and what the line tells, each by its name."""
+        """A JSON line has the time, module, message and level, and a key for each value."""
         (line,) = self.logged(
             lambda log: log_structured(log, 3, "HTTP", {"resp": 200, "verb": "GET"}), as_json=True
         ).splitlines()
@@ -48,7 +48,7 @@ class LineTests(SynchronousTestCase):
         self.assertEqual(document, {"caller": "some.module", "msg": "HTTP", "v": 3, "resp": 200, "verb": "GET"})
 
     def test_json_of_others(self) -> None:
-        """Other lines have their message; what else was at hand when they were logged is not in them."""
+        """A JSON line of other events has the message only, without the fields of the event."""
         text = self.logged(lambda log: log.warn("of {who}", who="a\nb", secret="s3cret"), as_json=True)
         document = json.loads(text)
         self.assertEqual((document["msg"], document["severity"]), ("of a\nb", "warning"))
@@ -56,21 +56,21 @@ class LineTests(SynchronousTestCase):
         self.assertEqual(text.count("\n"), 1)
 
     def test_json_failure(self) -> None:
-        """A failure is one line, with its traceback."""
+        """A failure is one line with its traceback."""
         text = self.logged(lambda log: log.failure("it broke", Failure(ValueError("why"))), as_json=True)
         document = json.loads(text)
         self.assertEqual((document["msg"], document["err"]), ("it broke", "ValueError: why"))
         self.assertIn("ValueError", document["stacktrace"])
 
     def test_levels(self) -> None:
-        """What is for debugging is written from -v=4 on, and what twist is told to leave out never."""
+        """Debug events are written from -v=4 on. Events below the level of twist are never written."""
         self.assertEqual(self.logged(lambda log: log.debug("x"), as_json=False, level=3), "")
         self.assertIn("x", self.logged(lambda log: log.debug("x"), as_json=False, level=4))
         self.assertEqual(self.logged(lambda log: log.info("x"), as_json=False, lowest=LogLevel.error), "")
 
     @given(some.text(), some.dictionaries(some.text(min_size=1), some.text(), max_size=4))
     def test_one_line(self, head: str, values: dict[str, str]) -> None:
-        """Whatever is told, it is one line, as text and as JSON."""
+        """Every event is one line, as text and as JSON."""
         for as_json in (False, True):
             text = self.logged(
                 lambda log: log_structured(log, 0, head, {f"k{key}": values[key] for key in values}), as_json=as_json

@@ -11,10 +11,13 @@ from kubetwist.logs.verbosity import Verbosity, parse_level, parse_modules
 
 
 class VerbosityTests(SynchronousTestCase):
-    """How much is logged."""
+    """Log levels."""
 
     def test_modules(self) -> None:
-        """A pattern means the last part of a module's name, with a slash all of it; the first that fits decides."""
+        """
+        A pattern matches the last part of a module name, or with a slash the whole name. The first matching pattern
+        decides.
+        """
         verbosity = Verbosity(2, parse_modules("watch*=5,kubetwist/storage/*=4,window=9"))
         self.assertEqual(verbosity.level_for("kubetwist.storage.cache.watchcache"), 5)
         self.assertEqual(verbosity.level_for("kubetwist.storage.cache.window"), 4)
@@ -23,7 +26,7 @@ class VerbosityTests(SynchronousTestCase):
         self.assertEqual(verbosity.level_for("kubetwist.server.lifecycle"), 2)
 
     def test_changed(self) -> None:
-        """A level set while the server runs counts at once, but not for modules that have one of their own."""
+        """A level that is set at run time applies immediately, except to modules with a matching pattern."""
         verbosity = Verbosity(0, parse_modules("site=1"))
         self.assertFalse(verbosity.requests)
         self.assertEqual(verbosity.level_for("kubetwist.server.lifecycle"), 0)
@@ -33,12 +36,12 @@ class VerbosityTests(SynchronousTestCase):
         self.assertEqual(verbosity.level_for("kubetwist.http.site"), 1)
 
     def test_requests(self) -> None:
-        """Lines about requests can be had without anything else, and be left out of everything else."""
+        """The access log can be enabled and disabled with the module httplog."""
         self.assertTrue(Verbosity(0, parse_modules("httplog=3")).requests)
         self.assertFalse(Verbosity(9, parse_modules("httplog=2")).requests)
 
     def test_debugging(self) -> None:
-        """What is for debugging is shown from level 4 on, and what is not always."""
+        """Debug events are logged from level 4 on, other events always."""
         event = {"log_level": LogLevel.debug, "log_namespace": "kubetwist.storage.cache.window"}
         self.assertFalse(Verbosity(3).enabled(event))
         self.assertTrue(Verbosity(4).enabled(event))
@@ -48,14 +51,14 @@ class VerbosityTests(SynchronousTestCase):
         self.assertTrue(Verbosity(0).enabled({**event, "log_level": LogLevel.error}, LogLevel.warn))
 
     def test_wrong(self) -> None:
-        """What is no level, or no list of patterns, is refused."""
+        """Invalid levels and patterns are rejected."""
         for text in ("", "x", "1.5", "0x3", "9" * 30, " 3", "٣"):
             self.assertRaises(ValueError, parse_level, text)
         for text in ("a", "a=", "=3", "a=x", "a=-1", "a=1,b", "a=1," * 2000):
             self.assertRaises(ValueError, parse_modules, text)
 
     def test_flags(self) -> None:
-        """The level may be given as -v=3, -v3, -v 3 and --v=3; no other flag has a single letter."""
+        """The level can be given as -v=3, -v3, -v 3 and --v=3. No other flag has a single letter."""
         for arguments in (["-v=3"], ["-v3"], ["-v", "3"], ["--v=3"], ["--v", "3"]):
             self.assertEqual(parse_flags(FLAGS, arguments), {"v": 3}, arguments)
         for arguments in (["-v"], ["-vx"], ["-w=3"], ["-vmodule=a=1"], ["-"]):

@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""Parses metrics as Prometheus does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kubetwist.metrics.registry import MetricSnapshot, Registry
 
 
 def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """What Prometheus reads: numbers by name and labels."""
+    """Return the values of a registry by name and labels, as Prometheus parses them."""
     text = render(registry.families(), registry.collect()).decode()
     found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for family in text_string_to_metric_families(text):
@@ -19,7 +19,7 @@ def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], floa
 
 
 def told(*snapshots: MetricSnapshot) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """What Prometheus reads of some snapshots."""
+    """Return the values of snapshots by name and labels, as Prometheus parses them."""
     registry = Registry()
     registry.register_collector(lambda: snapshots)
     return read(registry)

@@ -1,4 +1,4 @@
-"""A server whose metrics are read."""
+"""Test case with a server whose metrics are read."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from kubetwist.testing.trial import KubeAPIMixin
 
 
 class MetricsTestCase(KubeAPIMixin, TestCase):
-    """A test with the tools of several test cases."""
+    """Test case with a server and helpers to read metrics."""
 
     timeout = 60
 
     async def setUp(self) -> None:
-        """A server, about which nobody else asks."""
+        """Start a server."""
         self.server: InProcessServer = await self.startKubeAPI("--controllers=")
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        """A request of the admin, or with a token."""
+        """Send a request as admin, or with a token."""
         connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **more)
 
     async def counted(self, name: str, path: str = "/metrics", /, **labels: str) -> float:
-        """The sum of all samples of a name that have these labels."""
+        """Return the sum of all samples of a name with these labels."""
         code, text = await self.ask("GET", path)
         assert code == 200, text
         return sum(
             sample.value
             for family in text_string_to_metric_families(text)
             for sample in family.samples
-            # The parser takes every counter for one whose name ends so.
+            # The parser appends this suffix to the names of counters.
             if sample.name in (name, f"{name}_total") and labels.items() <= sample.labels.items()
         )

@@ -11,10 +11,10 @@ from kubetwist.metrics.summaries import Summary
 
 
 class BaselineTests(SynchronousTestCase):
-    """Counting anew."""
+    """Reset of metrics."""
 
     def setUp(self) -> None:
-        """Something to count."""
+        """Register metrics of all types."""
         self.registry = Registry()
         self.baseline = Baseline()
         self.labelled = self.registry.counter("labelled_total", "L.", ("a",))
@@ -27,12 +27,12 @@ class BaselineTests(SynchronousTestCase):
         self.registry.register_collector(lambda: [MetricSnapshot("looked", "gauge", "S.", ("a",), [(("x",), 3.0)])])
 
     def shown(self) -> list[str]:
-        """What is shown."""
+        """Return the samples since the reset."""
         text = render(self.registry.families(), self.registry.collect(), self.baseline.since).decode()
         return [line for line in text.splitlines() if not line.startswith("#")]
 
     def test_reset(self) -> None:
-        """What was counted before is taken off, whoever counts it; what is looked at stays."""
+        """A reset subtracts the previous values of counters and labeled histograms. Computed gauges stay."""
         for _ in range(3):
             self.labelled.with_label_values("x").value += 1
             self.plain.value += 1
@@ -60,7 +60,7 @@ class BaselineTests(SynchronousTestCase):
         )
 
     def test_counted_anew(self) -> None:
-        """What has begun anew by itself is not less than nothing."""
+        """A counter that was reset itself does not become negative."""
         self.labelled.with_label_values("x").value = 5
         self.looked.observe(0.5)
         self.baseline.take(self.registry)()

@@ -1,8 +1,8 @@
 """
-What dashboards and alerts written for kube-apiserver ask about, whoever wrote them, is there after some use.
+Tests that the metrics of common dashboards and alerts for kube-apiserver exist after some use.
 
 The names, and the labels that they are selected and grouped by, are those of the rules, alerts and dashboards of
-kubernetes-mixin, and of others that are widely used.
+kubernetes-mixin, and of other widely used ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.resources.aggregation.aggregated import (
     AggregatedCase,
 )
 
-#: By line: a series, and labels of it.
+#: Lines with a metric and its labels.
 ASKED: Final = Path(__file__).with_name("dashboards.txt")
 _SAMPLE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+")
 _LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
@@ -32,7 +32,7 @@ DEFAULT: Final = "/api/v1/namespaces/default"
 
 
 def samples(text: str) -> list[tuple[str, dict[str, str]]]:
-    """All that is served."""
+    """Return the name and labels of all samples in a text."""
     found = []
     for line in text.splitlines():
         match = None if line.startswith("#") else _SAMPLE.fullmatch(line)
@@ -42,16 +42,16 @@ def samples(text: str) -> list[tuple[str, dict[str, str]]]:
 
 
 class DashboardTests(AggregatedCase):
-    """A server that has done something of everything."""
+    """A server after requests of all kinds."""
 
     async def use(self) -> None:
-        """Do so."""
+        """Send requests of all kinds."""
         await self.done("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
         await self.done("DELETE", "/api/v1/namespaces/a")
         await self.call_webhook()
         for path in (f"{DEFAULT}/endpoints", "/api/v1/configmaps", f"{DEFAULT}/configmaps/a"):
             await self.done("GET", path)
-        # This waits for what is not there yet.
+        # Wait until the APIService is available.
         code, _, _ = await self.ask("GET", "/api/v1/nodes?resourceVersion=999999999&timeout=50ms")
         self.assertEqual(code, 504)
         await deferToThread(self.show_certificate)
@@ -61,7 +61,7 @@ class DashboardTests(AggregatedCase):
         await self.server.settle()
 
     async def call_webhook(self) -> None:
-        """Have a write looked at by a webhook that refuses it not."""
+        """Send a write that a validating webhook allows."""
         hook = WebhookServer(reactor, lambda call: Reply(200, self.allowed(call.json())))
         await hook.start()
         self.addCleanup(lambda: hook.stop())
@@ -80,12 +80,12 @@ class DashboardTests(AggregatedCase):
 
     @staticmethod
     def allowed(review: dict[str, Any]) -> bytes:
-        """The answer of a webhook."""
+        """Return the response of a webhook that allows the request."""
         response = {"uid": review["request"]["uid"], "allowed": True}
         return json.dumps({**{name: review[name] for name in ("kind", "apiVersion")}, "response": response}).encode()
 
     def show_certificate(self) -> None:
-        """Come with a client certificate."""
+        """Connect with a client certificate."""
         connection = self.server.connection
         context = ssl.create_default_context(cadata=connection.ca)
         folder = Path(self.mktemp())
@@ -96,7 +96,7 @@ class DashboardTests(AggregatedCase):
         urlopen(f"{connection.url}/api", context=context, timeout=30).close()
 
     async def test_all(self) -> None:
-        """Every series that they ask for has all labels that they select and group by."""
+        """Every metric of the dashboards exists with all labels that they select and group by."""
         policy = Path(self.mktemp())
         policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
         audit = (f"--audit-policy-file={policy}", f"--audit-log-path={policy}.log")
@@ -110,7 +110,7 @@ class DashboardTests(AggregatedCase):
             found.clear()
             _, body, _ = await self.ask("GET", "/metrics")
             told = samples(body.decode())
-            # Each sample is told once: Prometheus takes no other.
+            # Prometheus rejects duplicate samples.
             self.assertEqual(len({(name, *sorted(labels.items())) for name, labels in told}), len(told))
             for name, labels in told:
                 found.setdefault(name, []).append(labels)
@@ -128,14 +128,16 @@ class DashboardTests(AggregatedCase):
         self.check_buckets(found)
 
     def watch(self) -> Any:
-        """Begin to watch; in a thread."""
+        """Start a watch. Call it in a thread."""
         connection = self.server.connection
         url = f"{connection.url}{DEFAULT}/configmaps?watch=true"
         request = Request(url, headers={"Authorization": f"Bearer {connection.token}"})
         return urlopen(request, context=connection.ssl_context(), timeout=30)
 
     def check_buckets(self, found: dict[str, list[dict[str, str]]]) -> None:
-        """The objectives of SIG Scalability are bounds of buckets, by scope; and alerts tell verbs and codes apart."""
+        """
+        The latency objectives of SIG Scalability are bucket bounds, by scope. Verbs and codes are separate labels.
+        """
         buckets = found["apiserver_request_sli_duration_seconds_bucket"]
         for scope, bound in (("resource", "1"), ("namespace", "5"), ("cluster", "30")):
             those = [one for one in buckets if one["scope"] == scope and one["verb"] in ("GET", "LIST", "POST")]

@@ -16,7 +16,7 @@ class ExpositionTests(SynchronousTestCase):
     """Tests for L{kubetwist.metrics.exposition}."""
 
     def test_numbers(self) -> None:
-        """Counters and gauges are told with their labels, and with names as they are."""
+        """Counters and gauges are exposed with their labels, and their names are unchanged."""
         registry = Registry()
         attempts = registry.counter("authentication_attempts", "Attempts.", ("result",))
         attempts.with_label_values("success").value += 2
@@ -29,7 +29,7 @@ class ExpositionTests(SynchronousTestCase):
 
     @given(st.dictionaries(st.text(max_size=8), st.floats(allow_nan=False), max_size=5))
     def test_labels(self, values: dict[str, float]) -> None:
-        """Any text can be the value of a label, and any number that of a metric."""
+        """Any text can be a label value, and any number can be a value."""
         registry = Registry()
         family = registry.gauge("some", "A text \\ of\ntwo lines.", ("label",))
         for label, value in values.items():
@@ -38,6 +38,6 @@ class ExpositionTests(SynchronousTestCase):
         self.assertEqual({dict(labels)["label"]: value for labels, value in found.items()}, values)
 
     def test_process(self) -> None:
-        """The process tells of its memory and CPU under the usual names."""
+        """Memory and CPU of the process have the usual names."""
         names = {reading.name for reading in collect_process_metrics()}
         self.assertLessEqual({"process_resident_memory_bytes", "process_cpu_seconds_total"}, names)

@@ -14,7 +14,7 @@ class HealthTests(MetricsTestCase):
     """Tests for L{kubetwist.metrics.health}."""
 
     async def test_health(self) -> None:
-        """C{/metrics/slis} tells how often each check has passed."""
+        """C{/metrics/slis} has the results of each check."""
         await self.ask("GET", "/readyz")
         labels = {"name": "etcd", "type": "readyz"}
         self.assertGreaterEqual(
@@ -27,7 +27,7 @@ class CheckTests(SynchronousTestCase):
     """Tests for L{HealthMetrics}."""
 
     def test_checked(self) -> None:
-        """The state is that of the last check; the totals count all by their result."""
+        """The gauge has the result of the last check. The counters count all checks by result."""
         registry = Registry()
         metrics = HealthMetrics(registry)
         for passed in (True, True, False):

@@ -10,10 +10,10 @@ from kubetwist.metrics.registry import MetricSnapshot
 
 
 class LaterTests(SynchronousTestCase):
-    """Values that nobody has looked at yet."""
+    """L{LazyValues}."""
 
     def test_when_written(self) -> None:
-        """They are looked at when they are written down, and as often."""
+        """Values are computed at each rendering."""
         numbers = [1.0]
         reading = MetricSnapshot("a", "gauge", "A.", (), LazyValues(lambda: [((), one) for one in numbers]))
         numbers[0] = 2.0

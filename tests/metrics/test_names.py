@@ -1,4 +1,4 @@
-"""Names, types and labels: what dashboards and alerts written for kube-apiserver go by."""
+"""Tests that names, types and labels of metrics are those of kube-apiserver, for dashboards and alerts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from twisted.trial.unittest import TestCase
 from kubetwist.testing._connection import Connection
 from kubetwist.testing.trial import KubeAPIMixin
 
-#: By line: a name that kube-apiserver serves, its type and its labels; with a star what is served after this test.
+#: Lines with name, type and labels of kube-apiserver's metrics. A star marks metrics that exist after this test.
 REFERENCE: Final = Path(__file__).with_name("reference.txt")
 _SAMPLE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+")
 _LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"')
@@ -23,7 +23,7 @@ _PARTS: Final = re.compile("_(?:bucket|sum|count)$")
 
 
 def families(text: str) -> dict[str, tuple[str, frozenset[str]]]:
-    """What is served: by name, its type and labels."""
+    """Return type and labels of the metrics in a text, by name."""
     kinds = {line.split()[2]: line.split()[3] for line in text.splitlines() if line.startswith("# TYPE ")}
     labels: dict[str, set[str]] = {}
     for line in text.splitlines():
@@ -35,13 +35,13 @@ def families(text: str) -> dict[str, tuple[str, frozenset[str]]]:
 
 
 def reference() -> dict[str, tuple[str, frozenset[str]]]:
-    """What kube-apiserver serves, likewise."""
+    """Return type and labels of kube-apiserver's metrics, by name."""
     lines = [line.removeprefix("* ").split() for line in REFERENCE.read_text().splitlines()]
     return {name: (kind, frozenset(labels)) for name, kind, *labels in lines}
 
 
 def read(connection: Connection, path: str) -> bytes:
-    """All that comes of a watch."""
+    """Read a watch response to its end."""
     headers = {"Authorization": f"Bearer {connection.token}"}
     request = Request(connection.url + path, headers=headers)
     with urlopen(request, context=connection.ssl_context(), timeout=30) as answer:
@@ -50,17 +50,19 @@ def read(connection: Connection, path: str) -> bytes:
 
 
 def expected() -> set[str]:
-    """What has to be served after what the test does."""
+    """Return the names of metrics that must exist after the test."""
     return {line.split()[1] for line in REFERENCE.read_text().splitlines() if line.startswith("* ")}
 
 
 class NamesTests(KubeAPIMixin, TestCase):
-    """What a server that has done something serves."""
+    """Metrics of a server after requests."""
 
     timeout = 120
 
     async def test_as_reference(self) -> None:
-        """What has the name of a metric of kube-apiserver has its type and its labels, and none is lost."""
+        """
+        Metrics with the name of a kube-apiserver metric have its type and labels, and no expected metric is missing.
+        """
         server = await self.startKubeAPI("--controllers=namespace-controller")
 
         async def ask(method: str, path: str, body: Any = None, token: str | None = None) -> Any:

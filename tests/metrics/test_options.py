@@ -1,6 +1,4 @@
-"""
-What C{/metrics} shows of what is counted: L{kubetwist.metrics.options}, C{stability}, C{baseline} and C{summaries}.
-"""
+"""Tests for L{kubetwist.metrics.options}."""
 
 from __future__ import annotations
 
@@ -13,16 +11,16 @@ from kubetwist.metrics.stability import is_hidden
 
 
 def lines(registry: Registry, shown: MetricsOptions) -> list[str]:
-    """What is shown, without what is said about it."""
+    """Return the exposed samples, without help and types."""
     text = render(registry.families(), registry.collect(), shown.apply).decode()
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 class ShownTests(SynchronousTestCase):
-    """What operators have said."""
+    """L{MetricsOptions}."""
 
     def registry(self) -> Registry:
-        """One with a series of each sort."""
+        """Return a registry with a metric of each type."""
         registry = Registry()
         counter = registry.counter("a_total", "A.", ("verb", "code"))
         for code, count in (("200", 5), ("404", 2), ("500", 1)):
@@ -36,7 +34,7 @@ class ShownTests(SynchronousTestCase):
         return registry
 
     def test_hidden(self) -> None:
-        """What is deprecated is shown as long as its level promises, and only then by who asks for it."""
+        """A deprecated metric is exposed for the releases of its stability level, and then only on request."""
         for release, hidden in (((1, 34), False), ((1, 36), False), ((1, 37), True)):
             self.assertIs(is_hidden("apiserver_storage_objects", release), hidden)
         name = "apiserver_storage_db_total_size_in_bytes"
@@ -50,7 +48,7 @@ class ShownTests(SynchronousTestCase):
         self.assertIn('registered_metrics_total{stability_level="ALPHA",deprecated_version=""} 2', shown)
 
     def test_disabled(self) -> None:
-        """What is switched off is not shown, hidden or not; a name that is not there counts as well."""
+        """A disabled metric is not exposed, hidden or not. An unknown name counts as disabled, too."""
         shown = lines(
             self.registry(), MetricsOptions((1, 36), frozenset(("a_total", "x", "hidden_metrics_total")), hidden=True)
         )
@@ -58,7 +56,7 @@ class ShownTests(SynchronousTestCase):
         self.assertIn("disabled_metrics_total 3", shown)
 
     def test_allowed_values(self) -> None:
-        """Other values of a label are put together, whatever they are of, and counted."""
+        """Label values that are not allowed are merged and counted."""
         allowed = {("a_total", "code"): frozenset(("200",)), ("b_seconds", "code"): frozenset(("",))}
         shown = lines(self.registry(), MetricsOptions((1, 36), allowed=allowed))
         self.assertIn('a_total{verb="GET",code="200"} 5', shown)
@@ -76,7 +74,7 @@ class ShownTests(SynchronousTestCase):
         self.assertIn("cardinality_enforcement_unexpected_categorizations_total 5", shown)
 
     def test_parts_of_a_label(self) -> None:
-        """A label whose values are not restricted keeps them beside one whose are."""
+        """A label without an allow list keeps its values beside a label with one."""
         allowed = {("a_total", "verb"): frozenset(("LIST",))}
         shown = lines(self.registry(), MetricsOptions((1, 36), allowed=allowed))
         self.assertIn('a_total{verb="unexpected",code="404"} 2', shown)

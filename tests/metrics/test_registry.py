@@ -1,4 +1,4 @@
-"""Families, children, and how they are written down."""
+"""Tests for L{kubetwist.metrics.registry}."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.metrics.reading import read
 
 
 class RegistryTests(SynchronousTestCase):
-    """What is written is what Prometheus reads."""
+    """Families and children in the text format."""
 
     def test_histograms(self) -> None:
-        """Buckets count what is not greater than their bound, each together with those before."""
+        """Buckets are cumulative and count values up to their bound."""
         registry = Registry()
         durations = registry.histogram("seconds", "Seconds.", (0.1, 1.0), ("verb",))
         for value in (0.05, 0.1, 0.5, 1.0, 7.0):
@@ -30,7 +30,7 @@ class RegistryTests(SynchronousTestCase):
 
     @given(st.lists(st.floats(min_value=0, max_value=20, width=16), max_size=50))
     def test_many_at_once(self, values: list[float]) -> None:
-        """Observations that are counted together count as if they had been one by one."""
+        """Adding many observations at once is equal to adding them one by one."""
         one, many = (Histogram((0.0, 0.5, 1.0, 5.0)) for _ in range(2))
         for value in values:
             one.observe(value)
@@ -43,7 +43,7 @@ class RegistryTests(SynchronousTestCase):
         self.assertEqual(many.counts, one.counts)
 
     def test_settled_first(self) -> None:
-        """What was only noted is written before anybody looks."""
+        """Buffered observations are flushed before metrics are read."""
         registry = Registry()
         counter = registry.gauge("noted", "Noted.").with_label_values()
         notes = [1, 2]
@@ -56,7 +56,7 @@ class RegistryTests(SynchronousTestCase):
         self.assertEqual(read(registry)["noted"], {(): 3.0})
 
     def test_bounded_cardinality(self) -> None:
-        """CVE-2020-8552: however many values a label has, no more than so many are kept and told of."""
+        """CVE-2020-8552: the number of children is bounded, whatever the number of label values."""
         self.patch(module, "MAX_CHILDREN", 3)
         registry = Registry()
         family = registry.counter("some", "Some.", ("label",))
@@ -66,31 +66,31 @@ class RegistryTests(SynchronousTestCase):
         self.assertEqual(family.hidden, 7)
 
     def test_readings(self) -> None:
-        """What is looked at is told as it is then."""
+        """Collectors are called when metrics are read."""
         registry = Registry()
         registry.register_collector(lambda: [MetricSnapshot("open", "gauge", "Open.", ("kind",), [(("watch",), 4.0)])])
         registry.register_collector(lambda: [MetricSnapshot("none", "gauge", "None.", (), [])])
         self.assertEqual(read(registry), {"open": {(("kind", "watch"),): 4.0}})
 
     def test_names(self) -> None:
-        """No two families have the same name."""
+        """Two families cannot have the same name."""
         registry = Registry()
         registry.gauge("some", "Some.")
         with self.assertRaises(ValueError):
             registry.counter("some", "Some.")
 
     def test_bounds(self) -> None:
-        """Bounds are given as first one and step."""
+        """Bounds are computed from the first bound and a step."""
         self.assertEqual(exponential(1.0, 2.0, 4), (1.0, 2.0, 4.0, 8.0))
         self.assertEqual(linear(1.0, 2.0, 3), (1.0, 3.0, 5.0))
         self.assertEqual([number(one) for one in (float("inf"), 2.0, 0.1, -3.0)], ["+Inf", "2", "0.1", "-3"])
 
 
 class WatermarkTests(SynchronousTestCase):
-    """The most there were within the last second."""
+    """The maximum within the last second."""
 
     def test_most(self) -> None:
-        """What there was for a moment is told for a second or two, and what is there for as long as it is."""
+        """A short peak is reported for one to two seconds, a lasting value as long as it lasts."""
         now = 0.0
         mark = HighWatermark(lambda: now)
         for at in (0.1, 0.2, 0.3):
@@ -104,7 +104,7 @@ class WatermarkTests(SynchronousTestCase):
         self.assertEqual(mark.maximum(), 1)
 
     def test_idle(self) -> None:
-        """What was there at the beginning of a second counts for it, whoever looks."""
+        """The value at the beginning of a second counts for that second, even if nothing changes."""
         now = 5.0
         mark = HighWatermark(lambda: now)
         mark.up(0.0)

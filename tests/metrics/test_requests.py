@@ -18,7 +18,7 @@ class RequestTests(MetricsTestCase):
     """Tests for L{kubetwist.metrics.requests}."""
 
     async def test_requests(self) -> None:
-        """Requests are counted by what they are about and the code of their answer, and timed."""
+        """Requests are counted and timed by verb, resource and status code."""
         for _ in range(3):
             await self.ask("GET", PODS)
         await self.ask("GET", f"{PODS}/none")
@@ -30,14 +30,14 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted("apiserver_request_total", verb="GET", resource="pods", code="404"), 1)
 
     async def test_many(self) -> None:
-        """However many there were, and whenever somebody looks, every request is counted once and everywhere."""
+        """Every request is counted once in every metric, whenever metrics are read."""
         asked = {"verb": "GET", "resource": "configmaps", "version": "v1", "scope": "resource"}
         path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
 
         async def counts() -> list[float]:
             names = ("authentication_attempts", "authorization_attempts_total", "authenticated_user_requests")
             names += ("authentication_duration_seconds_count", "authorization_duration_seconds_count")
-            # What is looked at is counted itself, when it is over.
+            # The request that reads the metrics is counted when it ends.
             return [await self.counted(name) - place for place, name in enumerate(names)]
 
         before = await counts()
@@ -51,7 +51,7 @@ class RequestTests(MetricsTestCase):
             self.assertEqual(await self.counted(f"apiserver_{name}", **asked), 130, name)
 
     async def test_impersonated(self) -> None:
-        """Who really sends a request is counted, and not whom he acts as."""
+        """An impersonated request is counted for the impersonating user."""
         connection = self.server.connection
 
         def ask() -> int:
@@ -63,12 +63,12 @@ class RequestTests(MetricsTestCase):
 
         before = await self.counted("authenticated_user_requests")
         self.assertEqual(await deferToThread(ask), 403)
-        # One for each that was counted, and the one before that looked.
+        # One for each counted request, and the previous one that read the metrics.
         self.assertEqual(await self.counted("authenticated_user_requests"), before + 2)
         self.assertEqual(await self.counted("authenticated_user_requests", username="email_id"), 0)
 
     async def test_verbs(self) -> None:
-        """An apply is no other patch, a dry run is told apart, and a watch counts as one while it is open."""
+        """An apply is counted as APPLY, a dry run has its label, and a watch is counted while it is open."""
         path = "/api/v1/namespaces/default/configmaps"
         obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
         await self.ask("POST", f"{path}?dryRun=All", obj)
@@ -81,7 +81,7 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted("apiserver_request_total", verb="WATCH", resource="configmaps"), 1)
 
     async def test_writes(self) -> None:
-        """Bodies of writes are measured, and what is wanted about unknown fields, and what is deprecated is told."""
+        """Body sizes, field validation and deprecated APIs are recorded."""
         path = "/api/v1/namespaces/default/configmaps"
         body = {"metadata": {"name": "big"}, "data": {"a": "x" * 60000}}
         await self.ask("POST", f"{path}?fieldValidation=Strict", body)
@@ -98,15 +98,15 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted(name, resource="endpoints", version="v1", removed_release=""), 1)
 
     async def test_terminations(self) -> None:
-        """Requests that the server put an end to are told by the code with which it did."""
-        # This waits for what is not there yet.
+        """Requests that the server terminated are counted by status code."""
+        # Wait for the late response of the handler.
         code, _ = await self.ask("GET", "/api/v1/nodes?resourceVersion=999999999&timeout=50ms")
         self.assertEqual(code, 504)
         labels = {"verb": "LIST", "resource": "nodes", "code": "504"}
         self.assertEqual(await self.counted("apiserver_request_terminations_total", **labels), 1)
 
     async def test_storage(self) -> None:
-        """The storage is timed by what it is asked for, and plugins by what they say."""
+        """Storage requests are timed by operation, and admission plugins by operation."""
         path = "/api/v1/namespaces/default/configmaps"
         names = ("etcd_requests_total", "etcd_request_duration_seconds_count")
 
@@ -130,7 +130,7 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted(name, rejected="false", **labels), accepted)
 
     async def test_closed_labels(self) -> None:
-        """CVE-2020-8552: nothing that a client makes up becomes a label, be it a resource, a path, a verb or a name."""
+        """CVE-2020-8552: labels contain no values of clients: no unknown resources, paths, verbs or names."""
         await self.ask("GET", "/apis/made.up/v1/things")
         await self.ask("GET", "/api/v1/madeup")
         await self.ask("GET", f"{PODS}/a/madeup")
@@ -145,7 +145,7 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(self.flushLoggedErrors(), [])
 
     async def test_access(self) -> None:
-        """It is counted whose requests are, and whether they were allowed."""
+        """Authentications and authorizations are counted by result."""
         unknown = await self.counted("authentication_attempts", result="failure")
         allowed = await self.counted("authorization_attempts_total", result="allowed")
         denied = await self.counted("authorization_attempts_total", result="no-opinion")
@@ -157,7 +157,7 @@ class RequestTests(MetricsTestCase):
         self.assertGreater(await self.counted("authorization_attempts_total", result="allowed"), allowed + 1)
 
     async def test_custom_resources(self) -> None:
-        """Custom resources are counted like others."""
+        """Custom resources are counted like built-in resources."""
         names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
         schema = {"openAPIV3Schema": {"type": "object"}}
         version = {"name": "v1", "served": True, "storage": True, "schema": schema}
@@ -171,7 +171,7 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted("apiserver_request_total", **labels), 1)
 
     async def test_parts(self) -> None:
-        """Caches tell of their objects and changes, the server of its release."""
+        """The objects and events of caches, and the version of the server, are exposed."""
         labels = {"group": "", "resource": "configmaps"}
         before = await self.counted("apiserver_resource_objects", **labels)
         received = await self.counted("apiserver_watch_cache_events_received_total", **labels)
@@ -183,19 +183,19 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted("kubernetes_build_info", major="1", minor="36"), 1)
 
     async def test_who_may(self) -> None:
-        """Who may not read metrics is told nothing."""
+        """Users without permission cannot read metrics."""
         code, _ = await self.ask("GET", "/metrics", token="")
         self.assertEqual(code, 403)
         self.assertEqual((await self.ask("GET", "/metrics/none"))[0], 404)
 
 
 class ControllerMetricsTests(KubeAPIMixin, TestCase):
-    """What controllers count."""
+    """Metrics of controllers."""
 
     timeout = 60
 
     async def test_queues(self) -> None:
-        """Queues tell how much was put in them, and how long it waited and took."""
+        """Work queues have metrics of adds, and of queue and work durations."""
         server = await self.startKubeAPI("--controllers=namespace-controller")
         connection = server.connection
         path = "/api/v1/namespaces"

@@ -11,7 +11,7 @@ class LevelTests(SynchronousTestCase):
     """Tests for L{kubetwist.metrics.stability}."""
 
     def test_levels(self) -> None:
-        """Series say how far they can be relied on, unless they are a library's."""
+        """Metrics have a stability level, unless they belong to a library."""
         self.assertEqual(described("apiserver_request_total", "R.", (1, 36)), "[STABLE] R.")
         self.assertEqual(described("workqueue_depth", "R.", (1, 36)), "[BETA] R.")
         self.assertEqual(described("x", "R.", (1, 36)), "[ALPHA] R.")
@@ -21,7 +21,7 @@ class LevelTests(SynchronousTestCase):
         self.assertEqual(described("apiserver_storage_objects", "R.", (1, 33)), "[STABLE] R.")
 
     def test_deprecated(self) -> None:
-        """A series is deprecated from a release on; others never are."""
+        """A metric is deprecated from a release on. Other metrics are never deprecated."""
         self.assertEqual(deprecated_in("apiserver_storage_objects"), "1.34.0")
         self.assertEqual(deprecated_in("workqueue_depth"), "")
         for release, deprecated in (((1, 33), False), ((1, 34), True), ((1, 40), True)):
@@ -29,7 +29,7 @@ class LevelTests(SynchronousTestCase):
         self.assertFalse(is_deprecated("workqueue_depth", (9, 0)))
 
     def test_kept_by_level(self) -> None:
-        """A deprecated series is hidden three releases later if it is stable, and at once if it is alpha."""
+        """A deprecated metric is hidden after three releases if it is stable, and immediately if it is alpha."""
         for name, first in (
             ("apiserver_storage_objects", 37),
             ("apiserver_storage_db_total_size_in_bytes", 28),

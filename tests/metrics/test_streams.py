@@ -15,16 +15,16 @@ class StreamMetricsTests(SynchronousTestCase):
     """Tests for L{StreamMetrics}."""
 
     def setUp(self) -> None:
-        """Count in a registry."""
+        """Register the metrics."""
         self.registry = Registry()
         self.metrics = StreamMetrics(self.registry)
 
     def found(self, name: str, label: str) -> dict[str, float]:
-        """The numbers of a family by the value of a label."""
+        """Return the values of a metric by label value."""
         return {dict(labels)[label]: value for labels, value in read(self.registry)[name].items()}
 
     def test_codes(self) -> None:
-        """A code that is no HTTP status counts as 500, whatever a kubelet answers with."""
+        """A code that is not an HTTP status counts as 500."""
         codes: tuple[Any, ...] = (101, 404, 99, 600, "madeup", None)
         for code in codes:
             self.metrics.translated(code)
@@ -34,7 +34,7 @@ class StreamMetricsTests(SynchronousTestCase):
             self.assertEqual(found, {"101": 1, "404": 1, "500": 4})
 
     def test_routes(self) -> None:
-        """Requests are counted by whether the kubelet takes WebSockets."""
+        """Requests are counted by whether the kubelet supports WebSockets."""
         self.metrics.routed("exec", True)
         self.metrics.routed("exec", False)
         self.metrics.routed("exec", False)
@@ -42,7 +42,9 @@ class StreamMetricsTests(SynchronousTestCase):
         self.assertEqual(found, {"proxied_to_kubelet": 1, "translated_at_apiserver": 2})
 
     def test_logs(self) -> None:
-        """Logs are counted by whether the certificate of the kubelet had to be good, and failures by themselves."""
+        """
+        Log requests are counted by whether the kubelet's certificate is verified, failed verifications separately.
+        """
         self.metrics.log_requested(True)
         self.metrics.log_requested(False)
         self.metrics.log_tls_failed()

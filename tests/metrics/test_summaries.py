@@ -12,10 +12,10 @@ from kubetwist.metrics.summaries import Summary
 
 
 class SummaryTests(SynchronousTestCase):
-    """Quantiles."""
+    """Quantiles of summaries."""
 
     def test_quantiles(self) -> None:
-        """They are of the newest observations; sum and count are of all."""
+        """Quantiles are computed from the latest observations. Sum and count include all."""
         summary = Summary()
         values = [index / 100 for index in range(100)]
         random.Random(1).shuffle(values)
@@ -35,7 +35,7 @@ class SummaryTests(SynchronousTestCase):
         )
 
     def test_as_histogram(self) -> None:
-        """One that has bounds is a histogram like any other."""
+        """A summary with bounds is a histogram, too."""
         summary, histogram = Summary((1.0, 2.0)), Histogram((1.0, 2.0))
         for value in (0.5, 1.0, 1.5, 9.0):
             summary.observe(value)

@@ -13,7 +13,7 @@ from kubetwist.tracing.configuration import TracingConfiguration, load_tracing
 
 
 def file(version: str = "v1", **fields: Any) -> bytes:
-    """The content of a file."""
+    """Return the content of a configuration file."""
     about = {"apiVersion": f"apiserver.config.k8s.io/{version}", "kind": "TracingConfiguration"}
     return orjson.dumps({**about, **fields})
 
@@ -22,11 +22,11 @@ class LoadTests(SynchronousTestCase):
     """Tests for L{load_tracing}."""
 
     def problem(self, content: bytes) -> str:
-        """What is wrong."""
+        """Return the error message for a content."""
         return str(self.assertRaises(ConfigurationError, load_tracing, content))
 
     def test_all(self) -> None:
-        """Every version has an endpoint and a rate."""
+        """Every version has an endpoint and a sampling rate."""
         for version in ("v1", "v1beta1", "v1alpha1"):
             content = file(version, endpoint="collector.monitoring:4317", samplingRatePerMillion=100)
             self.assertEqual(load_tracing(content), TracingConfiguration("collector.monitoring:4317", 100))
@@ -37,16 +37,16 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual(load_tracing(content), TracingConfiguration("", 7))
 
     def test_nothing(self) -> None:
-        """Without a rate nothing is traced but what callers decide on."""
+        """Without a rate, only requests with a trusted sampling decision are sampled."""
         self.assertEqual(load_tracing(file()), TracingConfiguration("", 0))
 
     def test_endpoints(self) -> None:
-        """An endpoint is a name, an address, or one of gRPC's schemes that have no credentials."""
+        """An endpoint is a name, an address, or has one of the gRPC schemes that are allowed."""
         for endpoint in ("[::1]:4317", "dns://8.8.8.8/c:4317", "unix:///run/c.sock", "unix-abstract://c", "localhost"):
             self.assertEqual(load_tracing(file(endpoint=endpoint)).endpoint, endpoint)
 
     def test_bad_values(self) -> None:
-        """Values are checked, with the reference's messages."""
+        """Invalid values are rejected with kube-apiserver's messages."""
         start = "failed to validate tracing configuration: "
         self.assertEqual(
             self.problem(file(samplingRatePerMillion=-1)),
@@ -66,7 +66,7 @@ class LoadTests(SynchronousTestCase):
         )
 
     def test_bad_files(self) -> None:
-        """What is no such file is told in the reference's words."""
+        """A malformed file is rejected with kube-apiserver's message."""
         start = "failed to read tracing config: unable to decode tracing configuration data: "
         scheme = "k8s.io/apiserver/pkg/server/options/tracing.go:49"
         for content, why in (

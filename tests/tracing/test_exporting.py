@@ -21,9 +21,9 @@ from kubetwist.tracing.spans import CLIENT, Span, Tracer
 
 class Keeper(SpanExporter):
     """
-    Keeps what it is to send.
+    Collects exported spans.
 
-    @ivar threads: Those that it was sent in.
+    @ivar threads: The threads that spans were exported in.
     """
 
     def __init__(self) -> None:
@@ -32,30 +32,30 @@ class Keeper(SpanExporter):
         self.ended = 0
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Keep some."""
+        """Collect the spans."""
         self.threads.add(current_thread())
         self.spans += spans
         return SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
-        """Count."""
+        """Count the shutdowns."""
         self.ended += 1
 
 
 class Stuck(Keeper):
-    """Gets rid of nothing until it is ended."""
+    """Blocks in C{export} until it is shut down."""
 
     def __init__(self) -> None:
         super().__init__()
         self.over = Event()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Wait."""
+        """Block."""
         self.over.wait()
         return SpanExportResult.FAILURE
 
     def shutdown(self) -> None:
-        """Let go."""
+        """Unblock."""
         super().shutdown()
         self.over.set()
 
@@ -64,7 +64,7 @@ class ExportingTests(SynchronousTestCase):
     """Tests for L{SpanExport}."""
 
     def exported(self, remote: RemoteSpanContext | None, *, trusted: bool) -> list[ReadableSpan]:
-        """What is sent of a request within which somebody is called."""
+        """Return the exported spans of a request with an outgoing call."""
         keeper = Keeper()
         exporting = SpanExport(keeper, "apiserver-x")
         request = Tracer(1_000_000, exporting.on_end).start_trace(remote, trusted, b"", 1.0)
@@ -82,7 +82,7 @@ class ExportingTests(SynchronousTestCase):
         return keeper.spans
 
     def test_spans(self) -> None:
-        """Spans are told as they are."""
+        """Spans are exported with their names, kinds, times, attributes and events."""
         call, request = self.exported(None, trusted=False)
         assert call.context is not None and call.parent is not None and request.context is not None
         self.assertEqual((call.name, call.kind, call.attributes), ("call", SpanKind.CLIENT, {"key": "value"}))
@@ -99,19 +99,19 @@ class ExportingTests(SynchronousTestCase):
         self.assertTrue(began <= call.start_time <= call.events[0].timestamp <= call.end_time <= ended)
 
     def test_resource(self) -> None:
-        """They come from a server that is called as the reference is, and like no other."""
+        """The service name is kube-apiserver's, and the instance id is unique."""
         resource = self.exported(None, trusted=False)[0].resource.attributes
         self.assertEqual((resource["service.name"], resource["service.instance.id"]), ("apiserver", "apiserver-x"))
 
     def test_environment(self) -> None:
-        """The environment may say more about the server, and nothing else about what it is called."""
+        """The environment can add resource attributes, but cannot replace the service name."""
         self.addCleanup(os.environ.pop, "OTEL_RESOURCE_ATTRIBUTES", None)
         os.environ["OTEL_RESOURCE_ATTRIBUTES"] = "zone=a,service.name=other"
         resource = self.exported(None, trusted=False)[0].resource.attributes
         self.assertEqual((resource["service.name"], resource["zone"]), ("apiserver", "a"))
 
     def test_parent(self) -> None:
-        """A caller's span is the parent, and what is noted about the trace is kept."""
+        """The caller's span is the parent, and its trace state is exported."""
         _, request = self.exported(RemoteSpanContext(0xABC, 0xDEF, True, b"a=1,b=2"), trusted=True)
         assert request.parent is not None and request.context is not None
         self.assertEqual((request.parent.span_id, request.parent.is_remote), (0xDEF, True))
@@ -119,14 +119,14 @@ class ExportingTests(SynchronousTestCase):
         self.assertEqual(request.links, ())
 
     def test_link(self) -> None:
-        """The span of one who is not trusted is linked to."""
+        """The span of an untrusted caller is exported as a link."""
         _, request = self.exported(RemoteSpanContext(0xABC, 0xDEF, False, b"a=1"), trusted=False)
         (link,) = request.links
         self.assertEqual((link.context.trace_id, link.context.span_id), (0xABC, 0xDEF))
         self.assertIsNone(request.parent)
 
     def test_stuck(self) -> None:
-        """A collector that does not answer is not waited for any longer than that."""
+        """The shutdown does not wait longer than its timeout for a collector that does not respond."""
         stuck = Stuck()
         exporting = SpanExport(stuck, "apiserver-x")
         request = Tracer(1_000_000, exporting.on_end).start_trace(None, False, b"", 1.0)
@@ -136,41 +136,41 @@ class ExportingTests(SynchronousTestCase):
         self.assertTrue(stuck.ended)
 
     def test_full(self) -> None:
-        """Where nothing is taken, what is too much is dropped without a word."""
+        """Spans above the queue size are dropped without log lines."""
         stuck = Stuck()
         exporting = SpanExport(stuck, "apiserver-x")
-        told: list[Any] = []
-        self.patch(exporting._complaints, "_warn", lambda *arguments, **named: told.append(named))
+        warnings: list[Any] = []
+        self.patch(exporting._log_handler, "_warn", lambda *arguments, **named: warnings.append(named))
         tracer = Tracer(1_000_000, exporting.on_end)
         for _ in range(5000):
             request = tracer.start_trace(None, False, b"", 1.0)
             assert isinstance(request, Span)
             request.end()
         exporting.close(0.01)
-        self.assertEqual(told, [])
+        self.assertEqual(warnings, [])
 
 
 class ComplaintsTests(SynchronousTestCase):
-    """Tests for what the log is told of collectors."""
+    """Log lines about a failing collector."""
 
     def test_seldom(self) -> None:
-        """There is a line now and then, which says how many there might have been."""
-        told: list[dict[str, Any]] = []
+        """Repeated messages are suppressed and counted within the interval."""
+        warnings: list[dict[str, Any]] = []
         now = [0.0]
-        complaints = _RateLimitedLogHandler(lambda form, **fields: told.append(fields), lambda: now[0])
+        complaints = _RateLimitedLogHandler(lambda form, **fields: warnings.append(fields), lambda: now[0])
         for second in range(3):
             now[0] = second
             complaints.emit(logging.makeLogRecord({"msg": "no %s", "args": ("collector",)}))
         now[0] = LOG_INTERVAL
         complaints.emit(logging.makeLogRecord({"msg": "again"}))
-        self.assertEqual(told, [{"text": "no collector", "more": 0}, {"text": "again", "more": 2}])
+        self.assertEqual(warnings, [{"text": "no collector", "more": 0}, {"text": "again", "more": 2}])
 
 
 class TargetTests(SynchronousTestCase):
-    """Tests for the names of collectors."""
+    """Targets of collectors."""
 
     def test_targets(self) -> None:
-        """The exporter is told the name that gRPC is to look for."""
+        """The exporter gets the gRPC target of an endpoint."""
         for endpoint, target in (
             ("", None),
             ("collector:4317", "collector:4317"),

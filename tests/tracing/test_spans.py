@@ -24,14 +24,14 @@ CALLER = RemoteSpanContext(0xABC, 0xDEF, True, b"a=1")
 
 
 class SpanCase(SynchronousTestCase):
-    """Keeps the spans that are over."""
+    """Test case that collects ended spans."""
 
     def setUp(self) -> None:
-        """Nothing is over yet."""
+        """Start with no ended spans."""
         self.spans: list[Span] = []
 
     def begun(self, remote: RemoteSpanContext | None = None, *, trusted: bool = False, rate: int = 1_000_000) -> Span:
-        """A request that is traced."""
+        """Return the root span of a sampled request."""
         place = Tracer(rate, self.spans.append).start_trace(remote, trusted, b"", 1.0)
         assert isinstance(place, Span)
         place.name = "request"
@@ -42,11 +42,11 @@ class TracerTests(SpanCase):
     """Tests for L{Tracer}."""
 
     def place(self, remote: RemoteSpanContext | None, *, trusted: bool, rate: int = 0) -> Span | NonRecordingSpan:
-        """Where a request is."""
+        """Return the root span of a request."""
         return Tracer(rate, self.spans.append).start_trace(remote, trusted, b"", 1.0)
 
     def test_rate(self) -> None:
-        """As many are recorded as the rate says, whoever decides: the number of the trace does."""
+        """The trace id decides about sampling, so that all servers with a rate make the same decision."""
         tracer = Tracer(250_000, self.spans.append)
         for quarter in range(4):
             number = (quarter << 62) + 5
@@ -54,13 +54,13 @@ class TracerTests(SpanCase):
             self.assertEqual(tracer.should_sample(number + (1 << 100)), quarter == 0)
 
     def test_extremes(self) -> None:
-        """Everything, and nothing, is meant as it is said."""
+        """The rates 0 and 1000000 sample nothing and everything."""
         for number in (1, (1 << 64) - 1, (1 << 128) - 1):
             self.assertTrue(Tracer(1_000_000, self.spans.append).should_sample(number))
             self.assertFalse(Tracer(0, self.spans.append).should_sample(number))
 
     def test_caller_decides(self) -> None:
-        """Whoever is trusted decides, against the rate."""
+        """The sampling decision of a trusted caller overrides the rate."""
         place = self.place(CALLER, trusted=True)
         assert isinstance(place, Span)
         self.assertEqual((place.trace.id, place.parent_id, place.remote_parent), (0xABC, 0xDEF, True))
@@ -70,7 +70,7 @@ class TracerTests(SpanCase):
         self.assertNotIsInstance(self.place(unsampled, trusted=True, rate=1_000_000), Span)
 
     def test_untrusted(self) -> None:
-        """For all others a trace begins, which is linked to theirs, and keeps nothing of it."""
+        """An untrusted caller's request starts a new trace with a link to the caller's span, and without its state."""
         self.assertNotIsInstance(self.place(CALLER, trusted=False), Span)
         place = self.place(CALLER, trusted=False, rate=1_000_000)
         assert isinstance(place, Span)
@@ -79,7 +79,7 @@ class TracerTests(SpanCase):
         self.assertEqual(place.trace.state, b"")
 
     def test_unrecorded_is_passed_on(self) -> None:
-        """Those who are called are told of the trace that is not recorded, always by the same name."""
+        """A trace that is not sampled is propagated with a stable span id."""
         place = self.place(RemoteSpanContext(0xABC, 0xDEF, False, b"a=1"), trusted=True)
         fields = dict(place.propagation_headers())
         self.assertEqual(fields, dict(place.propagation_headers()))
@@ -93,7 +93,7 @@ class SpanTests(SpanCase):
     """Tests for L{Span}."""
 
     def test_within(self) -> None:
-        """What is begun within a C{with} belongs to it."""
+        """Spans that are started within a C{with} block are children of its span."""
         request = self.begun()
         with request:
             with current_span().child("inner", {"key": "value"}) as inner:
@@ -107,7 +107,7 @@ class SpanTests(SpanCase):
         self.assertTrue(outer.began <= inner.began <= inner.events[0][0] <= inner.ended <= outer.ended)
 
     def test_headers(self) -> None:
-        """Those who are called learn which span it was."""
+        """Outgoing headers contain the id of the span."""
         request = self.begun(CALLER, trusted=True)
         child = request.child("call")
         assert isinstance(child, Span)
@@ -115,7 +115,7 @@ class SpanTests(SpanCase):
         self.assertEqual(child.propagation_headers(), expected)
 
     def test_failure(self) -> None:
-        """An error is told by its type, and never by its text."""
+        """An error has its type, and never its message."""
 
         def fail() -> None:
             with self.begun():
@@ -127,7 +127,7 @@ class SpanTests(SpanCase):
         self.assertEqual(span.attributes, {"error.type": "ValueError"})
 
     def test_refusal(self) -> None:
-        """What a client is refused is no failure."""
+        """A client error does not set the status to an error."""
 
         def refuse() -> None:
             with self.begun():
@@ -139,7 +139,7 @@ class SpanTests(SpanCase):
         self.assertEqual(span.attributes, {"error.type": "BadRequest"})
 
     def test_awaitable(self) -> None:
-        """Who has to wait has ended when it is there, and those that it calls then belong to it."""
+        """A span ends when its awaitable fires. Spans that are started by it are its children."""
         waited: Deferred[int] = Deferred()
         seen = []
 
@@ -161,7 +161,7 @@ class SpanTests(SpanCase):
         self.assertEqual(self.spans, [child, request])
 
     def test_other_context(self) -> None:
-        """Whoever goes on with it in another context finds what it has left, and the contexts are as they were."""
+        """A coroutine that continues in another context has its current span, and both contexts are restored."""
         first: Deferred[None] = Deferred()
         seen = []
 
@@ -186,7 +186,7 @@ class SpanTests(SpanCase):
         self.assertEqual(self.spans, [inner, outer])
 
     def test_cancelled(self) -> None:
-        """What is given up ends, as a failure."""
+        """A cancelled coroutine ends its span with an error."""
         waited: Deferred[None] = Deferred()
 
         async def work() -> None:
@@ -199,7 +199,7 @@ class SpanTests(SpanCase):
         self.assertEqual((span.failed, span.attributes["error.type"]), (True, "CancelledError"))
 
     def test_closed(self) -> None:
-        """So does what nobody waits for any more."""
+        """A coroutine that is closed ends its span with an error."""
         coroutine = run_in_span(self.begun(), self.waiting)
         coroutine.send(None)
         coroutine.close()
@@ -207,11 +207,11 @@ class SpanTests(SpanCase):
         self.assertEqual(span.attributes["error.type"], "GeneratorExit")
 
     async def waiting(self) -> None:
-        """Wait without an end."""
+        """Wait forever."""
         await Deferred()
 
     def test_at_once(self) -> None:
-        """Who does not wait is over at once, also if it fails."""
+        """A function without an awaitable ends its span immediately, also if it fails."""
         request = self.begun()
         self.assertEqual(run_in_span(request.child("good"), lambda: 5), 5)
         self.assertRaises(KeyError, run_in_span, request.child("bad"), {}.__getitem__, 1)
@@ -219,14 +219,14 @@ class SpanTests(SpanCase):
         self.assertIsNone(current.get())
 
     def test_once(self) -> None:
-        """The first end counts."""
+        """Only the first end has an effect."""
         request = self.begun()
         request.end(2.0)
         request.end(3.0)
         self.assertEqual([span.ended for span in self.spans], [2.0])
 
     def test_limits(self) -> None:
-        """A request without an end does not fill the memory; those whom it calls are still told."""
+        """The number of spans of a request is bounded. Propagation continues above the limit."""
         request = self.begun()
         for _ in range(MAX_SPANS + 5):
             with request.child("one"):
@@ -239,7 +239,7 @@ class SpanTests(SpanCase):
         self.assertEqual(len(request.events), MAX_EVENTS)
 
     def test_nowhere(self) -> None:
-        """Where nothing is traced, all that can be done with spans does nothing."""
+        """Without tracing, all operations on spans have no effect."""
         with current_span().child("one", {"key": 1}) as span:
             span.add_event("happened")
             span.set_attribute("key", 2)

@@ -8,10 +8,10 @@ from ..commandlines import CommandLineTestCase, parsed
 
 
 class AdmissionTests(CommandLineTestCase):
-    """Networks that webhooks may not be in."""
+    """Denied networks of webhooks."""
 
     def test_networks_for_webhooks(self) -> None:
-        """URLs of webhooks lead to no metadata service unless that is wanted; what is said adds up."""
+        """URLs of webhooks must not resolve to metadata services by default. Repeated flags are merged."""
         flag = "--webhook-url-denied-cidrs"
         default = parsed()["webhook-url-denied-cidrs"]
         for address in ("169.254.169.254", "fe80::1", "100.100.100.200", "fd00:ec2::254", "fd20:ce::254"):

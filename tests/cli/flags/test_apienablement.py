@@ -9,7 +9,7 @@ class RuntimeConfigTests(CommandLineTestCase):
     """C{--runtime-config}."""
 
     def test_bad_runtime_config(self) -> None:
-        """A malformed or unknown key of --runtime-config is refused with the flags, in the reference's words."""
+        """A malformed or unknown key of --runtime-config is rejected with kube-apiserver's message."""
         self.assert_refused("--runtime-config: unknown api groups foo.io/v1", "--runtime-config=foo.io/v1=true")
         self.assert_refused("--runtime-config: runtime-config invalid key apps", "--runtime-config=apps")
         self.assertEqual(parsed("--feature-gates=kube:A=true,B=false")["feature-gates"], {"A": True, "B": False})

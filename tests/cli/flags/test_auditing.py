@@ -9,21 +9,21 @@ from kubetwist.cli.kubeapi import Options
 
 
 def options(*flags: str) -> Options:
-    """A command line, parsed."""
+    """Parse a command line."""
     made = Options()
     made.parseOptions(list(flags))
     return made
 
 
 class FlagTests(SynchronousTestCase):
-    """What can be wrong about them."""
+    """Validation of audit flags."""
 
     def refused(self, *flags: str) -> str:
-        """Why they are refused."""
+        """Return the error message for flags."""
         return str(self.assertRaises(UsageError, options, *flags))
 
     def test_refused(self) -> None:
-        """Flags that make no sense are refused in the reference's words."""
+        """Invalid flags are rejected with kube-apiserver's messages."""
         log, webhook = "--audit-log-path=-", "--audit-webhook-config-file=x"
         for flag, text in (
             (

@@ -8,10 +8,10 @@ ISSUER = ("--oidc-issuer-url=https://issuer", "--oidc-client-id=me")
 
 
 class AuthenticationTests(CommandLineTestCase):
-    """Checks across the flags of authentication."""
+    """Consistency checks of authentication flags."""
 
     def test_oidc(self) -> None:
-        """An issuer and a client are set together, and flags and a file exclude each other."""
+        """Issuer and client id must be set together, and exclude --authentication-config."""
         text = "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
         for flag in ("--oidc-issuer-url=https://issuer", "--oidc-client-id=me", "--oidc-groups-claim=groups"):
             self.assert_refused(text, flag)
@@ -21,7 +21,7 @@ class AuthenticationTests(CommandLineTestCase):
         )
 
     def test_algorithms(self) -> None:
-        """Algorithms with a shared secret are refused; every unsupported one is named."""
+        """Algorithms with a shared secret are rejected. The message lists every unsupported algorithm."""
         self.assert_refused(
             'oidc: unsupported signing alg: "HS256"; oidc: unsupported signing alg: "none"',
             *ISSUER,
@@ -30,7 +30,7 @@ class AuthenticationTests(CommandLineTestCase):
         self.assertEqual(parsed(*ISSUER, "--oidc-signing-algs=ES256,PS512")["oidc-signing-algs"], ("ES256", "PS512"))
 
     def test_issuers(self) -> None:
-        """Issuers of service account tokens are not empty, and named once."""
+        """Issuers of service account tokens must not be empty or repeated."""
         self.assert_refused("service-account-issuer should not be an empty string", "--service-account-issuer=")
         self.assert_refused(
             'service-account-issuer "a" is already specified',
@@ -40,7 +40,7 @@ class AuthenticationTests(CommandLineTestCase):
         )
 
     def test_expiration(self) -> None:
-        """The longest life of tokens is between an hour and 2^32 seconds, or not limited."""
+        """The maximum lifetime of tokens is between an hour and 2^32 seconds, or 0 for no limit."""
         flag = "--service-account-max-token-expiration"
         text = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
         for value in ("59m", "1193047h"):
@@ -49,7 +49,7 @@ class AuthenticationTests(CommandLineTestCase):
             self.assertEqual(parsed(f"{flag}={value}")[flag.lstrip("-")], seconds)
 
     def test_request_headers(self) -> None:
-        """Headers with uids include the one that the aggregator sends."""
+        """Headers with uids include the header of the aggregator."""
         flag = "--requestheader-uid-headers"
         self.assert_refused(
             f"{flag} is set without specifying the standard X-Remote-Uid header - API aggregation will not work",

@@ -6,10 +6,10 @@ from ..commandlines import CommandLineTestCase, parsed
 
 
 class StorageTests(CommandLineTestCase):
-    """How objects are stored."""
+    """Storage media type."""
 
     def test_storage_media_type(self) -> None:
-        """Only in etcd there can be protobuf."""
+        """Only etcd can store protobuf."""
         flag = "--storage-media-type=application/vnd.kubernetes.protobuf"
         self.assertEqual(parsed()["storage-media-type"], "application/json")
         taken = parsed(flag, "--etcd-servers=http://127.0.0.1:2379")

@@ -8,10 +8,10 @@ from ..commandlines import CommandLineTestCase, parsed
 
 
 class GenericTests(CommandLineTestCase):
-    """What browsers may do."""
+    """Flags for browsers."""
 
     def test_browsers(self) -> None:
-        """What browsers are told makes sense, and patterns cannot match in the middle of other hosts."""
+        """HSTS directives and CORS patterns are validated. Patterns must be anchored."""
         given = parsed("--strict-transport-security-directives=max-age=31536000,includeSubDomains,preload")
         self.assertEqual(len(given["strict-transport-security-directives"]), 3)
         self.assertRaises(UsageError, parsed, "--strict-transport-security-directives=max-age")

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.cli.flags.metrics}, and for C{/metrics} as they have it."""
+"""Tests for L{kubetwist.cli.flags.metrics} and their effect on C{/metrics}."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ _KEYS = (
 
 
 def parsed(*arguments: str) -> Options:
-    """A command line, read."""
+    """Parse a command line."""
     options = Options()
     options.parseOptions(list(arguments))
     return options
 
 
 class MetricFlagTests(SynchronousTestCase):
-    """What the flags say."""
+    """Parsing of metrics flags."""
 
     def assert_refused(self, message: str, *arguments: str) -> None:
-        """Expect a command line to be refused with a message."""
+        """Assert that a command line is rejected with a message."""
         error = self.assertRaises(UsageError, parsed, *arguments)
         self.assertEqual(str(error), message)
 
     def test_hidden(self) -> None:
-        """Only the release before the one that is served can be named."""
-        self.assertFalse(parsed().shown.hidden)
-        self.assertTrue(parsed("--show-hidden-metrics-for-version=1.35").shown.hidden)
-        self.assertTrue(parsed("--kubernetes-version=1.30", "--show-hidden-metrics-for-version=1.29").shown.hidden)
+        """--show-hidden-metrics-for-version accepts only the previous release."""
+        self.assertFalse(parsed().metrics_options.hidden)
+        self.assertTrue(parsed("--show-hidden-metrics-for-version=1.35").metrics_options.hidden)
+        self.assertTrue(
+            parsed("--kubernetes-version=1.30", "--show-hidden-metrics-for-version=1.29").metrics_options.hidden
+        )
         self.assert_refused(
             "metrics.showHiddenMetricsForVersion: Invalid value: \"1.36\": must be omitted or have the value '1.35';"
             " only the previous minor version is allowed",
@@ -49,9 +51,9 @@ class MetricFlagTests(SynchronousTestCase):
         )
 
     def test_disabled(self) -> None:
-        """Names add up; what is none is refused."""
-        shown = parsed("--disabled-metrics=a,b", "--disabled-metrics=c").shown
-        self.assertEqual(shown.disabled, {"a", "b", "c"})
+        """Repeated flags are merged. Invalid metric names are rejected."""
+        options = parsed("--disabled-metrics=a,b", "--disabled-metrics=c").metrics_options
+        self.assertEqual(options.disabled, {"a", "b", "c"})
         self.assert_refused(
             'metrics.disabledMetrics: Invalid value: ["a","a-b"]: must be fully qualified metric names matching'
             ' "^[a-zA-Z_:][a-zA-Z0-9_:]*$", got "a-b"',
@@ -59,16 +61,16 @@ class MetricFlagTests(SynchronousTestCase):
         )
 
     def test_labels(self) -> None:
-        """Values are allowed by series and label; several are written as CSV, or in several flags."""
+        """Allowed label values are given as CSV, or in repeated flags."""
         flag = "--allow-metric-labels"
-        self.assertEqual(parsed(f"{flag}=a,b=1,2").shown.allowed, {("a", "b"): {"1", "2"}})
-        several = parsed(f'{flag}="a,b=1,2","a,c=3"', f"{flag}=d,e=").shown.allowed
+        self.assertEqual(parsed(f"{flag}=a,b=1,2").metrics_options.allowed, {("a", "b"): {"1", "2"}})
+        several = parsed(f'{flag}="a,b=1,2","a,c=3"', f"{flag}=d,e=").metrics_options.allowed
         self.assertEqual(several, {("a", "b"): {"1", "2"}, ("a", "c"): {"3"}, ("d", "e"): {""}})
         self.assert_refused(f'metrics.allowListMapping: Invalid value: {{"a":"1"}}: {_KEYS}', f"{flag}=a=1")
         self.assert_refused(f'invalid argument "a" for "{flag}" flag: a must be formatted as key=value', f"{flag}=a")
 
     def test_manifest(self) -> None:
-        """The same can be in a file, and in one place only."""
+        """Allowed label values can be in a manifest, but not in both."""
         path = Path(self.mktemp())
         flag = f"--allow-metric-labels-manifest={path}"
         self.assert_refused(
@@ -77,7 +79,7 @@ class MetricFlagTests(SynchronousTestCase):
             flag,
         )
         path.write_text('"a,b": "1,2"\n"c,d": ""\n')
-        self.assertEqual(parsed(flag).shown.allowed, {("a", "b"): {"1", "2"}, ("c", "d"): {""}})
+        self.assertEqual(parsed(flag).metrics_options.allowed, {("a", "b"): {"1", "2"}, ("c", "d"): {""}})
         self.assert_refused(
             'metrics: Invalid value: {"a,b":"1"}: cannot specify both allowListMapping and allowListMappingManifest',
             flag,
@@ -96,12 +98,12 @@ class MetricFlagTests(SynchronousTestCase):
 
 
 class ServedMetricsTests(KubeAPIMixin, TestCase):
-    """C{/metrics} of whole servers."""
+    """C{/metrics} of running servers."""
 
     timeout = 60
 
     async def test_flags(self) -> None:
-        """What the flags say is what is shown."""
+        """The flags select the exposed metrics."""
         server = await self.startKubeAPI(
             "--controllers=",
             "--disabled-metrics=apiserver_response_sizes",
@@ -119,7 +121,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         self.assertIn("\ndisabled_metrics_total 1\n", text)
 
     async def test_reset(self) -> None:
-        """Who may delete at the path has counting begin anew; who may not is told so."""
+        """DELETE resets the metrics for authorized users. Other users get 403."""
         server = await self.startKubeAPI("--controllers=", "--authorization-mode=RBAC")
         request: Any = server.connection.request
         path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
@@ -140,7 +142,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         self.assertEqual(await deferToThread(request, "DELETE", "/metrics/slis"), (200, "metrics reset\n"))
 
     async def test_no_counts(self) -> None:
-        """Objects are not counted where that is not wanted; all else is told."""
+        """Without the count of objects, all other metrics are exposed."""
         server = await self.startKubeAPI("--controllers=", "--etcd-count-metric-poll-period=0")
         _, text = await deferToThread(server.connection.request, "GET", "/metrics")
         for name in (
@@ -152,7 +154,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         self.assertIn("apiserver_watch_cache_resource_version{", text)
 
     async def test_forms(self) -> None:
-        """The text is compressed for who takes that, and the same for who would rather have another form."""
+        """The response is compressed if the client accepts gzip. Other Accept headers do not change the format."""
         server = await self.startKubeAPI("--controllers=")
         connection = server.connection
 
@@ -173,7 +175,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         self.assertIn(b"\n# TYPE version_info gauge\n", gzip.decompress(packed))
 
     async def test_who_may(self) -> None:
-        """Who may only read does not begin anew, nor does who may not even that."""
+        """A user who may only read metrics cannot reset them."""
         server = await self.startKubeAPI("--controllers=", "--authorization-mode=RBAC")
         account = "/api/v1/namespaces/default/serviceaccounts"
         request: Any = server.connection.request
@@ -189,7 +191,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
             self.assertEqual(tuple(found), codes)
 
     async def test_no_reset(self) -> None:
-        """Without profiling a DELETE is answered as a GET, as in the reference."""
+        """Without profiling a DELETE is answered like a GET, as in kube-apiserver."""
         server = await self.startKubeAPI("--controllers=", "--profiling=false")
         code, text = await deferToThread(server.connection.request, "DELETE", "/metrics")
         self.assertEqual(code, 200)

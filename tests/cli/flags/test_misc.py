@@ -8,10 +8,10 @@ from ..commandlines import CommandLineTestCase, parsed
 
 
 class MiscTests(CommandLineTestCase):
-    """Flags without a group of their own."""
+    """Flags of the section Misc."""
 
     def test_reconciler(self) -> None:
-        """All three ways to keep the endpoints of the servers are known."""
+        """All three endpoint reconcilers are accepted."""
         for kind in ("lease", "master-count", "none"):
             self.assertEqual(parsed(f"--endpoint-reconciler-type={kind}")["endpoint-reconciler-type"], kind)
         self.assertEqual(parsed("--apiserver-count=3")["apiserver-count"], 3)

@@ -1,4 +1,4 @@
-"""Flags of how a server is served, with a whole server; and how it stops for those who come meanwhile."""
+"""Tests for L{kubetwist.cli.flags.secureserving} with a running server, and of its shutdown."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ reactor: Any = the_reactor
 
 
 class ServingTests(ServerCase):
-    """Connections to a server."""
+    """TLS connections to a server."""
 
     def handshake(self, name: str, *ciphers: str) -> tuple[list[str], str]:
-        """The names in the certificate that is shown for a name, and the suite; in a thread."""
+        """Return the names in the certificate for an SNI name, and the cipher suite. Call it in a thread."""
         context = SSL.Context(SSL.TLS_METHOD)
         if ciphers:
             context.set_max_proto_version(SSL.TLS1_2_VERSION)
@@ -46,7 +46,7 @@ class ServingTests(ServerCase):
             return certificate_names(pem), connection.get_cipher_name() or ""
 
     async def test_names(self) -> None:
-        """Clients that come by a name are shown the certificate for it, and the others the usual one."""
+        """A client gets the certificate for its SNI name, or the default one."""
         pair = CertificateAuthority.make("ca").issue(CertConfig("other.test", names=("other.test",), server=True))
         for name, content in (("sni.crt", pair.certificate), ("sni.key", pair.key)):
             (self.folder / name).write_bytes(content)
@@ -57,7 +57,7 @@ class ServingTests(ServerCase):
         self.assertIn("kubernetes.default.svc", names)
 
     async def test_ciphers(self) -> None:
-        """With TLS 1.2 nothing is spoken but what is configured."""
+        """Only the configured cipher suites are accepted for TLS 1.2."""
         await self.start("--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")
         _, suite = await deferToThread(self.handshake, "localhost", "ECDHE-ECDSA-AES256-GCM-SHA384")
         self.assertEqual(suite, "ECDHE-ECDSA-AES256-GCM-SHA384")
@@ -65,14 +65,14 @@ class ServingTests(ServerCase):
             await deferToThread(self.handshake, "localhost", "ECDHE-ECDSA-AES128-GCM-SHA256")
 
     async def test_browsers(self) -> None:
-        """Answers have the headers for browsers that are configured."""
+        """Responses have the configured HSTS and CORS headers."""
         await self.start("--strict-transport-security-directives=max-age=60", r"--cors-allowed-origins=//a\.test$")
         answer = await self.ask("/livez", Origin="https://a.test")
         self.assertEqual(answer.header("strict-transport-security"), "max-age=60")
         self.assertEqual(answer.header("access-control-allow-origin"), "https://a.test")
 
     async def test_grace(self) -> None:
-        """Until the grace period is over the server is alive whatever its start has not done yet."""
+        """During the grace period /livez succeeds although post-start hooks have not finished."""
         server = await self.start("--livez-grace-period=1h")
         (hook,) = [one for one in server._server.post_start_hooks() if one.name == "mine"]
         hook.problem = "not finished"
@@ -80,7 +80,7 @@ class ServingTests(ServerCase):
         self.assertEqual((await self.ask("/healthz")).code, 500)
 
     async def test_sent_away(self) -> None:
-        """A server that stops tells those who come to come again, and answers those who ask how it is."""
+        """During shutdown the server answers new requests with 429 and health checks as usual."""
         await self.start("--authorization-mode=AlwaysAllow", "--shutdown-send-retry-after")
         waiting, late, health = [await self.connect(self.admin) for _ in range(3)]
         waiting.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -100,13 +100,13 @@ class ServingTests(ServerCase):
         await stopped
 
     async def test_watches_one_after_the_other(self) -> None:
-        """Watches end within the time that is given to them, and not all at once."""
+        """At shutdown, watches end within the grace period, spread over it."""
         await self.start("--authorization-mode=AlwaysAllow", "--shutdown-watch-termination-grace-period=10s")
         site = self.service.server.site
         ended: list[int] = []
 
         class Open:
-            """A watch."""
+            """A fake watch."""
 
         for index in range(30):
             watch: Any = Open()
@@ -118,7 +118,7 @@ class ServingTests(ServerCase):
         server = self.service.server
 
         async def slept(seconds: float) -> None:
-            # The first wait is that of the delay; the last is for connections.
+            # The first wait is the shutdown delay. The last one is for connections.
             if site.long_running_requests:
                 shares.append(len(ended))
 
@@ -128,10 +128,10 @@ class ServingTests(ServerCase):
 
 
 class ParsingTests(CommandLineTestCase):
-    """Flags of certificates and ciphers."""
+    """Flags of certificates and cipher suites."""
 
     def test_ciphers(self) -> None:
-        """Suites have Go's names; those of TLS 1.3 are there anyway, and those that nobody speaks are refused."""
+        """Cipher suites have Go's names. TLS 1.3 suites are always enabled, and unsupported suites are rejected."""
         names = "TLS_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_256_CBC_SHA"
         given = parsed(f"--tls-cipher-suites={names}")["tls-cipher-suites"]
         self.assertEqual(openssl_ciphers(given), "ECDHE-RSA-AES128-GCM-SHA256:AES256-SHA")
@@ -144,7 +144,7 @@ class ParsingTests(CommandLineTestCase):
             )
 
     def test_named_certificates(self) -> None:
-        """Certificates for names come with their names, or without; several add up."""
+        """SNI certificates have optional names, and are merged if the flag is repeated."""
         given = parsed("--tls-sni-cert-key=a.crt,a.key", "--tls-sni-cert-key=b.crt,b.key:*.b.test,b.test")
         self.assertEqual(
             given["tls-sni-cert-key"],
