@@ -1,4 +1,4 @@
-"""Controllers over stores in memory, with a clock instead of a reactor."""
+"""Test case for controllers with stores in memory and a fake clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kubetwist.storage.errors import RevisionConflict, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import Plugins, all_kinds, configured, definitions
 
-#: When tests begin.
+#: Start time of the tests.
 START = 1_800_000_000.0
 
 
@@ -34,12 +34,12 @@ def _never(number: int) -> bool:
 
 class FaultyStorage:
     """
-    A backend whose writes fail sometimes.
+    A storage backend with injected failures of writes.
 
-    @ivar fails: Asked before each commit, with its number, whether it fails.
-    @ivar conflicts: Whether one that fails does so because somebody else has just written the same.
-    @ivar commits: How many there were.
-    @ivar failed: How many of them failed.
+    @ivar fails: Called before each commit with its number. Returns whether it fails.
+    @ivar conflicts: Whether a failure is a conflict.
+    @ivar commits: Number of commits.
+    @ivar failed: Number of failed commits.
     """
 
     def __init__(self, backend: MemoryStorage) -> None:
@@ -49,7 +49,7 @@ class FaultyStorage:
         self.commits = self.failed = 0
 
     async def commit(self, writes: Any) -> int:
-        """Commit, or not."""
+        """Commit, or fail."""
         self.commits += 1
         if self.fails(self.commits):
             self.failed += 1
@@ -65,13 +65,13 @@ class FaultyStorage:
 
 class ControllerTestCase(SynchronousTestCase):
     """
-    A test of controllers.
+    Test case for controllers.
 
-    @cvar resources: The names of what there is; L{None} for everything that is built in.
-    @cvar admission: Whether the default admission plugins are on.
-    @cvar options: For L{RegistryOptions}.
-    @ivar clock: The time, for controllers.
-    @ivar backend: Where objects are.
+    @cvar resources: The names of the resources; L{None} for all built-in resources.
+    @cvar admission: Whether the default admission plugins are enabled.
+    @cvar options: Options of the registry.
+    @ivar clock: The clock of the controllers.
+    @ivar backend: The storage backend.
     """
 
     resources: tuple[str, ...] | None = None
@@ -80,7 +80,7 @@ class ControllerTestCase(SynchronousTestCase):
     options: ClassVar[dict[str, Any]] = {}
 
     def setUp(self) -> None:
-        """Empty stores, and no controller."""
+        """Create empty stores without controllers."""
         self.clock = Clock()
         self.clock.advance(START)
         use_clock(self.clock.seconds)
@@ -97,13 +97,13 @@ class ControllerTestCase(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(self.registry.start()))
 
     def begin_anew(self) -> None:
-        """Have empty stores, and no controller, again."""
+        """Replace the stores by empty ones without controllers."""
         self.end()
         self.running.clear()
         self._open()
 
     def open_stores(self) -> None:
-        """Make the stores, and the context."""
+        """Create the stores and the context."""
         wanted = self.resources
         grants = RuleResolver(Stores())
         self.registry = ResourceRegistry(
@@ -120,22 +120,22 @@ class ControllerTestCase(SynchronousTestCase):
         self.context = ControllerContext(self.registry, self.clock, self.config)
 
     def authorizer_over(self, grants: RuleResolver) -> Any:
-        """What decides for the stores and for controllers; nothing is allowed without it."""
+        """Return the authorizer of the stores and controllers; by default nothing is allowed."""
         return None
 
     def admit(self, plugin: Any) -> None:
-        """Pass the writes from now on through an admission plugin."""
+        """Add an admission plugin for further writes."""
         assert isinstance(self.registry.admission, Plugins), "the default plugins are on"
         self.registry.admission.use(plugin)
 
     def definitions(self) -> Definitions:
-        """The types of the release."""
+        """Return the definitions of the release."""
         return definitions()
 
     # --- controllers
 
     def start(self, *controllers: Any) -> Any:
-        """Start controllers, given as classes; give the last."""
+        """Start controllers of the classes, and return the last one."""
         made = None
         for controller in controllers:
             made = controller(self.context)
@@ -145,7 +145,7 @@ class ControllerTestCase(SynchronousTestCase):
         return made
 
     def settle(self, seconds: float = 0.0) -> None:
-        """Let everything be done that can be done now, or within some seconds."""
+        """Advance the clock by some seconds, and run all delayed calls."""
         end = self.clock.seconds() + seconds
         for _ in range(100_000):
             calls = [call.getTime() for call in self.clock.getDelayedCalls()]
@@ -157,7 +157,7 @@ class ControllerTestCase(SynchronousTestCase):
         raise AssertionError("there is always something to do")
 
     def restart(self, *controllers: Any) -> Any:
-        """Have everything go without a goodbye, as by a kill, and begin anew with what is stored."""
+        """Restart with the stored objects, without a graceful stop, and start controllers of the classes."""
         for controller in self.running:
             for subscription in controller._registrations:
                 subscription.stop()
@@ -172,7 +172,7 @@ class ControllerTestCase(SynchronousTestCase):
         return self.start(*controllers)
 
     def end(self) -> None:
-        """Stop all controllers: nothing is left to be done."""
+        """Stop all controllers, and check that no delayed calls remain."""
         for controller in self.running:
             self.successResultOf(Deferred.fromCoroutine(controller.stop()))
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
@@ -180,10 +180,10 @@ class ControllerTestCase(SynchronousTestCase):
 
     def killed_at_each_write(self, prepare: Callable[[], object], state: Callable[[], Any], *controllers: Any) -> None:
         """
-        Check that controllers finish their work, wherever in it the process is killed.
+        Check that controllers complete their work after a kill at any write.
 
-        @param prepare: Makes the objects that they find when they start.
-        @param state: What is to come of it.
+        @param prepare: Creates the objects that exist at the start.
+        @param state: Returns the state to compare.
         """
         prepare()
         self.start(*controllers)
@@ -203,15 +203,15 @@ class ControllerTestCase(SynchronousTestCase):
             self.assertEqual(state(), expected, f"killed after {writes} writes")
             writes += 1
 
-    # --- objects, as users see them
+    # --- objects of users
 
     @property
     def user(self) -> Client:
-        """What somebody else writes with."""
+        """The client of a user."""
         return Client(self.context, UserInfo("admin", groups=("system:masters", "system:authenticated")), "test")
 
     def make(self, resource: str, name: str, namespace: str = "", group: str = "", **parts: Any) -> Any:
-        """Create an object, with its status; give it as it is stored."""
+        """Create an object with its status, and return the stored object."""
         status = parts.pop("status", None)
         meta = {"name": name, **parts.pop("metadata", {})}
         if namespace:
@@ -230,7 +230,7 @@ class ControllerTestCase(SynchronousTestCase):
         group: str = "",
         subresource: str = "",
     ) -> Any:
-        """Change an object as a user does."""
+        """Change an object as a user."""
 
         def changed(obj: Any) -> None:
             change(obj)
@@ -241,17 +241,17 @@ class ControllerTestCase(SynchronousTestCase):
         return self.find(resource, name, namespace, group)
 
     def remove(self, resource: str, name: str, namespace: str = "", group: str = "", **options: Any) -> bool:
-        """Delete an object; tell whether it is gone."""
+        """Delete an object, and return whether it was removed immediately."""
         return self.successResultOf(
             Deferred.fromCoroutine(self.user.delete(group, resource, namespace, name, **options))
         )
 
     def find(self, resource: str, name: str, namespace: str = "", group: str = "") -> Any:
-        """An object as it is stored; L{None} where there is none."""
+        """Return a stored object, or L{None}."""
         return self.stores.get_copy(group, resource, namespace, name)
 
     def names(self, resource: str, namespace: str = "", group: str = "") -> list[str]:
-        """The names of all objects."""
+        """Return the names of all objects."""
         return [
             record.name
             for record in self.stores.get(group, resource).cache.list(f"{namespace}/" if namespace else "").records

@@ -1,4 +1,4 @@
-"""Tests of workloads, with something that runs pods."""
+"""Test case with a simulated kubelet."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from tests.controllers.harness import ControllerTestCase
 
 class KubeletTestCase(ControllerTestCase):
     """
-    A test of controllers whose pods come to run.
+    Test case for controllers whose pods become ready.
 
-    @ivar broken: The images of pods that never do.
-    @ivar most: How many pods there were at most in L{run_pods}, since it was last set.
-    @ivar least: How many there were at least that ran.
+    @ivar broken: The images of pods that never become ready.
+    @ivar most: Maximum number of pods during L{run_pods}, since it was last set.
+    @ivar least: Minimum number of ready pods.
     """
 
     def setUp(self) -> None:
-        """Nothing has run yet."""
+        """Reset the counters."""
         super().setUp()
         self.broken: set[str] = set()
         self.most, self.least = 0, 10**6
 
     def pods(self) -> list[Any]:
-        """All pods."""
+        """Return all pods."""
         return [self.find("pods", name, "default") for name in self.names("pods", "default")]
 
     def run_pods(self, rounds: int = 60) -> None:
-        """Let controllers and a kubelet work in turns, a pod at a time, until nothing changes any more."""
+        """Run controllers and make pods ready alternately, one pod at a time, until nothing changes."""
         for _ in range(rounds):
             self.settle()
             pods = self.pods()
@@ -45,7 +45,7 @@ class KubeletTestCase(ControllerTestCase):
         raise AssertionError("it does not come to an end")
 
     def run_pod(self, name: str) -> None:
-        """Have a pod be ready from now on."""
+        """Make a pod ready."""
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(self.clock.seconds())}
         status = {"phase": "Running", "conditions": [ready]}
         self.change("pods", name, lambda pod: pod.update(status=status), "default", subresource="status")

@@ -1,4 +1,4 @@
-"""Services and pods for tests of endpoints."""
+"""Test case for services and pods."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ CONTAINER = {"name": "c", "image": "i", "ports": [{"name": "web", "containerPort
 
 
 class ServiceTestCase(ControllerTestCase):
-    """A namespace with a service C{web}, whose pods have C{app=web}."""
+    """Test case with a namespace and a service C{web}, which selects C{app=web}."""
 
     resources = ("namespaces", "services", "pods", "endpoints", "endpointslices", "nodes", "events")
 
     def setUp(self) -> None:
-        """A namespace, and a node."""
+        """Create a namespace and a node."""
         super().setUp()
         self.make("namespaces", "default")
         self.make("nodes", "n1", metadata={"labels": {"topology.kubernetes.io/zone": "z1"}})
 
     def service(self, name: str = "web", labels: Any = None, **spec: Any) -> Any:
-        """Make a service."""
+        """Create a service."""
         wanted = {
             "selector": {"app": "web"},
             "ports": [{"name": "http", "port": 80, "targetPort": "web", "protocol": "TCP"}],
@@ -32,7 +32,7 @@ class ServiceTestCase(ControllerTestCase):
         return self.make("services", name, "default", metadata={"labels": labels or {"tier": "a"}}, spec=wanted)
 
     def pod(self, name: str, ip: str, *, ready: bool = True, node: str = "n1", **spec: Any) -> Any:
-        """Make a pod that runs."""
+        """Create a running pod."""
         addresses = ip.split(",")
         self.make(
             "pods",
@@ -56,7 +56,7 @@ class ServiceTestCase(ControllerTestCase):
         return self.find("pods", name, "default")
 
     def set_ready(self, name: str, ready: bool, time: str = "2031-01-01T00:00:00Z") -> None:
-        """Change the condition of a pod."""
+        """Set the condition Ready of a pod."""
 
         def change(pod: Any) -> None:
             pod["status"]["conditions"][0].update(status="True" if ready else "False", lastTransitionTime=time)

@@ -24,7 +24,7 @@ SCOPE = RequestScope("kube-system")
 
 
 def shown(*issued: Issued) -> list[Any]:
-    """Return the certificates themselves."""
+    """Return the certificates."""
     return [one.certificate for one in issued]
 
 
@@ -34,7 +34,7 @@ class AuthenticationInfoTests(StoreTestCase):
     resources = ("configmaps", "namespaces")
 
     def setUp(self) -> None:
-        """A server with authorities of users and of proxies."""
+        """Create a server with CAs of users and of proxies."""
         super().setUp()
         self.users, self.proxies = [root("users")], [root("proxies")]
         options = Options()
@@ -46,17 +46,17 @@ class AuthenticationInfoTests(StoreTestCase):
         )
 
     def start(self) -> None:
-        """Begin."""
+        """Start the controller."""
         self.successResultOf(Deferred.fromCoroutine(self.info.start()))
         self.addCleanup(self.info.stop)
 
     def told(self) -> Any:
-        """Return the data of the config map; L{None} without it."""
+        """Return the data of the config map, or L{None}."""
         found = self.stores.get_copy("", "configmaps", "kube-system", NAME)
         return found and found["data"]
 
     def test_made(self) -> None:
-        """the config map has the CAs and the request header names."""
+        """The config map has the CAs and the request header names."""
         self.start()
         self.assertEqual(
             self.told(),
@@ -72,13 +72,13 @@ class AuthenticationInfoTests(StoreTestCase):
         )
 
     def test_no_proxies(self) -> None:
-        """Headers mean nothing where no proxy is believed."""
+        """Without CAs of proxies there are no header names."""
         self.proxies.clear()
         self.start()
         self.assertEqual(set(self.told()), {"client-ca-file"})
 
     def test_kept(self) -> None:
-        """It is made again when it is deleted, and what others take out of it is put back."""
+        """A deleted config map is created again, and removed values are restored."""
         self.start()
         before = self.told()
         self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
@@ -91,7 +91,7 @@ class AuthenticationInfoTests(StoreTestCase):
         self.assertEqual(self.told(), {**before, "other": "x"})
 
     def test_others(self) -> None:
-        """What other servers know stays there, each once; new authorities are added when they are known."""
+        """Values of other servers are kept, without duplicates. New CAs are added."""
         self.start()
         first = self.users[0].pem.decode()
         self.users[:] = [root("more")]
@@ -103,7 +103,7 @@ class AuthenticationInfoTests(StoreTestCase):
         self.assertEqual(self.told()["client-ca-file"], first + self.users[0].pem.decode())
 
     def test_together(self) -> None:
-        """What has expired is left out, and what is no list counts for nothing."""
+        """Expired certificates and invalid lists are dropped."""
         old = self.users[0].issue(subject("old"), begins=timedelta(hours=-3), ends=timedelta(hours=-2)).pem.decode()
         new = self.users[0].pem.decode()
         names = "requestheader-allowed-names"
@@ -112,7 +112,7 @@ class AuthenticationInfoTests(StoreTestCase):
             self.assertEqual(json.loads(merge_info({names: known}, {names: '["a"]'})[names]), found)
 
     def test_ourselves(self) -> None:
-        """with a generated proxy certificate, the config map has its CA and the headers."""
+        """With a generated proxy certificate, the config map has its CA and the headers."""
         own = root("own").pem.decode()
         options = Options()
         options.parseOptions([])
@@ -125,7 +125,7 @@ class AuthenticationInfoTests(StoreTestCase):
         found = cluster_authentication_info(options, [], proxies, own)
         self.assertEqual(found["requestheader-client-ca-file"], self.proxies[0].pem.decode() + own)
         self.assertEqual(found["requestheader-group-headers"], '["X-Gang","x-remote-group"]')
-        # All names are allowed where none is named.
+        # An empty list allows all names.
         self.assertEqual(found["requestheader-allowed-names"], "[]")
         options.parseOptions(["--requestheader-allowed-names=front"])
         found = cluster_authentication_info(options, [], proxies, own)

@@ -18,42 +18,42 @@ LABEL = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
 
 
 class ClusterRoleAggregationTests(ControllerTestCase):
-    """The rules of C{admin}, C{edit}, C{view}, and of those that users define."""
+    """Aggregation of the built-in and of user-defined roles."""
 
     resources = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "namespaces")
 
     def setUp(self) -> None:
-        """All built-in roles, by which the controller may do what it does."""
+        """Create the built-in roles, which authorize the controller."""
         super().setUp()
         self.reconcile()
 
     def authorizer_over(self, grants: RuleResolver) -> RBAC:
-        """Have RBAC decide what writes need."""
+        """Authorize with RBAC."""
         return RBAC(grants)
 
     def reconcile(self) -> None:
-        """What a server does when it starts."""
+        """Create the bootstrap roles as at a start."""
         self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores)))
 
     def rules(self, name: str) -> list[Any]:
-        """Those of a role as it is now."""
+        """Return the rules of a role."""
         self.settle()
         return self.find("clusterroles", name, group=GROUP).get("rules") or []
 
     def role(self, name: str, *rules: Any, **parts: Any) -> None:
-        """Make one."""
+        """Create a role."""
         self.make("clusterroles", name, group=GROUP, rules=list(rules), **parts)
 
     def alter(self, name: str, **parts: Any) -> None:
-        """Change one."""
+        """Change a role."""
         self.change("clusterroles", name, lambda obj: obj.update(parts), group=GROUP)
 
     def label(self, name: str, labels: Any) -> None:
-        """Label one."""
+        """Set labels of a role."""
         self.change("clusterroles", name, lambda obj: obj["metadata"].update(labels=labels), group=GROUP)
 
     def test_start(self) -> None:
-        """Each of the three has the rules of the next smaller one, and those that are labelled for it."""
+        """Each of the roles admin, edit and view has the rules of the next smaller one, and of labelled roles."""
         self.assertEqual(self.rules("admin"), [])
         self.start(ClusterRoleAggregation)
         for name, parts in (
@@ -68,7 +68,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
             self.assertTrue(expected)
 
     def test_restart(self) -> None:
-        """When they are filled already, nothing is written, by this or by what makes the roles."""
+        """After a restart neither the controller nor the bootstrap writes unchanged roles."""
         self.start(ClusterRoleAggregation)
         before = self.memory.revision
         self.restart(ClusterRoleAggregation)
@@ -77,14 +77,14 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         self.assertEqual(self.memory.revision, before)
 
     def test_applied(self) -> None:
-        """The controller owns the rules by server-side apply, and nothing else."""
+        """The controller owns the rules by server-side apply, and no other fields."""
         self.start(ClusterRoleAggregation)
         entries = self.find("clusterroles", "view", group=GROUP)["metadata"]["managedFields"]
         mine = [one for one in entries if one["manager"] == "clusterrole-aggregation-controller"]
         self.assertEqual([(one["operation"], one["fieldsV1"]) for one in mine], [("Apply", {"f:rules": {}})])
 
     def test_changes(self) -> None:
-        """A labelled role counts for all three as soon as it is there, and no longer when it is not."""
+        """The rules of a labelled role are aggregated when it is created, and removed when it is deleted."""
         self.start(ClusterRoleAggregation)
         more = rule("read", "stable.example.com", "crontabs")
         self.role("crontabs", more, metadata={"labels": LABEL})
@@ -102,7 +102,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         self.assertNotIn(other, self.rules("view"))
 
     def test_users(self) -> None:
-        """roles of users are aggregated; one that selects nothing has no rules."""
+        """Roles of users are aggregated. A role whose selector matches nothing has no rules."""
         self.start(ClusterRoleAggregation)
         one = rule("get", "core", "pods")
         selectors = [{"matchExpressions": [{"key": "team", "operator": "In", "values": ["red", "blue"]}]}]
@@ -117,14 +117,14 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         self.assertEqual(self.rules("sum"), [])
 
     def test_by_hand(self) -> None:
-        """changed rules of an aggregated role are corrected."""
+        """Changed rules of an aggregated role are corrected."""
         self.start(ClusterRoleAggregation)
         expected = self.rules("view")
         self.alter("view", rules=[rule("*", "*", "*")])
         self.assertEqual(self.rules("view"), expected)
 
     def test_lost_place(self) -> None:
-        """What changes while the cache of roles starts over is seen afterwards."""
+        """Changes during a reload of the role cache are aggregated afterwards."""
         self.start(ClusterRoleAggregation)
         self.stores.get(GROUP, "clusterroles").cache.ended(RevisionCompacted(1, 2))
         self.settle(5)
@@ -133,7 +133,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         self.assertIn(more, self.rules("view"))
 
     def test_faults(self) -> None:
-        """Where every tenth write fails, or every second, all are filled in the end."""
+        """With failing writes, all roles are aggregated in the end."""
         for often in (10, 2):
             for name in ("admin", "edit", "view"):
                 self.remove("clusterroles", name, group=GROUP)

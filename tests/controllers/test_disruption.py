@@ -14,7 +14,7 @@ TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c"
 
 
 class DisruptionControllerTests(ControllerTestCase):
-    """What budgets allow."""
+    """Status of PodDisruptionBudgets."""
 
     resources = (
         "namespaces",
@@ -29,12 +29,12 @@ class DisruptionControllerTests(ControllerTestCase):
     )
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         self.make("namespaces", "default")
 
     def owner(self, resource: str, name: str, replicas: int, group: str = "apps", **meta: Any) -> Any:
-        """Make something that has replicas."""
+        """Create a controller object with replicas."""
         selector: Any = {"matchLabels": LABELS} if group else LABELS
         spec = {"replicas": replicas, "selector": selector, "template": TEMPLATE}
         if resource == "statefulsets":
@@ -49,7 +49,7 @@ class DisruptionControllerTests(ControllerTestCase):
         return self.reference(f"{group}/v1" if group else "v1", kind, made)
 
     def reference(self, api_version: str, kind: str, made: Any) -> Any:
-        """How dependents refer to an object."""
+        """Return an owner reference to an object."""
         meta = made["metadata"]
         return {
             "apiVersion": api_version,
@@ -60,7 +60,7 @@ class DisruptionControllerTests(ControllerTestCase):
         }
 
     def pod(self, name: str, owner: Any = None, *, ready: bool = True) -> None:
-        """Make a pod that runs."""
+        """Create a running pod."""
         meta: dict[str, Any] = {"labels": LABELS}
         if owner is not None:
             meta["ownerReferences"] = [owner]
@@ -69,34 +69,34 @@ class DisruptionControllerTests(ControllerTestCase):
         self.make("pods", name, "default", metadata=meta, spec={**TEMPLATE["spec"], "nodeName": "n"}, status=status)
 
     def budget(self, name: str = "b", **spec: Any) -> None:
-        """Make a budget."""
+        """Create a budget."""
         self.make(NAME, name, "default", GROUP, spec={"selector": {"matchLabels": LABELS}, **spec})
 
     def status(self, name: str = "b") -> Any:
-        """What it says."""
+        """Return the status of a budget."""
         self.settle()
         return self.find(NAME, name, "default", GROUP).get("status")
 
     def numbers(self, name: str = "b") -> tuple[int, ...]:
-        """Its counts."""
+        """Return the counters of a budget."""
         status = self.status(name)
         return tuple(
             status[field] for field in ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
         )
 
     def condition(self) -> Any:
-        """Its condition."""
+        """Return the condition of a budget."""
         (condition,) = self.status()["conditions"]
         return condition
 
     def events(self) -> set[str]:
-        """The reasons of all events."""
+        """Return the reasons of all events."""
         self.settle(5)
         found = [self.find("events", name, "default") for name in self.names("events", "default")]
         return {event["reason"] for event in found}
 
     def test_min_available(self) -> None:
-        """With a number, so many of the pods that there are must be healthy."""
+        """With an integer minAvailable, this number of the existing pods must be healthy."""
         self.start(DisruptionController)
         self.budget(minAvailable=2)
         self.assertEqual(self.numbers(), (0, 2, 0, 0))
@@ -117,7 +117,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertEqual(condition["lastTransitionTime"], format_time(self.clock.seconds()))
 
     def test_percentages(self) -> None:
-        """Percentages are of what the owners of the pods want, rounded up."""
+        """Percentages are relative to the replicas of the pods' owners, rounded up."""
         self.start(DisruptionController)
         owner = self.owner("replicasets", "rs", 7)
         for number in range(7):
@@ -133,7 +133,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertIn("MultiplePodDisruptionBudgets", self.events())
 
     def test_owners(self) -> None:
-        """Replicas are those of controllers, stateful sets, sets without a deployment, and deployments."""
+        """Replicas are read from controllers, stateful sets, sets without a deployment, and deployments."""
         self.start(DisruptionController)
         deployment = self.owner("deployments", "d", 5)
         self.pod("a", self.owner("replicasets", "old", 2, ownerReferences=[deployment]))
@@ -145,7 +145,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertEqual(self.numbers(), (11, 10, 5, 0))
 
     def test_unknown(self) -> None:
-        """with an unknown expected count no disruption is allowed, and the condition has the reason."""
+        """With an unknown expected count no disruption is allowed, and the condition has the reason."""
         self.start(DisruptionController)
         self.budget(maxUnavailable=1)
         job = self.make(
@@ -174,7 +174,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertEqual(self.condition()["message"], 'no matches for kind "Strange" in version "example.com/v1"')
 
     def test_unmanaged(self) -> None:
-        """Pods without an owner count for nothing where owners count; an event says so."""
+        """Pods without an owner are not counted if owners count, and an event is recorded."""
         self.start(DisruptionController)
         self.budget(maxUnavailable=1)
         self.pod("p")
@@ -182,7 +182,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertIn("UnmanagedPods", self.events())
 
     def test_disrupted(self) -> None:
-        """Pods that are to be deleted are not healthy until they are, or until that has taken too long."""
+        """Evicted pods are unhealthy until they are deleted, or until a timeout."""
         self.start(DisruptionController)
         self.budget(minAvailable=1)
         for number in range(3):
@@ -204,7 +204,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertIn("NotDeleted", self.events())
 
     def test_stale_target(self) -> None:
-        """A pod that was to be disrupted, and is not deleted, is not meant any more after some time."""
+        """The condition DisruptionTarget of a pod that is not deleted is reset after a timeout."""
         self.start(DisruptionController)
         self.pod("p")
         since = format_time(self.clock.seconds())
@@ -219,7 +219,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertEqual((found["status"], "reason" in found), ("False", False))
 
     def test_selectors(self) -> None:
-        """a missing selector matches no pods, an empty one all; observedGeneration is set."""
+        """A missing selector matches no pods, an empty one all. observedGeneration is set."""
         self.start(DisruptionController)
         self.pod("p")
         self.budget(selector=None, minAvailable=1)
@@ -230,7 +230,7 @@ class DisruptionControllerTests(ControllerTestCase):
         self.assertEqual(self.status("all")["observedGeneration"], 2)
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, what budgets say is right in the end."""
+        """With failing writes and after a kill, the status of budgets is correct in the end."""
         self.start(DisruptionController)
         for number in range(20):
             self.budget(f"b{number}", minAvailable=1)

@@ -16,7 +16,7 @@ CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"
 
 
 class ResourceQuotaControllerTests(ControllerTestCase):
-    """What quotas count."""
+    """Usage of quotas."""
 
     resources = (
         "namespaces",
@@ -31,25 +31,25 @@ class ResourceQuotaControllerTests(ControllerTestCase):
     admission = True
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         self.make("namespaces", "default")
         self.make("serviceaccounts", "default", "default")
 
     def pod(self, name: str, **spec: Any) -> None:
-        """Make a pod of half a CPU."""
+        """Create a pod that requests half a CPU."""
         self.make("pods", name, "default", spec={"containers": [CONTAINER], **spec})
 
     def quota(self, hard: dict[str, str], name: str = "q", **spec: Any) -> None:
-        """Make a quota."""
+        """Create a quota."""
         self.make("resourcequotas", name, "default", spec={"hard": hard, **spec})
 
     def used(self, name: str = "q") -> Any:
-        """What is used of it."""
+        """Return the used resources of a quota."""
         return (self.find("resourcequotas", name, "default").get("status") or {}).get("used")
 
     def test_first_count(self) -> None:
-        """A new quota counts what is there; its limits are in force then."""
+        """A new quota has the usage of existing objects, and its limits are in status.hard."""
         self.pod("one")
         self.pod("two")
         self.make("configmaps", "c", "default")
@@ -83,7 +83,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         )
 
     def test_charges(self) -> None:
-        """What admission has charged is not counted twice, and given back when the object is gone."""
+        """Usage that admission charged is not counted twice, and is given back when the object is deleted."""
         self.start(ResourceQuotaController)
         self.quota({"pods": "5", "requests.cpu": "4", "configmaps": "9"})
         self.settle()
@@ -96,7 +96,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.assertEqual(self.used(), {"pods": "0", "requests.cpu": "0", "configmaps": "1"})
 
     def test_nothing_to_write(self) -> None:
-        """A count that says what is known already is not written."""
+        """An unchanged usage is not written."""
         self.start(ResourceQuotaController)
         self.quota({"pods": "5"})
         self.settle()
@@ -105,7 +105,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.assertEqual(self.find("resourcequotas", "q", "default")["metadata"]["resourceVersion"], before)
 
     def test_shrinking(self) -> None:
-        """Pods at their end use nothing, and services that become smaller use less."""
+        """Terminated pods use nothing, and changed services use less."""
         self.start(ResourceQuotaController)
         self.quota({"pods": "5", "services.nodeports": "3", "services": "3"})
         self.settle()
@@ -126,7 +126,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.assertEqual(self.used(), {"pods": "0", "services.nodeports": "1", "services": "1"})
 
     def test_scopes(self) -> None:
-        """A quota with scopes counts what has them."""
+        """A quota with scopes counts matching objects only."""
         self.start(ResourceQuotaController)
         self.pod("one")
         self.pod("two", activeDeadlineSeconds=5)
@@ -136,7 +136,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.assertEqual((self.used(), self.used("n")), ({"pods": "1"}, {"pods": "0"}))
 
     def test_limits_change(self) -> None:
-        """Limits that come are counted, those that go are forgotten."""
+        """Usage is added for new limits, and removed for deleted limits."""
         self.start(ResourceQuotaController)
         self.pod("one")
         self.quota({"pods": "5"})
@@ -151,7 +151,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.assertEqual(self.used(), {"count/pods": "1", "requests.example.com/gpu": "0"})
 
     def test_meddled_with(self) -> None:
-        """A wrong count is mended within five minutes."""
+        """A wrong usage is corrected within five minutes."""
         self.start(ResourceQuotaController)
         self.quota({"pods": "5"})
         self.settle()
@@ -166,7 +166,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.assertEqual(self.used(), {"pods": "0"})
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, the count is right in the end."""
+        """With failing writes and after a kill, the usage is correct in the end."""
         self.start(ResourceQuotaController)
         self.backend.fails = lambda number: number % 10 == 0
         for number in range(12):

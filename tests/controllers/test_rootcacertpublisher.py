@@ -13,24 +13,24 @@ from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
 
 class RootCAPublisherTests(ControllerTestCase):
-    """The config map with the root CA for pods."""
+    """The config map with the CA bundle."""
 
     resources = ("namespaces", "configmaps")
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         self.config: Config = Config()
         super().setUp()
         self.make("namespaces", "one")
 
     def should_be_in_endpoints(self, namespace: str = "one") -> Any:
-        """What stands there."""
+        """Return the data of the config map."""
         self.settle()
         found = self.find("configmaps", CONFIG_MAP, namespace)
         return found and found.get("data")
 
     def test_made(self) -> None:
-        """Every namespace has it, with a word on what it is for."""
+        """Every namespace gets the config map, with a description."""
         self.start(RootCAPublisher)
         self.make("namespaces", "two")
         for namespace in ("one", "two"):
@@ -39,7 +39,7 @@ class RootCAPublisherTests(ControllerTestCase):
         self.assertIn("verify the kube-apiserver", annotations["kubernetes.io/description"])
 
     def test_mended(self) -> None:
-        """changes are reverted, a deleted config map is recreated, and annotations are kept."""
+        """Changes are reverted, a deleted config map is recreated, and annotations are kept."""
         self.start(RootCAPublisher)
 
         def change(obj: Any) -> None:
@@ -59,19 +59,19 @@ class RootCAPublisherTests(ControllerTestCase):
         self.assertEqual(self.memory.revision, before + 2)
 
     def test_terminating(self) -> None:
-        """A namespace that goes gets none."""
+        """A terminating namespace gets no config map."""
         self.remove("namespaces", "one")
         self.start(RootCAPublisher)
         self.assertIsNone(self.should_be_in_endpoints())
 
     def test_certificate(self) -> None:
-        """When the server shows another certificate, they all say so."""
+        """A changed CA bundle is written to all config maps."""
         self.start(RootCAPublisher)
         self.config.trust(b"another")
         self.assertEqual(self.should_be_in_endpoints(), {"ca.crt": "another"})
 
     def test_killed(self) -> None:
-        """Wherever the server is killed, every namespace has it in the end."""
+        """After a kill at any write, every namespace has the config map in the end."""
         self.begin_anew()
 
         def namespaces() -> None:

@@ -21,34 +21,34 @@ from tests.registry.sharedstores import SharedStoresTestCase
 
 
 class IdentityTests(SharedStoresTestCase):
-    """The Leases of servers."""
+    """Leases of API servers."""
 
     resources = ("leases",)
 
     def setUp(self) -> None:
-        """A time that can be moved on."""
+        """Create a clock."""
         super().setUp()
         times.use_clock(self.clock.seconds)
         self.addCleanup(times.use_clock)
         self.leases = self.one.get("coordination.k8s.io", "leases")
 
     def identity(self, hostname: str, process: str = "p") -> IdentityLeaseController:
-        """That of a server that has started."""
+        """Return the controller of a started server."""
         identity = IdentityLeaseController(self.leases, self.clock, hostname, process)
         self.addCleanup(identity.stop)
         identity.start()
         return identity
 
     def lease(self, identity: IdentityLeaseController) -> Any:
-        """What is stored of it."""
+        """Return the stored Lease."""
         return self.leases.get_copy("kube-system", identity.name)
 
     def test_name(self) -> None:
-        """The name follows from the host's, as kube-apiserver's does."""
+        """The name is derived from the host name, as in kube-apiserver."""
         self.assertEqual(server_name("vm"), "apiserver-wlv32tlttr4jl3gtroqexyxapa")
 
     def test_lease(self) -> None:
-        """The Lease says whose it is, and is renewed every ten seconds."""
+        """The Lease has the identity of the server, and is renewed every ten seconds."""
         identity = self.identity("vm", "1234")
         lease = self.lease(identity)
         self.assertEqual(
@@ -64,24 +64,24 @@ class IdentityTests(SharedStoresTestCase):
         self.assertGreater(self.lease(identity)["spec"]["renewTime"], began)
 
     def test_next_process(self) -> None:
-        """A server that starts again takes its Lease over."""
+        """A restarted server takes over its Lease."""
         self.identity("vm", "1").stop()
         again = self.identity("vm", "2")
         self.assertEqual(self.lease(again)["spec"]["holderIdentity"], f"{again.name}_2")
 
     def test_deleted(self) -> None:
-        """a deleted Lease is created again."""
+        """A deleted Lease is created again."""
         identity = self.identity("vm")
         self.delete_lease(identity.name)
         self.clock.advance(INTERVAL)
         self.assertIsNotNone(self.lease(identity))
 
     def delete_lease(self, name: str) -> None:
-        """Delete one."""
+        """Delete a Lease."""
         self.done(self.leases.delete(RequestScope("kube-system"), name, DeleteOptions()))
 
     def test_collection(self) -> None:
-        """expired Leases of servers are deleted; other Leases are kept."""
+        """Expired Leases of servers are deleted. Other Leases are kept."""
         dead, alive = self.identity("dead"), self.identity("alive")
         dead.stop()
         other = {"metadata": {"name": "other", "namespace": "kube-system"}, "spec": {}}
@@ -97,7 +97,7 @@ class IdentityTests(SharedStoresTestCase):
         self.assertIsNotNone(self.leases.get_copy("kube-system", "other"))
 
     def test_expired(self) -> None:
-        """A Lease that does not say until when it is good is not good."""
+        """A Lease without a duration or renew time is expired."""
         now = times.now_micro()
         self.assertFalse(is_expired({"spec": {"renewTime": now, "leaseDurationSeconds": 1}}))
         for spec in (

@@ -1,4 +1,4 @@
-"""All built-in controllers at work together, undisturbed, with faults, and killed."""
+"""Tests of all built-in controllers together: undisturbed, with failing writes, and with kills."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
 
 class TogetherTests(ControllerTestCase):
-    """A namespace with a little of everything, from its creation to its end."""
+    """A namespace with objects of many kinds, from creation to deletion."""
 
     admission = True
 
     def setUp(self) -> None:
-        """All controllers that need nothing else of a server."""
+        """Start all controllers that need no other parts of a server."""
         self.config = Config()
         super().setUp()
         self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores)))
@@ -36,15 +36,15 @@ class TogetherTests(ControllerTestCase):
         self.addCleanup(self.stop)
 
     def authorizer_over(self, grants: RuleResolver) -> RBAC:
-        """Have RBAC decide what writes need."""
+        """Authorize with RBAC."""
         return RBAC(grants)
 
     def stop(self) -> None:
-        """Stop them."""
+        """Stop the controllers."""
         self.successResultOf(Deferred.fromCoroutine(self.all.stop()))
 
     def kill(self) -> None:
-        """Have everything go without a goodbye, and begin anew with what is stored."""
+        """Kill the server, and start again with the stored objects."""
         for controller in self.all.controllers.values():
             for subscription in getattr(controller, "_registrations", ()):
                 subscription.stop()
@@ -57,7 +57,7 @@ class TogetherTests(ControllerTestCase):
         self.settle()
 
     def use(self) -> None:
-        """What users do."""
+        """Create the objects of users."""
         self.make("namespaces", "one")
         self.settle(30)
         labels = {"app": "web"}
@@ -69,7 +69,7 @@ class TogetherTests(ControllerTestCase):
         self.make("secrets", "token", "one", type=TYPE, metadata={"annotations": {ACCOUNT_NAME: "default"}})
 
     def check(self) -> None:
-        """All is there that follows from it."""
+        """Check the objects that controllers create for them."""
         self.assertEqual(self.names("serviceaccounts", "one"), ["default"])
         self.assertEqual(self.names("configmaps", "one"), ["kube-root-ca.crt"])
         self.assertIn("token", self.find("secrets", "token", "one")["data"])
@@ -80,19 +80,19 @@ class TogetherTests(ControllerTestCase):
         self.assertGreater(len(self.find("clusterroles", "admin", "", "rbac.authorization.k8s.io")["rules"]), 20)
 
     def end(self) -> None:
-        """Forget the cluster."""
+        """Discard the cluster."""
         self.stop()
         super().end()
 
     def check_gone(self) -> None:
-        """Nothing is left of the namespace."""
+        """Check that the namespace is deleted."""
         self.assertIsNone(self.find("namespaces", "one"))
         for store in self.stores:
             if store.info.namespaced:
                 self.assertEqual(store.cache.list("one/").records, [], str(store.info.group_resource))
 
     def test_undisturbed(self) -> None:
-        """What follows from a user's objects comes, and goes with the namespace; nothing is left to be done."""
+        """Objects of controllers are created, and deleted with the namespace. No delayed calls remain."""
         self.use()
         self.settle(60)
         self.check()
@@ -104,11 +104,11 @@ class TogetherTests(ControllerTestCase):
         self.check_gone()
 
     def fails(self, often: int, number: int) -> bool:
-        """Whether a write fails."""
+        """Return whether a write fails."""
         return number % often == 0 and self.failing
 
     def test_faults(self) -> None:
-        """The same where every tenth write fails that controllers make, or every third."""
+        """With every tenth or third write of controllers failing, the result is the same."""
         for often in (10, 3):
             self.failing = False
             self.backend.fails = partial(self.fails, often)
@@ -124,7 +124,7 @@ class TogetherTests(ControllerTestCase):
         self.assertGreater(self.backend.failed, 10)
 
     def test_killed(self) -> None:
-        """The same where the server is killed after every few writes, again and again."""
+        """With repeated kills after every few writes, the result is the same."""
         self.use()
         for _ in range(40):
             last = self.backend.commits + 3

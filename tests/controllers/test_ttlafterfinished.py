@@ -12,12 +12,12 @@ TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "ima
 
 
 class TTLAfterFinishedTests(ControllerTestCase):
-    """Jobs that have finished."""
+    """Finished jobs."""
 
     resources = ("namespaces", "jobs")
 
     def job(self, name: str, ttl: int | None, finished: float | None = None, kind: str = "Complete") -> None:
-        """A job, which may have finished some seconds from now."""
+        """Create a job that finishes after some seconds, or not."""
         spec: Any = {"template": TEMPLATE, "ttlSecondsAfterFinished": ttl}
         if ttl is None:
             del spec["ttlSecondsAfterFinished"]
@@ -26,7 +26,7 @@ class TTLAfterFinishedTests(ControllerTestCase):
             self.finish(name, finished, kind)
 
     def finish(self, name: str, seconds: float = 0, kind: str = "Complete") -> None:
-        """Let it finish."""
+        """Finish a job."""
         when = format_time(self.clock.seconds() + seconds)
         before = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[kind]
         status: Any = {
@@ -41,12 +41,12 @@ class TTLAfterFinishedTests(ControllerTestCase):
         self.change("jobs", name, lambda obj: obj.update(status=status), "default", "batch", subresource="status")
 
     def left(self) -> list[str]:
-        """Those not deleted: the others wait for their pods."""
+        """Return the names of jobs that are not being deleted. Deleted ones wait for their pods."""
         found = [self.find("jobs", name, "default", "batch") for name in self.names("jobs", "default", "batch")]
         return [job["metadata"]["name"] for job in found if "deletionTimestamp" not in job["metadata"]]
 
     def test_deleted(self) -> None:
-        """A job is deleted, with its pods first, when its time after its end is over: not before, and no other one."""
+        """A job is deleted in the foreground when its TTL has expired, not before, and no other job is."""
         self.job("now", 0, 0)
         self.job("failed", 10, 0, "Failed")
         self.job("later", 20)
@@ -67,7 +67,7 @@ class TTLAfterFinishedTests(ControllerTestCase):
         self.assertEqual(self.left(), ["never"])
 
     def test_changed(self) -> None:
-        """What a job says last counts."""
+        """A changed TTL is effective."""
         self.job("one", 10, 0)
         self.start(TTLAfterFinished)
         self.change("jobs", "one", lambda obj: obj["spec"].update(ttlSecondsAfterFinished=30), "default", "batch")
@@ -78,7 +78,7 @@ class TTLAfterFinishedTests(ControllerTestCase):
         self.assertEqual(self.left(), [])
 
     def test_restart(self) -> None:
-        """Time passes while the server is away."""
+        """The TTL expires also while the server is stopped."""
         self.job("one", 10, 0)
         self.start(TTLAfterFinished)
         self.restart()
@@ -88,7 +88,7 @@ class TTLAfterFinishedTests(ControllerTestCase):
         self.assertEqual(self.left(), [])
 
     def test_faults(self) -> None:
-        """Where every second write fails, all are deleted in the end."""
+        """With every second write failing, all jobs are deleted in the end."""
         for number in range(20):
             self.job(f"j{number}", 5, 0)
         self.backend.fails = lambda number: number % 2 == 0

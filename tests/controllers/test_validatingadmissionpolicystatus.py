@@ -13,12 +13,12 @@ from tests.controllers.harness import ControllerTestCase
 
 
 class PolicyStatusTests(ControllerTestCase):
-    """What the status of a policy says of its expressions."""
+    """Type checking in the status of policies."""
 
     resources = ("namespaces", "configmaps", "deployments", "validatingadmissionpolicies")
 
     def policy(self, *expressions: str, resources: tuple[str, ...] = ("deployments",), **spec: Any) -> Any:
-        """The status of a policy, when it has been looked at."""
+        """Create a policy, and return its checked status."""
         rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [*resources]}
         spec.setdefault("matchConstraints", {"resourceRules": [rule]})
         validations = [{"expression": one} for one in expressions]
@@ -28,7 +28,7 @@ class PolicyStatusTests(ControllerTestCase):
         return self.find(RESOURCE, "p", "", GROUP)["status"]
 
     def test_right(self) -> None:
-        """A policy whose expressions fit its kinds has nothing to say."""
+        """A policy with correct types has no warnings."""
         status = self.policy(
             "object.spec.replicas < 9",
             "variables.n == 'x'",
@@ -37,7 +37,7 @@ class PolicyStatusTests(ControllerTestCase):
         self.assertEqual(status, {"observedGeneration": 1, "typeChecking": {}})
 
     def test_wrong(self) -> None:
-        """warnings for unknown fields and type mismatches have the kind and the path."""
+        """Warnings for unknown fields and type mismatches have the kind and the path."""
         status = self.policy("object.spec.replicas == '3'", "object.spec.nothing > 1")
         first, second = status["typeChecking"]["expressionWarnings"]
         self.assertEqual(first["fieldRef"], "spec.validations[0].expression")
@@ -47,11 +47,11 @@ class PolicyStatusTests(ControllerTestCase):
         self.assertIn("undefined field 'nothing'", second["warning"])
 
     def test_wildcards(self) -> None:
-        """Rules that name no kinds are not looked at."""
+        """Rules without specific kinds are not checked."""
         self.assertEqual(self.policy("object.nothing == 1", resources=("*",))["typeChecking"], {})
 
     def test_params(self) -> None:
-        """Parameters have types as well."""
+        """Parameters are type-checked, too."""
         status = self.policy(
             "params.data.x == 'y'", "params.nothing == 1", paramKind={"apiVersion": "v1", "kind": "ConfigMap"}
         )
@@ -59,7 +59,7 @@ class PolicyStatusTests(ControllerTestCase):
         self.assertEqual(only["fieldRef"], "spec.validations[1].expression")
 
     def test_changed(self) -> None:
-        """a new generation is checked again."""
+        """A new generation is checked again."""
         self.policy("object.nothing == 1")
         rule = {"expression": "true"}
         self.change(RESOURCE, "p", lambda obj: obj["spec"].update(validations=[rule]), "", GROUP)

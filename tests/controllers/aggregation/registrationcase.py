@@ -1,4 +1,4 @@
-"""A server that registers its groups."""
+"""Test case for the registration of APIServices."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
 class RegistrationTestCase(SynchronousTestCase):
-    """A test with the tools of several test cases."""
+    """Test case with a server of custom resources and an autoregister controller."""
 
     def setUp(self) -> None:
-        """Make a server of custom resources, and a store of APIServices."""
+        """Create a server of custom resources, and a store of APIServices."""
         self.server = CustomServer()
         self.client = self.server.client()
         apis = Server("apiservices")
@@ -29,7 +29,7 @@ class RegistrationTestCase(SynchronousTestCase):
         self.api = apis.client()
 
     def begin(self, *built_in: str) -> AutoRegisterController:
-        """Have an APIService for C{built_in} and all that is defined."""
+        """Start a controller for built-in and custom group-versions."""
         informer = Informer(StoreSource(self.services), self.server.clock)
         informer.start()
         registration = AutoRegisterController(
@@ -45,26 +45,26 @@ class RegistrationTestCase(SynchronousTestCase):
         return registration
 
     def names(self, seconds: float = 0) -> list[str]:
-        """What is registered, some time later."""
+        """Return the names of the APIServices after some time."""
         self.server.settle()
         for _ in range(int(seconds * 10)):
             self.server.clock.advance(0.1)
         return [record.name for record in self.services.cache.list().records]
 
     def find(self, name: str) -> Any:
-        """An APIService as clients see it."""
+        """Return an APIService."""
         code, found = self.api.ask("GET", f"{SERVICES}/{name}")
         self.assertEqual(code, 200)
         return found
 
     def patch(self, name: str, patch: dict[str, Any], part: str = "") -> None:
-        """Change one, as a user."""
+        """Change an APIService as a user."""
         path = f"{SERVICES}/{name}{part}"
         code, answer = self.api.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
         self.assertEqual(code, 200, answer)
 
     def make(self, group: str, managed: str = "", **spec: Any) -> str:
-        """Make one for a version of a group, as a user."""
+        """Create an APIService for a version of a group as a user."""
         labels = {AUTOMANAGED: managed} if managed else {}
         obj = {
             "metadata": {"name": f"v1.{group}", "labels": labels},

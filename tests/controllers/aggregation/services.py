@@ -1,4 +1,4 @@
-"""Services that API servers are behind."""
+"""Services of aggregated API servers."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class APIServiceTests(RegistrationTestCase):
     """Tests for L{kubetwist.controllers.aggregation.apiservices}."""
 
     def test_local_is_available(self) -> None:
-        """a local APIService is always available."""
+        """A local APIService is always available."""
         self.begin("apps/v1")
         name = self.make("mine.example.com", service={"namespace": "a", "name": "b"})
         condition = {"type": "Available", "status": "False", "reason": "Spoilt"}
@@ -34,17 +34,17 @@ class APIServiceTests(RegistrationTestCase):
         self.assertEqual(self.find(name)["status"]["conditions"][0]["message"], LOCAL.message)
 
     def test_stop(self) -> None:
-        """After the end nothing is registered any more."""
+        """After stop no APIService is registered."""
         self.successResultOf(self.begin().stop())
         self.server.define(self.client, definition())
         self.assertEqual(self.names(), [])
 
 
 class StartTests(SynchronousTestCase):
-    """A server that finds definitions when it starts."""
+    """Definitions that exist at the start of a server."""
 
     def test_established_is_served(self) -> None:
-        """What is established is served from the start, and one definition that is broken is not in the others' way."""
+        """Established definitions are served from the start, even if another definition is invalid."""
         server = CustomServer()
         client = server.client()
         server.define(client, definition())

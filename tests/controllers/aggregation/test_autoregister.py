@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.aggregation.autoregister} and for what is served after a start."""
+"""Tests for L{kubetwist.controllers.aggregation.autoregister}."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tests.resources.customserver import DEFINITIONS, definition
 
 
 class RegistrationTests(RegistrationTestCase):
-    """APIServices of what is served here."""
+    """APIServices of local group-versions."""
 
     def test_comes_and_goes(self) -> None:
-        """A group-version is registered while something of it is defined."""
+        """A group-version is registered while a definition contains it."""
         self.begin()
         self.server.define(self.client, definition())
         self.assertEqual(self.names(), ["v1.example.com"])
@@ -22,7 +22,7 @@ class RegistrationTests(RegistrationTestCase):
         self.assertEqual(self.names(), [])
 
     def test_defined_is_enough(self) -> None:
-        """What is defined is registered even where its names are taken and nothing can be served."""
+        """A group-version is registered even if the names of its definition are not accepted."""
         self.begin()
         self.server.define(self.client, definition())
         second = definition(None, "boats", "Kite")
@@ -31,7 +31,7 @@ class RegistrationTests(RegistrationTestCase):
         self.assertEqual(self.names(), ["v1.example.com", "v7.example.com"])
 
     def test_start(self) -> None:
-        """What was defined before the start is registered at the start, as is what is built in."""
+        """Existing definitions and built-in groups are registered at the start."""
         self.server.define(self.client, definition())
         self.assertEqual(self.names(), [])
         self.begin("v1", "apps/v1", "apiregistration.k8s.io/v1")
@@ -52,7 +52,7 @@ class RegistrationTests(RegistrationTestCase):
         self.assertEqual(self.services.cache.revision, revision)
 
     def test_custom_is_kept(self) -> None:
-        """That of custom resources is made again when it is deleted, and corrected when it is changed."""
+        """The APIService of a custom group-version is recreated after deletion, and corrected after changes."""
         self.begin()
         self.server.define(self.client, definition())
         self.names()
@@ -63,7 +63,7 @@ class RegistrationTests(RegistrationTestCase):
         self.assertEqual(self.find("v1.example.com")["spec"]["groupPriorityMinimum"], 1000)
 
     def test_taken_over(self) -> None:
-        """An APIService without the label is its maker's: it stays as it is, also when the definition goes."""
+        """An APIService without the label is not changed, and is kept when the definition is deleted."""
         self.begin()
         self.make("example.com", service={"namespace": "a", "name": "b"})
         self.server.define(self.client, definition())
@@ -73,7 +73,9 @@ class RegistrationTests(RegistrationTestCase):
         self.assertEqual(self.names(1), ["v1.example.com"])
 
     def test_built_in_once(self) -> None:
-        """That of a built-in version is seen to at starts alone: deleted or changed, it stays so until the next."""
+        """
+        The APIService of a built-in version is synced at each start only. Later changes are kept until the next start.
+        """
         first = self.begin("apps/v1", "batch/v1")
         self.api.ask("DELETE", f"{SERVICES}/v1.batch")
         self.patch("v1.apps", {"spec": {"groupPriorityMinimum": 5}})
@@ -85,7 +87,7 @@ class RegistrationTests(RegistrationTestCase):
         self.assertEqual(self.find("v1.apps")["spec"]["groupPriorityMinimum"], 17800)
 
     def test_not_served_any_more(self) -> None:
-        """What was registered at an earlier start, and is served no more, is deleted at the start; nothing else is."""
+        """APIServices of earlier starts that are not served any more are deleted at the start, and no others."""
         self.make("gone.example.com", "onstart")
         self.make("custom.example.com", "true")
         self.make("mine.example.com")

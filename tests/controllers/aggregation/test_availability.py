@@ -1,7 +1,4 @@
-"""
-Tests for L{kubetwist.controllers.aggregation.availability}, L{kubetwist.controllers.aggregation.serviceendpoints} and
-what they follow.
-"""
+"""Tests for L{kubetwist.controllers.aggregation.availability} with C{serviceendpoints} and C{apiservices}."""
 
 from __future__ import annotations
 
@@ -34,11 +31,11 @@ from tests.resources.server import Server
 
 class FakeOutgoing:
     """
-    Makes clients that ask nobody.
+    A factory of fake clients.
 
-    @ivar answer: What each question is answered with: an L{Response}, or a Deferred of one.
-    @ivar asked: How often it was asked.
-    @ivar retired: How many clients nobody needs any more.
+    @ivar answer: The result of each request: a L{Response}, or a Deferred of one.
+    @ivar asked: Number of requests.
+    @ivar retired: Number of retired clients.
     """
 
     def __init__(self, find: Callable[[str, str], Any]) -> None:
@@ -49,26 +46,26 @@ class FakeOutgoing:
         self.settings: list[Any] = []
 
     def client(self, settings: Any, *, limit: int) -> Any:
-        """One of them."""
+        """Return a fake client."""
         self.settings.append(settings)
         return self
 
     async def fetch(self, path: str, **more: Any) -> Any:
-        """Answer a question."""
+        """Return the configured result."""
         self.asked += 1
         result = self.answer()
         return await result if isinstance(result, Deferred) else result
 
     def retire(self) -> None:
-        """Nobody needs this one any more."""
+        """Count a retired client."""
         self.retired += 1
 
 
 class AvailabilityTests(SynchronousTestCase):
-    """A server behind a service, which is asked for what it lists."""
+    """An aggregated server behind a service."""
 
     def setUp(self) -> None:
-        """Everything is there but the other server."""
+        """Create the service, its endpoints and the controllers."""
         self.server = Server("apiservices", "services", "endpointslices")
         self.api = self.server.client()
         stores = self.server.stores
@@ -85,19 +82,19 @@ class AvailabilityTests(SynchronousTestCase):
         self.make_service("ExternalName", externalName="far.example.org")
 
     def end(self) -> None:
-        """Stop all of it."""
+        """Stop the controllers."""
         self.successResultOf(Deferred.fromCoroutine(self.availability.stop()))
         self.aggregation.stop()
         self.backends.stop()
 
     def make_service(self, kind: str, **spec: Any) -> None:
-        """The service."""
+        """Create the service."""
         service = {"metadata": {"name": "far"}, "spec": {"type": kind, "ports": [{"port": 443}], **spec}}
         code, answer = self.api.ask("POST", "/api/v1/namespaces/default/services", service)
         self.assertEqual(code, 201, answer)
 
     def register(self, **spec: Any) -> None:
-        """The APIService."""
+        """Create the APIService."""
         whole = {
             "group": FAR.group,
             "version": FAR.version,
@@ -116,24 +113,24 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(code, 200, answer)
 
     def pass_(self, seconds: float = 0.0) -> None:
-        """Let time go by."""
+        """Advance the clock."""
         for _ in range(5):
             self.server.clock.advance(0)
         for _ in range(round(seconds * 20)):
             self.server.clock.advance(0.05)
 
     def condition(self) -> Any:
-        """Return the condition; C{{}} while there is none."""
+        """Return the condition Available, or C{{}}."""
         status = self.api.ask("GET", f"{SERVICES}/{NAME}")[1].get("status") or {}
         return next(iter(status.get("conditions") or ({},)))
 
     @property
     def remote(self) -> AggregatedServer:
-        """Who answers."""
+        """Return the aggregated server."""
         return self.aggregation.aggregated_servers[FAR]
 
     def test_passed(self) -> None:
-        """A server that answers once is available, and is asked again after half a minute."""
+        """A server with a successful discovery is available, and is checked again after 30 seconds."""
         self.register()
         self.pass_()
         self.assertEqual(self.condition()["reason"], "Passed")
@@ -145,7 +142,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(self.store.cache.revision, revision)
 
     def test_one_of_several(self) -> None:
-        """If the first question is not answered in a second, others are asked at the same time; one answer will do."""
+        """If the first request takes more than a second, concurrent requests are sent. The first success decides."""
         waiting: list[Deferred[Response]] = []
 
         def later() -> Deferred[Response]:
@@ -163,7 +160,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(self.condition()["status"], "True")
 
     def test_failing(self) -> None:
-        """A server is given up after five questions; it is asked again soon, and later and later."""
+        """A server is unavailable after five failed requests, and is retried with backoff."""
 
         def refused() -> Any:
             raise CallError("GET", "https://far", "refused")
@@ -182,7 +179,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(self.condition()["reason"], "Passed")
 
     def test_too_late(self) -> None:
-        """a timeout is reported with the message of Go's client."""
+        """A timeout is reported with the message of Go's client."""
 
         def late() -> Any:
             raise CallError("GET", "https://far", "context deadline exceeded", timed_out=True)
@@ -194,7 +191,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(TIMEOUT, 5.0)
 
     def test_ever_other_words(self) -> None:
-        """changing errors do not cause more requests or updates."""
+        """Changing errors do not cause more requests or updates."""
         count = 0
 
         def refused() -> Any:
@@ -208,7 +205,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertLess(count, 100)
 
     def test_somebody_else(self) -> None:
-        """a condition of another client is checked after a delay."""
+        """A condition of another client is checked after a delay."""
         self.register()
         self.pass_()
         wrong = {"type": "Available", "status": "False", "reason": "Theirs"}
@@ -220,7 +217,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(self.condition()["reason"], "Passed")
 
     def test_other_conditions(self) -> None:
-        """Conditions of other types stay as they are."""
+        """Conditions of other types are kept."""
         self.outgoing.answer = lambda: Response(500, {}, b"")
         self.register()
         self.pass_()
@@ -232,14 +229,14 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual([(one["type"], one["status"]) for one in found], [("Mine", "True"), ("Available", "True")])
 
     def test_redirect(self) -> None:
-        """A redirect is no answer."""
+        """A redirect is a failure."""
         self.outgoing.answer = lambda: Response(302, {"location": "https://far/elsewhere"}, b"")
         self.register()
         self.pass_()
         self.assertTrue(self.condition()["message"].endswith("/apis/far.example.com/v1: 302"))
 
     def test_another_spec(self) -> None:
-        """a changed certificate on either side triggers a check with a new client."""
+        """A changed certificate on either side triggers a check with a new client."""
         self.register()
         self.pass_()
         self.patch_it({"spec": {"insecureSkipTLSVerify": True}})
@@ -252,7 +249,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.assertEqual(self.outgoing.settings[-1].certificate, b"certificate")
 
     def test_gone(self) -> None:
-        """An APIService that goes leaves nothing behind."""
+        """After the deletion of an APIService no state remains."""
         told: list[Any] = []
         self.aggregation.subscribe(lambda group_version, remote: told.append(remote))
         self.register()

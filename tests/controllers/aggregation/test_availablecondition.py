@@ -15,19 +15,19 @@ class ConditionTests(SynchronousTestCase):
     """Tests for L{with_condition}."""
 
     def setUp(self) -> None:
-        """The time stands still."""
+        """Stop the clock."""
         self.patch(times, "now", lambda: "NOW")
         self.other: dict[str, Any] = {"type": "Other", "status": "True"}
 
     def test_new(self) -> None:
-        """A condition that was not there comes last, without a message that says nothing."""
+        """A new condition is appended. An empty message is omitted."""
         self.assertEqual(
             with_condition([self.other], Condition("False", "R", "")),
             [self.other, {"type": "Available", "status": "False", "lastTransitionTime": "NOW", "reason": "R"}],
         )
 
     def test_time(self) -> None:
-        """The time of a condition is that of its status, not that of its message."""
+        """The transition time changes with the status, not with the message."""
         old = {"type": "Available", "status": "True", "lastTransitionTime": "OLD", "reason": "A", "message": "a"}
         for status, time in (("True", "OLD"), ("False", "NOW")):
             found = with_condition([old, self.other], Condition(status, "B", "b"))
@@ -35,7 +35,7 @@ class ConditionTests(SynchronousTestCase):
             self.assertEqual(found, [told, self.other])
 
     def test_first(self) -> None:
-        """of two conditions Available, the first one is updated."""
+        """Of two conditions Available, the first one is updated."""
         old = {"type": "Available", "status": "False"}
         found = with_condition([old, old], Condition("True", "", ""))
         self.assertEqual([one["status"] for one in found], ["True", "False"])

@@ -22,10 +22,10 @@ from tests.resources.server import Server
 
 
 class BackendTests(SynchronousTestCase):
-    """Where those are who answer for a service."""
+    """Endpoints of services."""
 
     def a_slice(self, *addresses: str, ready: bool | None = True, port: Any = 8443, family: str = "IPv4") -> Any:
-        """A slice of one port."""
+        """Return an EndpointSlice with one port."""
         conditions = {} if ready is None else {"ready": ready}
         return {
             "addressType": family,
@@ -34,7 +34,7 @@ class BackendTests(SynchronousTestCase):
         }
 
     def test_ready(self) -> None:
-        """Those count who are ready, or do not say, behind a port of the name that is wanted."""
+        """Endpoints that are ready, or without the condition, are returned for the port with the requested name."""
         good = self.a_slice("10.0.0.1", ready=None)
         self.assertTrue(has_ready_endpoint([good], "https"))
         self.assertFalse(has_ready_endpoint([good], ""))
@@ -43,13 +43,13 @@ class BackendTests(SynchronousTestCase):
         self.assertEqual(ready_endpoints([good, self.a_slice("10.0.0.2", ready=False)], "https"), [("10.0.0.1", 8443)])
 
     def test_families(self) -> None:
-        """Addresses of the family that a service prefers come alone, if there are any."""
+        """If there are addresses of the preferred family, only these are returned."""
         slices = [self.a_slice("10.0.0.1"), self.a_slice("fd00::1", family="IPv6")]
         self.assertEqual(ready_endpoints(slices, "https", ["IPv6", "IPv4"]), [("fd00::1", 8443)])
         self.assertEqual(ready_endpoints(slices[:1], "https", ["IPv6"]), [("10.0.0.1", 8443)])
 
     def test_kept_to(self) -> None:
-        """A client keeps to one of several endpoints as long as it is there and answers."""
+        """A client keeps its endpoint as long as it exists and requests succeed."""
         server = Server("apiservices", "services", "endpointslices")
         api = server.client()
         backends = ServiceEndpoints(server.stores, server.clock)

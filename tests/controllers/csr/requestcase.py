@@ -1,4 +1,4 @@
-"""Requests for certificates, and who approves and signs them."""
+"""Test case for CertificateSigningRequests."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ AUTHORITY = CertificateAuthority.make("test")
 
 
 class Signing(CSRSigningController):
-    """Without threads."""
+    """A signing controller without threads."""
 
     def in_thread(self, call: Callable[[], Any]) -> Deferred[Any]:
-        """At once."""
+        """Call the function immediately."""
         return maybeDeferred(call)
 
 
 class SigningRequestTestCase(ControllerTestCase):
-    """Requests."""
+    """Test case with CSRs."""
 
     resources = (NAME,)
     config = SimpleNamespace(data=SimpleNamespace(authority=lambda: AUTHORITY))
@@ -53,7 +53,7 @@ class SigningRequestTestCase(ControllerTestCase):
         usages: tuple[str, ...] = ("client auth",),
         **spec: Any,
     ) -> Any:
-        """Make a request."""
+        """Create a CSR."""
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common)]
         if organization:
             attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
@@ -70,7 +70,7 @@ class SigningRequestTestCase(ControllerTestCase):
         )
 
     def say(self, name: str, kind: str) -> None:
-        """Approve or deny."""
+        """Approve or deny a CSR."""
         condition = {"type": kind, "status": "True", "reason": "Because", "message": ""}
 
         def change(obj: Any) -> None:
@@ -79,9 +79,9 @@ class SigningRequestTestCase(ControllerTestCase):
         self.change(NAME, name, change, "", GROUP, subresource="approval")
 
     def status(self, name: str) -> Any:
-        """What became of it."""
+        """Return the status of a CSR."""
         return (self.find(NAME, name, "", GROUP) or {}).get("status") or {}
 
     def certificate(self, name: str) -> x509.Certificate:
-        """What was issued."""
+        """Return the issued certificate."""
         return x509.load_pem_x509_certificate(b64decode(self.status(name)["certificate"]))

@@ -13,10 +13,10 @@ from tests.controllers.csr.requestcase import NAME, SigningRequestTestCase
 
 class Authorizer:
     """
-    Allows what it is told to.
+    An authorizer that allows configured subresources.
 
-    @ivar allowed: Subresources.
-    @ivar asked: What it was asked.
+    @ivar allowed: The allowed subresources.
+    @ivar asked: The attributes of all calls.
     """
 
     name = "Test"
@@ -26,30 +26,30 @@ class Authorizer:
         self.asked: list[Any] = []
 
     def authorize(self, attributes: Any) -> Verdict:
-        """Say so."""
+        """Return the decision."""
         self.asked.append(attributes)
         return Verdict(Decision.ALLOW if attributes.subresource in self.allowed else Decision.NO_OPINION)
 
 
 class RequestApprovingTests(SigningRequestTestCase):
-    """Approving."""
+    """Approval of CSRs."""
 
     def setUp(self) -> None:
-        """With an authorizer that allows nothing yet."""
+        """Create an authorizer that allows nothing."""
         self.authorizer = Authorizer()
         super().setUp()
 
     def authorizer_over(self, grants: RuleResolver) -> Any:
-        """That one."""
+        """Return the authorizer."""
         return self.authorizer
 
     def node(self, name: str, **spec: Any) -> None:
-        """Make a request of a node; whoever makes it is C{admin}."""
+        """Create a CSR of a node. The requester is C{admin}."""
         usages = ("client auth", "digital signature")
         self.request(name, KUBELET_CLIENT, "system:node:n", "system:nodes", usages=usages, **spec)
 
     def test_allowed(self) -> None:
-        """a CSR of a node is approved if the requester is authorized."""
+        """A CSR of a node is approved if the requester is authorized."""
         self.authorizer.allowed.add("nodeclient")
         self.start(CSRApprovingController)
         self.node("one")
@@ -63,7 +63,7 @@ class RequestApprovingTests(SigningRequestTestCase):
         self.assertEqual((asked.user.name, asked.verb, asked.group, asked.resource), ("admin", "create", GROUP, NAME))
 
     def test_not_yet(self) -> None:
-        """Who may not now may later."""
+        """A CSR is approved later if its requester becomes authorized."""
         self.start(CSRApprovingController)
         self.node("one")
         self.settle()
@@ -73,7 +73,7 @@ class RequestApprovingTests(SigningRequestTestCase):
         self.assertEqual(len(self.status("one")["conditions"]), 1)
 
     def test_faults(self) -> None:
-        """With writes that fail, all is approved in the end, and after a kill nothing twice."""
+        """With failing writes and after a kill, all CSRs are approved once."""
         for number in range(20):
             self.node(f"r{number}")
         self.authorizer.allowed.add("nodeclient")

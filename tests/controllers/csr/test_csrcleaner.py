@@ -9,16 +9,16 @@ from tests.controllers.csr.requestcase import NAME, Signing, SigningRequestTestC
 
 
 class RequestCleanerTests(SigningRequestTestCase):
-    """Cleaning."""
+    """Deletion of old CSRs."""
 
     def setUp(self) -> None:
-        """Objects are made by the clock of the test."""
+        """Create objects with the time of the clock."""
         super().setUp()
         use_clock(self.clock.seconds)
         self.addCleanup(use_clock)
 
     def make_all(self) -> None:
-        """One request of each fate."""
+        """Create a CSR in each state."""
         for name in ("approved", "short", "denied", "failed", "pending", "foreign"):
             signer = "example.com/mine" if name == "foreign" else CLIENT
             usage = "server auth" if name == "failed" else "client auth"
@@ -30,9 +30,9 @@ class RequestCleanerTests(SigningRequestTestCase):
 
     def test_ends(self) -> None:
         """
-        Requests go an hour after they were decided on, or with their certificate.
+        Decided CSRs are deleted after an hour, or when their certificate expires.
 
-        Those that nobody decides on stay for a day, and those that wait for a signer longer still.
+        Pending CSRs are kept for a day, and approved ones without a certificate longer.
         """
         self.start(Signing, CSRCleaner)
         self.make_all()
@@ -46,7 +46,7 @@ class RequestCleanerTests(SigningRequestTestCase):
         self.assertEqual(self.names(NAME, "", GROUP), ["foreign"])
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, all that is to go is gone in the end."""
+        """With failing writes and after a kill, all expired CSRs are deleted in the end."""
         self.start(Signing, CSRCleaner)
         self.make_all()
         self.settle(1)

@@ -15,10 +15,10 @@ from tests.controllers.csr.requestcase import AUTHORITY, KEY, Signing, SigningRe
 
 
 class RequestSigningTests(SigningRequestTestCase):
-    """Signing."""
+    """Signing of CSRs."""
 
     def test_client(self) -> None:
-        """A request that was approved gets a certificate of our authority, good for a year; others wait."""
+        """An approved CSR gets a certificate of the server's CA, valid for a year. Other CSRs wait."""
         self.start(Signing)
         self.request("one", usages=("client auth", "digital signature"), names=(x509.DNSName("a.example.com"),))
         self.settle()
@@ -56,7 +56,7 @@ class RequestSigningTests(SigningRequestTestCase):
         self.assertEqual(ends, [timedelta(minutes=10), timedelta(days=1, minutes=-5), timedelta(days=365, minutes=-5)])
 
     def test_unfit(self) -> None:
-        """Each signer signs what it is for; a condition says what else is wrong."""
+        """Each signer checks its requirements. A condition has the violation."""
         node: Any = {"common": "system:node:n", "organization": "system:nodes"}
         client = ("client auth", "digital signature")
         server = ("server auth", "digital signature", "key encipherment")
@@ -108,7 +108,7 @@ class RequestSigningTests(SigningRequestTestCase):
             self.assertEqual("certificate" in self.status(name), not why)
 
     def test_others(self) -> None:
-        """Requests for signers that are not ours are left to them."""
+        """CSRs of other signers are ignored."""
         self.start(Signing)
         self.request("one", "example.com/mine")
         self.say("one", "Approved")
@@ -116,7 +116,7 @@ class RequestSigningTests(SigningRequestTestCase):
         self.assertNotIn("certificate", self.status("one"))
 
     def test_usages(self) -> None:
-        """All usages that the API knows have their place in a certificate."""
+        """All usages of the API are added to the certificate."""
         (_, critical), (purposes, _) = usage_extensions(("s/mime", "any", "cert sign", "encipher only"))
         self.assertTrue(critical)
         assert isinstance(purposes, x509.ExtendedKeyUsage)
@@ -124,7 +124,7 @@ class RequestSigningTests(SigningRequestTestCase):
         self.assertEqual(usage_extensions(()), [])
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, all that was approved is signed in the end."""
+        """With failing writes and after a kill, all approved CSRs are signed in the end."""
         for number in range(20):
             self.request(f"r{number}")
             self.say(f"r{number}", "Approved")

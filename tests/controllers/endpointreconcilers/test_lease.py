@@ -27,10 +27,10 @@ PREFIX = "/registry/masterleases/"
 
 
 class PureTests(SynchronousTestCase):
-    """What follows from keys."""
+    """Values of keys."""
 
     def test_value(self) -> None:
-        """A key says what kube-apiserver's says."""
+        """The value of a key is equal to kube-apiserver's."""
         self.assertEqual(
             lease_value("192.0.2.1", 3),
             b'{"kind":"Endpoints","apiVersion":"v1","metadata":{"generation":3},'
@@ -38,7 +38,7 @@ class PureTests(SynchronousTestCase):
         )
 
     def test_addresses(self) -> None:
-        """Addresses are of one family and in order; what is none is left out."""
+        """Addresses are of one family and sorted. Invalid ones are omitted."""
         names = ["192.0.2.9", "192.0.2.10", "x", "2001:db8::1"]
         self.assertEqual(endpoint_addresses(names), ["192.0.2.10", "192.0.2.9"])
         self.assertEqual(endpoint_addresses(["2001:db8::1", "?"]), ["2001:db8::1"])
@@ -46,26 +46,26 @@ class PureTests(SynchronousTestCase):
 
 
 class EndpointReconcilerTests(SharedStoresTestCase):
-    """Two servers behind one service."""
+    """Two servers of one service."""
 
     resources = ("endpoints", "endpointslices")
 
     def reconciler(self, stores: Any, address: str, port: int = 6443) -> LeaseEndpointReconciler:
-        """That of a server which listens, and is not ready yet."""
+        """Return the reconciler of a server that is not ready."""
         reconciler = LeaseEndpointReconciler(stores, self.backend, "/registry/", self.clock, lambda: (address, port))
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
         return reconciler
 
     def started(self, stores: Any, address: str, port: int = 6443) -> LeaseEndpointReconciler:
-        """That of a server that is ready."""
+        """Return the reconciler of a started server."""
         reconciler = self.reconciler(stores, address, port)
         reconciler.start()
         self.clock.advance(0)
         return reconciler
 
     def addresses(self) -> list[str]:
-        """Those that pods find, by the endpoints and the slice alike."""
+        """Return the addresses in the endpoints, which are equal to those in the slice."""
         endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
         slice_ = self.other.get_copy("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         if endpoints is None or slice_ is None:
@@ -77,11 +77,11 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         return found
 
     def leases(self) -> list[str]:
-        """The keys there are."""
+        """Return the names of the keys."""
         return [item.key[len(PREFIX) :] for item in self.done(self.backend.read_page(PREFIX)).items]
 
     def test_come_and_go(self) -> None:
-        """A server is found as soon as it is ready, and no longer when it stops; the last one stays."""
+        """A server is added when it is ready, and removed when it stops. The last one remains."""
         self.assertEqual(self.addresses(), [])
         first = self.started(self.one, "192.0.2.1")
         self.assertEqual(self.addresses(), ["192.0.2.1"])
@@ -96,7 +96,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual(self.leases(), [])
 
     def test_protobuf(self) -> None:
-        """Where endpoints are stored as protobuf, so are the keys; servers that write JSON find them."""
+        """If endpoints are stored as protobuf, the keys are, too. Servers that write JSON read them."""
         self.types = definitions()
         self.one = self.server()
         self.options = {"protobuf": True}  # type: ignore[misc]
@@ -110,7 +110,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertTrue(envelope.raw.endswith(counted(2, counted(1, counted(1, "192.0.2.3"), counted(3)))))
 
     def test_death(self) -> None:
-        """A server that is killed is no longer found when its key has expired, while the others stay."""
+        """A killed server is removed when its key expires. Other servers remain."""
         dead = self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2")
         dead.end()
@@ -122,7 +122,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual(self.addresses(), ["192.0.2.2"])
 
     def test_life_before(self) -> None:
-        """A server that is not ready is not found, even if it was killed and its key is still there."""
+        """A server that is not ready is not in the endpoints, even if an old key exists."""
         self.started(self.other, "192.0.2.2")
         self.started(self.one, "192.0.2.1").end()
         self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
@@ -133,14 +133,14 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.2"])
 
     def test_loopback(self) -> None:
-        """A server that only its own machine can reach neither keeps a key nor touches the endpoints."""
+        """A server with a loopback address has no key and does not change the endpoints."""
         local = self.started(self.one, "")
         self.clock.advance(INTERVAL)
         self.assertEqual((self.addresses(), self.leases()), ([], []))
         self.done(local.stop())
 
     def test_mended(self) -> None:
-        """changed or deleted endpoints are restored; ports of other servers are kept."""
+        """Changed or deleted endpoints are restored. Ports of other servers are kept."""
         self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2", 7443)
         self.done(self.one.get("", "endpoints").delete(self.scope, "kubernetes", DeleteOptions()))
@@ -157,7 +157,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertGreater(self.backend.revision, revision)
 
     def change_slice(self, obj: dict[str, Any]) -> None:
-        """Write the slice as it is given."""
+        """Replace the slice."""
         store = self.one.get("discovery.k8s.io", "endpointslices")
         record = store.cache.get("default/kubernetes")
         assert record is not None
@@ -167,7 +167,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         )
 
     def test_new_port(self) -> None:
-        """A server that is alone, and comes back on another port, is found there."""
+        """The port of a server that is alone is updated."""
         self.done(self.started(self.one, "192.0.2.1").stop())
         self.started(self.one, "192.0.2.1", 7443)
         endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
@@ -175,7 +175,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual(endpoints["subsets"][0]["ports"][0]["port"], 7443)
 
     def test_other_family(self) -> None:
-        """a slice of another address family is replaced, as the family is immutable."""
+        """A slice of another address family is replaced, as the family is immutable."""
         self.done(self.started(self.one, "192.0.2.1").stop())
         self.started(self.one, "2001:db8::1")
         self.assertEqual(self.addresses(), ["2001:db8::1"])
@@ -184,7 +184,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual(found["addressType"], "IPv6")
 
     def test_quiet(self) -> None:
-        """Where nothing changes, nothing is written but the keys."""
+        """If nothing changes, only the keys are written."""
         self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2")
         self.clock.advance(INTERVAL)
@@ -195,7 +195,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual(orjson.loads(value)["metadata"]["generation"], 5)
 
     def test_lost_storage(self) -> None:
-        """A storage that is away for a while is no end: keys are renewed as soon as it is back."""
+        """After an outage of the storage the keys are renewed."""
         first = self.started(self.one, "192.0.2.1")
         second = self.started(self.other, "192.0.2.2")
         backend, self.calls = first._backend, 0

@@ -15,28 +15,30 @@ from tests.registry.sharedstores import SharedStoresTestCase
 
 
 class PureTests(SynchronousTestCase):
-    """Which addresses there should be."""
+    """Computation of addresses."""
 
     def test_room(self) -> None:
-        """A server adds itself, in order; one that is there changes nothing."""
+        """A server adds its address, in order. An existing address changes nothing."""
         self.assertEqual(limit_addresses([], "b", 3), ["b"])
         self.assertEqual(limit_addresses(["c", "a"], "b", 3), ["a", "b", "c"])
         self.assertEqual(limit_addresses(["a", "b", "c"], "b", 1), ["a", "b", "c"])
 
     def test_too_many(self) -> None:
-        """Where there are too many, those behind it go first, and it never goes itself."""
+        """
+        If there are too many addresses, those after the server's address are removed first, and never its address.
+        """
         self.assertEqual(limit_addresses(["a", "c", "d"], "b", 2), ["a", "b"])
         self.assertEqual(limit_addresses(["b", "c"], "a", 2), ["a", "c"])
         self.assertEqual(limit_addresses(["a", "b"], "c", 1), ["c"])
 
 
 class CountedEndpointsTests(SharedStoresTestCase):
-    """Two servers behind one service."""
+    """Two servers of one service."""
 
     resources = ("endpoints", "endpointslices")
 
     def started(self, stores: Any, address: str, count: int) -> MasterCountEndpointReconciler:
-        """That of a server that is ready."""
+        """Return the reconciler of a started server."""
         reconciler = MasterCountEndpointReconciler(
             stores, self.backend, "/registry/", self.clock, lambda: (address, 6443), count
         )
@@ -47,12 +49,12 @@ class CountedEndpointsTests(SharedStoresTestCase):
         return reconciler
 
     def addresses(self) -> list[str]:
-        """Those that pods find."""
+        """Return the addresses in the endpoints."""
         endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
         return [one["ip"] for one in endpoints["subsets"][0]["addresses"]]
 
     def test_come_and_go(self) -> None:
-        """servers are added at start and removed at stop; crashed servers remain."""
+        """Servers are added at start and removed at stop. Crashed servers remain."""
         first = self.started(self.one, "192.0.2.1", 2)
         self.assertEqual(self.addresses(), ["192.0.2.1"])
         second = self.started(self.other, "192.0.2.2", 2)
@@ -64,7 +66,7 @@ class CountedEndpointsTests(SharedStoresTestCase):
         self.assertEqual(self.addresses(), ["192.0.2.2"])
 
     def test_replaced(self) -> None:
-        """A server that comes when there are enough takes the place of one."""
+        """A new server replaces another one if there are enough."""
         first = self.started(self.one, "192.0.2.2", 1)
         first.end()
         self.started(self.other, "192.0.2.1", 1)

@@ -14,12 +14,12 @@ from tests.registry.sharedstores import SharedStoresTestCase
 
 
 class SoleEndpointTests(SharedStoresTestCase):
-    """One server behind its service."""
+    """The only server of a service."""
 
     resources = ("endpoints", "endpointslices")
 
     def started(self, address: str) -> SingleEndpointReconciler:
-        """Return the address of a server that is ready."""
+        """Return the reconciler of a started server."""
         reconciler = SingleEndpointReconciler(self.one, self.backend, "/registry/", self.clock, lambda: (address, 6443))
         self.addCleanup(reconciler.end)
         self.done(reconciler.prepare())
@@ -37,7 +37,7 @@ class SoleEndpointTests(SharedStoresTestCase):
         ]
 
     def test_kept(self) -> None:
-        """The server's address is there, and nothing is written while it is."""
+        """The endpoints have the server's address. Nothing is written while they are correct."""
         self.started("192.0.2.1")
         self.assertEqual(self.addresses(), [["192.0.2.1"]] * 2)
         revision = self.backend.revision

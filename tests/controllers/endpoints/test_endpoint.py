@@ -14,18 +14,18 @@ MANAGED = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 
 
 class EndpointsControllerTests(ServiceTestCase):
-    """The addresses behind services."""
+    """Endpoints of services."""
 
     def endpoints(self, name: str = "web") -> Any:
-        """The endpoints of a service."""
+        """Return the Endpoints of a service."""
         return self.find("endpoints", name, "default")
 
     def subsets(self, name: str = "web") -> Any:
-        """Their subsets."""
+        """Return the subsets of the Endpoints."""
         return self.endpoints(name).get("subsets")
 
     def test_made(self) -> None:
-        """A service has endpoints from the start; pods that are ready are in them, others apart."""
+        """A service has Endpoints from the start, with ready and not ready addresses."""
         self.start(EndpointsController)
         service = self.service()
         self.settle()
@@ -56,7 +56,7 @@ class EndpointsControllerTests(ServiceTestCase):
         )
 
     def test_changes(self) -> None:
-        """Endpoints follow what becomes of pods, and say since when."""
+        """Endpoints follow changes of pods, and have the trigger time."""
         self.start(EndpointsController)
         self.service()
         self.pod("a", "10.1.0.1")
@@ -77,7 +77,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertNotIn("subsets", self.endpoints())
 
     def test_terminating(self) -> None:
-        """Pods on their way out are left out, unless the service publishes whatever there is."""
+        """Terminating pods are omitted, unless the service publishes not ready addresses."""
         self.start(EndpointsController)
         self.service()
         self.service("all", publishNotReadyAddresses=True, clusterIP="None")
@@ -89,7 +89,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertEqual(self.endpoints("all")["metadata"]["labels"]["service.kubernetes.io/headless"], "")
 
     def test_ports(self) -> None:
-        """Ports are found by number or by name; pods with other ports are in other subsets."""
+        """Ports are resolved by number or name. Pods with other ports are in other subsets."""
         self.start(EndpointsController)
         self.service(
             ports=[
@@ -108,7 +108,7 @@ class EndpointsControllerTests(ServiceTestCase):
         )
 
     def test_headless_without_ports(self) -> None:
-        """A headless service needs no ports; its pods may have names in it."""
+        """A headless service needs no ports. Its pods may have host names."""
         self.start(EndpointsController)
         self.service(ports=[], clusterIP="None")
         self.pod("a", "10.1.0.1", hostname="first", subdomain="web")
@@ -117,7 +117,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertEqual((list(subset), subset["addresses"][0]["hostname"]), (["addresses"], "first"))
 
     def test_not_ours(self) -> None:
-        """Services without a selector, or with an external name, keep the endpoints that they are given."""
+        """Endpoints of services without selector, or with an external name, are not changed."""
         self.start(EndpointsController)
         self.service(selector=None)
         self.make("endpoints", "web", "default", subsets=[{"addresses": [{"ip": "1.2.3.4"}]}])
@@ -128,7 +128,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertIsNotNone(self.endpoints("alone"))
 
     def test_service_goes(self) -> None:
-        """endpoints of a deleted service are deleted, also after downtime; deleted ones are recreated."""
+        """Endpoints of a deleted service are deleted, also after downtime. Deleted ones are recreated."""
         self.make("endpoints", "old", "default")
         self.start(EndpointsController)
         self.service()
@@ -141,7 +141,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertEqual(self.names("endpoints"), ["other"])
 
     def test_over_capacity(self) -> None:
-        """endpoints have at most 1000 addresses, ready ones first; truncation sets an annotation."""
+        """Endpoints have at most 1000 addresses, ready ones first. Truncation sets an annotation."""
         self.service()
         for number in range(CAPACITY + 20):
             self.pod(f"p{number}", f"10.1.{number // 200}.{number % 200 + 1}", ready=number >= 40)
@@ -157,7 +157,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertNotIn("endpoints.kubernetes.io/over-capacity", self.endpoints()["metadata"].get("annotations") or {})
 
     def test_nothing_to_write(self) -> None:
-        """What does not show in endpoints writes none."""
+        """Irrelevant changes of pods cause no write."""
         self.start(EndpointsController)
         self.service()
         self.pod("a", "10.1.0.1")
@@ -169,7 +169,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertEqual(self.endpoints(), before)
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, the endpoints are right in the end."""
+        """With failing writes and after a kill, the Endpoints are correct in the end."""
         self.start(EndpointsController)
         for number in range(20):
             self.service(f"s{number}", clusterIP=f"10.0.0.{number + 1}")

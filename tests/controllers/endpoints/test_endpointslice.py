@@ -30,22 +30,22 @@ LABELS = {
 
 
 class SliceTestCase(ServiceTestCase):
-    """A test of the slices of services."""
+    """Test case for the slices of services."""
 
     def slices(self) -> list[Any]:
-        """All there are."""
+        """Return all slices."""
         return [self.find("endpointslices", name, "default", GROUP) for name in self.names("endpointslices", "", GROUP)]
 
     def ips(self) -> list[str]:
-        """All addresses."""
+        """Return all addresses."""
         return sorted(ip for one in self.slices() for end in one["endpoints"] or () for ip in end["addresses"])
 
 
 class EndpointSliceControllerTests(SliceTestCase):
-    """Slices of services of one family."""
+    """Slices of services with one address family."""
 
     def test_made(self) -> None:
-        """A service has an empty slice from the start, in which its pods come to be."""
+        """A service has an empty slice from the start, to which endpoints are added."""
         self.start(EndpointSliceController)
         service = self.service()
         self.settle()
@@ -99,7 +99,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         self.assertEqual((left["endpoints"], left["ports"]), (None, None))
 
     def test_conditions(self) -> None:
-        """Pods are serving or not, and terminating or not; ready are those that serve and stay."""
+        """Conditions of endpoints: ready ones serve and do not terminate."""
         self.start(EndpointSliceController)
         self.service()
         self.service("all", publishNotReadyAddresses=True, clusterIP="10.0.0.11")
@@ -125,7 +125,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         )
 
     def test_nodes(self) -> None:
-        """A pod is published when its node is there, or if its service publishes whatever there is."""
+        """An endpoint is published when its node exists, or if the service publishes not ready addresses."""
         self.start(EndpointSliceController)
         self.service()
         self.pod("a", "10.1.0.1", node="n2")
@@ -141,7 +141,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         self.assertEqual(self.ips(), ["10.1.0.1", "10.1.0.2"])
 
     def test_distribution(self) -> None:
-        """Hints say which zone or node an endpoint is for, if the service wants that."""
+        """Hints have the zone or node of an endpoint, depending on trafficDistribution."""
         self.start(EndpointSliceController)
         self.service(trafficDistribution="PreferClose")
         self.pod("a", "10.1.0.1")
@@ -157,7 +157,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         self.assertNotIn("hints", self.slices()[0]["endpoints"][0])
 
     def test_many(self) -> None:
-        """Slices hold a hundred endpoints; one that changes leaves the other slices alone."""
+        """Slices have at most 100 endpoints. A changed endpoint changes one slice."""
         self.service()
         for number in range(250):
             self.pod(f"p{number}", f"10.1.{number // 200}.{number % 200 + 1}")
@@ -171,7 +171,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         self.assertEqual(len(self.ips()), 250)
 
     def test_meddled_with(self) -> None:
-        """What others do to slices is undone, and slices that others manage stay."""
+        """Changes by other clients are reverted. Slices that are managed by other controllers are kept."""
         self.start(EndpointSliceController)
         self.service()
         self.pod("a", "10.1.0.1")
@@ -200,7 +200,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         )
 
     def test_service_made_again(self) -> None:
-        """A new service of an old name has its own slices."""
+        """A recreated service has new slices."""
         self.start(EndpointSliceController)
         self.service()
         self.pod("a", "10.1.0.1")
@@ -212,7 +212,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         self.assertEqual(one["metadata"]["ownerReferences"][0]["uid"], service["metadata"]["uid"])
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, the slices are right in the end."""
+        """With failing writes and after a kill, the slices are correct in the end."""
         self.start(EndpointSliceController)
         for number in range(20):
             self.service(f"s{number}", clusterIP=f"10.0.0.{number + 1}")
@@ -243,14 +243,16 @@ def _end(number: int, ready: bool) -> Any:
 
 
 class PackTests(SynchronousTestCase):
-    """Where endpoints go."""
+    """Assignment of endpoints to slices."""
 
     @given(
         st.lists(st.lists(st.integers(0, 300), max_size=CAPACITY), max_size=3),
         st.dictionaries(st.integers(0, 300), st.booleans()),
     )
     def test_all_are_there_once(self, stored: list[list[int]], wanted: dict[int, bool]) -> None:
-        """Each endpoint is in one slice, no slice is too full, and what stays the same is not changed."""
+        """
+        Each endpoint is in one slice, no slice exceeds its capacity, and unchanged slices are not marked as changed.
+        """
         seen: set[int] = set()
         records = []
         for index, numbers in enumerate(stored):
@@ -269,12 +271,12 @@ class PackTests(SynchronousTestCase):
 
 
 class DualStackTests(SliceTestCase):
-    """Slices of services of two families."""
+    """Slices of services with two address families."""
 
     options: ClassVar[dict[str, Any]] = {"service_ranges": ("10.0.0.0/24", "fd00:1::/112")}
 
     def test_families(self) -> None:
-        """A service of both families has slices of both."""
+        """A dual-stack service has slices of both families."""
         self.start(EndpointSliceController)
         self.service(ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="RequireDualStack", clusterIP="None")
         self.pod("a", "10.1.0.1,fd00::1")

@@ -19,21 +19,21 @@ SUBSET = {
 
 
 class SliceMirroringTests(ServiceTestCase):
-    """Slices of custom endpoints."""
+    """Mirroring of custom Endpoints."""
 
     def slices(self) -> list[Any]:
-        """All there are."""
+        """Return all slices."""
         return [self.find("endpointslices", name, "default", GROUP) for name in self.names("endpointslices", "", GROUP)]
 
     def shown(self) -> list[Any]:
-        """What is in them."""
+        """Return the endpoints in the slices."""
         return sorted(
             (one["addressType"], [(end["addresses"], end["conditions"]["ready"]) for end in one["endpoints"]])
             for one in self.slices()
         )
 
     def test_mirrored(self) -> None:
-        """Endpoints of a service without a selector have a slice for each family."""
+        """Endpoints of a service without a selector have a slice for each address family."""
         self.start(EndpointSliceMirroringController)
         self.service(selector=None)
         meta = {"labels": {"a": "b"}, "annotations": {"x": "y"}}
@@ -54,7 +54,7 @@ class SliceMirroringTests(ServiceTestCase):
         self.assertEqual(one["metadata"]["ownerReferences"][0]["uid"], made["metadata"]["uid"])
 
     def test_changes(self) -> None:
-        """Slices follow the endpoints, in place; what others do to them is undone."""
+        """Slices are updated in place. Changes by other clients are reverted."""
         self.start(EndpointSliceMirroringController)
         self.service(selector=None)
         self.make("endpoints", "web", "default", subsets=[SUBSET])
@@ -74,7 +74,7 @@ class SliceMirroringTests(ServiceTestCase):
         self.assertEqual(len(self.shown()[0][1]), 2)
 
     def test_not_mirrored(self) -> None:
-        """Slices go with the endpoints, with the service, and when either says that there are to be none."""
+        """Slices are deleted with the Endpoints or the service, and if mirroring is disabled."""
         self.start(EndpointSliceMirroringController)
         endings: list[Any] = [
             lambda: self.remove("endpoints", "web", "default"),
@@ -97,7 +97,7 @@ class SliceMirroringTests(ServiceTestCase):
                     self.remove(resource, "web", "default")
 
     def test_repacked(self) -> None:
-        """Addresses that are in several subsets are in the slice that has all their ports."""
+        """Addresses of several subsets are in a slice with all their ports."""
         self.start(EndpointSliceMirroringController)
         self.service(selector=None)
         first = {"addresses": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.2"}], "ports": [{"name": "a", "port": 1}]}
@@ -108,7 +108,7 @@ class SliceMirroringTests(ServiceTestCase):
         self.assertEqual(found, [(1, ["1.1.1.2"]), (2, ["1.1.1.1"])])
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, the slices are right in the end."""
+        """With failing writes and after a kill, the slices are correct in the end."""
         self.start(EndpointSliceMirroringController)
         for number in range(20):
             self.service(f"s{number}", selector=None, clusterIP=f"10.0.0.{number + 1}")

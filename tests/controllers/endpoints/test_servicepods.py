@@ -17,16 +17,16 @@ from kubetwist.controllers.endpoints.servicepods import (
 
 
 def pod(name: str = "p", ready: str = "", spec: Any = None, **status: Any) -> dict[str, Any]:
-    """A pod, and when it became ready."""
+    """Return a pod."""
     status["conditions"] = [{"type": "Ready", "lastTransitionTime": ready}] if ready else []
     return {"metadata": {"name": name}, "spec": spec or {}, "status": status}
 
 
 class PodTests(SynchronousTestCase):
-    """What is published of pods."""
+    """Pods in endpoints."""
 
     def test_published(self) -> None:
-        """Pods have addresses to publish from when they have one until they are done."""
+        """A pod is in endpoints from the time that it has an address until it has terminated."""
         for status, wanted in (
             ({"podIP": "10.0.0.1"}, True),
             ({"podIPs": [{"ip": "10.0.0.1"}], "phase": "Running"}, True),
@@ -40,14 +40,14 @@ class PodTests(SynchronousTestCase):
         self.assertEqual([should_be_in_endpoints(leaving, terminating=one) for one in (False, True)], [False, True])
 
     def test_addresses(self) -> None:
-        """The list counts, where there is one; what is no address is left out."""
+        """Addresses are read from podIPs, or podIP if it is missing. Invalid addresses are ignored."""
         both = pod(podIP="10.0.0.9", podIPs=[{"ip": "10.0.0.1"}, {"ip": "fd00::1"}, {"ip": "odd"}, {}])
         self.assertEqual([str(one) for one in addresses(both, "IPv4")], ["10.0.0.1"])
         self.assertEqual([str(one) for one in addresses(both, "IPv6")], ["fd00::1"])
         self.assertEqual([str(one) for one in addresses(pod(podIP="10.0.0.9"), "IPv4")], ["10.0.0.9"])
 
     def test_ports(self) -> None:
-        """A name is looked for among the containers that go on running, by its protocol."""
+        """A named port is searched in containers and sidecars, with its protocol."""
         ports = [{"name": "web", "protocol": "UDP", "containerPort": 1}, {"name": "web", "containerPort": 2}]
         other = [{"name": "side", "containerPort": 3}]
         first = [{"ports": other}, {"restartPolicy": "Always", "ports": [{"name": "side", "containerPort": 4}]}]
@@ -64,13 +64,13 @@ class PodTests(SynchronousTestCase):
             self.assertEqual(port_number(one, port), wanted, port)
 
     def test_names(self) -> None:
-        """A pod has a name only below the service that is its subdomain."""
+        """A pod has a host name only in the subdomain of the service."""
         service = {"metadata": {"name": "s"}}
         for spec, wanted in (({"hostname": "h", "subdomain": "s"}, "h"), ({"hostname": "h", "subdomain": "t"}, "")):
             self.assertEqual(host_name(pod(spec=spec), service), wanted)
 
     def test_selectors(self) -> None:
-        """An empty selector selects nothing, and a name elsewhere has no pods."""
+        """An empty selector selects no pods, and an ExternalName service has none."""
         for spec, wanted in (
             ({"selector": {"a": "b"}}, {"a": "b"}),
             ({"selector": {}}, None),
@@ -83,7 +83,7 @@ class TriggerTimeTests(SynchronousTestCase):
     """Tests for L{TriggerTimeTracker}."""
 
     def test_changes(self) -> None:
-        """the trigger time is that of the first change since the last sync."""
+        """The trigger time is that of the first change since the last sync."""
         times = TriggerTimeTracker()
 
         def changed(made: str, *pods: Any) -> str:

@@ -11,7 +11,7 @@ KINDS = {"configmaps": ("v1", "ConfigMap"), "nodes": ("v1", "Node"), "deployment
 
 
 def owner(obj: Any, resource: str = "configmaps", **more: Any) -> dict[str, Any]:
-    """A reference to an object."""
+    """Return an owner reference to an object."""
     version, kind = KINDS[resource]
     meta = obj["metadata"]
     return {"apiVersion": version, "kind": kind, "name": meta["name"], "uid": meta["uid"], **more}
@@ -23,34 +23,34 @@ class GarbageCollectorTests(ControllerTestCase):
     resources = ("namespaces", "configmaps", "secrets", "nodes", "events")
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         self.make("namespaces", "one")
 
     def map(self, name: str, *owners: dict[str, Any], namespace: str = "one", finalizers: Any = ()) -> Any:
-        """A config map with owners."""
+        """Create a config map with owners."""
         metadata: dict[str, Any] = {"ownerReferences": list(owners)} if owners else {}
         if finalizers:
             metadata["finalizers"] = list(finalizers)
         return self.make("configmaps", name, namespace, metadata=metadata)
 
     def maps(self) -> list[str]:
-        """The names of the config maps that are there."""
+        """Return the names of the config maps."""
         return self.names("configmaps")
 
     def references(self, name: str) -> list[str]:
-        """The names of an object's owners."""
+        """Return the names of an object's owners."""
         return [one["name"] for one in self.find("configmaps", name, "one")["metadata"].get("ownerReferences", ())]
 
     def gc(self) -> Any:
-        """Start it."""
+        """Start the garbage collector."""
         self.collector = self.start(GarbageCollector)
         return self.collector
 
     # --- background
 
     def test_background(self) -> None:
-        """When an owner is deleted its dependents go, and theirs; others stay."""
+        """Deleting an owner deletes its dependents transitively, and no other objects."""
         self.gc()
         a = self.map("a")
         b = self.map("b", owner(a))
@@ -62,7 +62,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertTrue(self.collector.graph.empty)
 
     def test_one_owner_left(self) -> None:
-        """A dependent with another owner stays, and the lost owner is taken off it."""
+        """A dependent with another owner is kept, and the reference to the deleted owner is removed."""
         self.gc()
         a, b = self.map("a"), self.map("b")
         self.map("c", owner(a), owner(b))
@@ -71,7 +71,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.references("c"), ["b"])
 
     def test_absent(self) -> None:
-        """An object whose owner was never there goes, whether it was there before the collector or comes later."""
+        """An object whose owner never existed is deleted, whether it was created before the start or after it."""
         ghost = owner({"metadata": {"name": "ghost", "uid": "11"}})
         self.map("early", ghost)
         self.gc()
@@ -80,7 +80,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), [])
 
     def test_other_uid(self) -> None:
-        """An owner that was deleted and made again is another one."""
+        """An owner that was recreated with another uid is not the owner."""
         a = self.map("a")
         self.map("b", owner(a))
         self.remove("configmaps", "a", "one")
@@ -89,7 +89,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), ["a"])
 
     def test_later_owner(self) -> None:
-        """An owner that an object gets later counts as well."""
+        """An owner reference that is added later is effective."""
         self.gc()
         a = self.map("a")
         self.map("b")
@@ -101,7 +101,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), [])
 
     def test_let_go(self) -> None:
-        """An object that has given up its owner stays when that is deleted."""
+        """An object whose owner reference was removed is kept when the owner is deleted."""
         self.gc()
         a = self.map("a")
         self.map("b", owner(a))
@@ -112,7 +112,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertTrue(self.collector.graph.empty)
 
     def test_cluster_scoped_owner(self) -> None:
-        """An object in a namespace may have an owner that is in none."""
+        """A namespaced object may have a cluster-scoped owner."""
         self.gc()
         node = self.make("nodes", "n")
         self.map("a", owner(node, "nodes"))
@@ -123,7 +123,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), [])
 
     def test_owner_in_namespace_of_cluster_scoped(self) -> None:
-        """An object that is in no namespace is left alone when its owner would be in one."""
+        """A cluster-scoped object with a namespaced owner is not deleted."""
         self.gc()
         ghost = owner({"metadata": {"name": "ghost", "uid": "11"}})
         self.make("nodes", "n", metadata={"ownerReferences": [ghost]})
@@ -132,7 +132,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertTrue(self.collector.queue.idle)
 
     def test_other_namespace(self) -> None:
-        """an owner in another namespace is invalid: the object is deleted, and an event is recorded."""
+        """An owner in another namespace is invalid: the object is deleted, and an event is recorded."""
         self.make("namespaces", "two")
         self.gc()
         a = self.map("a", namespace="two")
@@ -151,7 +151,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(event["source"], {"component": "garbage-collector-controller"})
 
     def test_unknown_kind(self) -> None:
-        """An object whose owner is of an unknown kind stays, and is looked at later and later."""
+        """An object whose owner has an unknown kind is kept, and is retried with backoff."""
         self.gc()
         self.map("a", {"apiVersion": "example.com/v1", "kind": "Thing", "name": "x", "uid": "11"})
         self.settle(100)
@@ -159,7 +159,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertLess(self.collector.queue.metrics.done, 30)
 
     def test_policy_of_dependent(self) -> None:
-        """A dependent that itself asks for its dependents to be orphaned has them orphaned."""
+        """The finalizer orphan of a dependent orphans its dependents."""
         self.gc()
         a = self.map("a")
         b = self.map("b", owner(a), finalizers=["orphan"])
@@ -172,7 +172,7 @@ class GarbageCollectorTests(ControllerTestCase):
     # --- orphaning
 
     def test_orphan(self) -> None:
-        """An owner can be deleted so that its dependents stay, without that owner; others they keep."""
+        """Deleting an owner with policy Orphan keeps its dependents, and removes only its owner references."""
         self.gc()
         a, b = self.map("a"), self.map("b")
         self.map("c", owner(a), owner(b))
@@ -183,7 +183,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual((self.references("c"), self.references("d")), (["b"], []))
 
     def test_orphan_waits(self) -> None:
-        """An owner of which not all dependents could be let go stays until they are."""
+        """An owner in orphan deletion remains until all its dependents are orphaned."""
         self.gc()
         a = self.map("a")
         for number in range(5):
@@ -201,7 +201,7 @@ class GarbageCollectorTests(ControllerTestCase):
     # --- foreground
 
     def test_foreground(self) -> None:
-        """A foreground deletion waits for the dependents that block it, and only for those."""
+        """A foreground deletion waits for the dependents that block it, and for no others."""
         self.gc()
         a = self.map("a")
         self.map("blocking", owner(a, blockOwnerDeletion=True), finalizers=["example.com/wait"])
@@ -216,7 +216,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), ["other"])
 
     def test_foreground_deep(self) -> None:
-        """Dependents of dependents are deleted before them."""
+        """Transitive dependents are deleted before dependents."""
         self.gc()
         a = self.map("a")
         b = self.map("b", owner(a, blockOwnerDeletion=True))
@@ -230,7 +230,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), [])
 
     def test_foreground_unblocked(self) -> None:
-        """A dependent that stops to block lets its owner go."""
+        """A dependent that stops blocking unblocks its owner."""
         self.gc()
         a = self.map("a")
         self.map("b", owner(a, blockOwnerDeletion=True), finalizers=["example.com/wait"])
@@ -246,7 +246,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), ["b"])
 
     def test_foreground_shared(self) -> None:
-        """A dependent that has another owner stays, and the waiting owner goes without it."""
+        """A dependent with another owner is kept, and the reference to the waiting owner is removed."""
         self.gc()
         a, b = self.map("a"), self.map("b")
         self.map("c", owner(a, blockOwnerDeletion=True), owner(b))
@@ -256,7 +256,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.references("c"), ["b"])
 
     def test_foreground_new_dependent(self) -> None:
-        """A dependent that comes while its owner waits goes, too."""
+        """A dependent that is created while its owner waits is deleted, too."""
         self.gc()
         a = self.map("a")
         self.map("b", owner(a, blockOwnerDeletion=True), finalizers=["example.com/wait"])
@@ -266,7 +266,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), ["a", "b"])
 
     def test_cycles(self) -> None:
-        """Objects that own one another in a circle of any length go, one deleted in the foreground."""
+        """Owner cycles of any length are deleted if one object is deleted in the foreground."""
         self.gc()
         for length in (1, 2, 3, 5):
             made = [self.map(f"m{number}") for number in range(length)]
@@ -285,7 +285,7 @@ class GarbageCollectorTests(ControllerTestCase):
             self.assertEqual(self.maps(), [], length)
 
     def test_cycle_of_waiting(self) -> None:
-        """Objects that block one another go even when all of them are deleted in the foreground at the same time."""
+        """Blocking cycles are deleted if all objects are deleted in the foreground at the same time."""
         made = [self.map(f"m{number}") for number in range(3)]
         for number in range(3):
             blocker = owner(made[number - 1], blockOwnerDeletion=True)
@@ -301,10 +301,10 @@ class GarbageCollectorTests(ControllerTestCase):
         self.settle(10)
         self.assertEqual(self.maps(), [])
 
-    # --- trouble
+    # --- interruptions and failures
 
     def test_begun_before(self) -> None:
-        """deletions during downtime are processed afterwards, with each propagation policy."""
+        """Deletions during downtime are processed afterwards, with each propagation policy."""
         for way in ("Background", "Foreground", "Orphan"):
             with self.subTest(way):
                 a = self.map("a")
@@ -315,7 +315,7 @@ class GarbageCollectorTests(ControllerTestCase):
                 self.assertEqual(self.maps(), ["b"] if way == "Orphan" else [])
 
     def test_killed(self) -> None:
-        """A cascade that a kill cut short anywhere is finished after the restart."""
+        """A cascade that is interrupted by a kill at any write is completed after the restart."""
         for policy in ("Background", "Foreground"):
             for commits in range(1, 12, 3):
                 self.gc()
@@ -335,16 +335,16 @@ class GarbageCollectorTests(ControllerTestCase):
         self.flushLoggedErrors()
 
     def test_faults(self) -> None:
-        """Though every tenth write fails, everything comes to its end."""
+        """With every tenth write failing, collection completes."""
         self.faults()
 
     def test_conflicts(self) -> None:
-        """collection completes although every tenth write conflicts."""
+        """Collection completes although every tenth write conflicts."""
         self.backend.conflicts = True
         self.faults()
 
     def faults(self) -> None:
-        """Delete a tree while writes fail."""
+        """Delete a tree of objects with injected failures."""
         self.gc()
         a, b = self.map("a"), self.map("b")
         for number in range(50):
@@ -359,7 +359,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.flushLoggedErrors()
 
     def test_unowned_cost_nothing(self) -> None:
-        """Objects without owners that own nothing are not in the graph, and are never looked at."""
+        """Objects without owners and dependents are not in the graph, and are not decoded."""
         self.gc()
         done = self.collector.queue.metrics.done
         for number in range(20):

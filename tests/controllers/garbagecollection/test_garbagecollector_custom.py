@@ -1,6 +1,5 @@
 """
-Tests for L{kubetwist.controllers.garbagecollection.garbagecollector} with custom resources, which are not always in
-memory.
+Tests for L{kubetwist.controllers.garbagecollection.garbagecollector} with custom resources, which may not be cached.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ CRD = {"metadata": {"name": f"things.{GROUP}", "uid": "1"}, "spec": SPEC, "statu
 
 
 class ServedResourceNames:
-    """One custom resource, served."""
+    """A server of one custom resource."""
 
     def __init__(self, case: ControllerTestCase) -> None:
         self._followers: list[Callable[[], None]] = []
@@ -42,11 +41,11 @@ class ServedResourceNames:
         registry.stores.custom[definition.name] = self.things
 
     def served(self, name: str) -> ServedResource | None:
-        """By the name of its definition."""
+        """Return the custom resource by the name of its definition."""
         return self.things if name == self.things.definition.name else None
 
     def all_served(self) -> list[ServedResource]:
-        """It alone."""
+        """Return the custom resource."""
         return [self.things]
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
@@ -61,43 +60,43 @@ class ServedResourceNames:
 
 
 class CustomTests(ControllerTestCase):
-    """Custom objects that own, and are owned."""
+    """Custom objects as owners and dependents."""
 
     resources = ("namespaces", "configmaps", "events", "customresourcedefinitions")
 
     def open_stores(self) -> None:
-        """With a custom resource that is not cached yet."""
+        """Create the stores and a custom resource that is not cached."""
         super().open_stores()
         self.custom = ServedResourceNames(self)
         self.context = ControllerContext(self.registry, self.clock, self.config, self.custom)
         self.addCleanup(self.custom.things.stop)
 
     def setUp(self) -> None:
-        """Its definition, and a namespace."""
+        """Create the definition and a namespace."""
         super().setUp()
         parts = {"spec": SPEC, "status": CRD["status"]}
         self.make("customresourcedefinitions", f"things.{GROUP}", "", "apiextensions.k8s.io", **parts)
         self.make("namespaces", "one", spec={"finalizers": ["kubernetes"]})
 
     def thing(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
-        """Make a custom object; give a reference to it."""
+        """Create a custom object, and return a reference to it."""
         meta = {"name": name, "namespace": "one", "ownerReferences": list(owners)}
         made = self.successResultOf(Deferred.fromCoroutine(self.user.create(GROUP, "things", {"metadata": meta})))
         uid = self.custom.things.main.decode_record(made)["metadata"]["uid"]
         return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "name": name, "uid": uid, "blockOwnerDeletion": True}
 
     def map(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
-        """Make a config map; give a reference to it."""
+        """Create a config map, and return a reference to it."""
         made = self.make("configmaps", name, "one", metadata={"ownerReferences": list(owners)})
         uid = made["metadata"]["uid"]
         return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "blockOwnerDeletion": True}
 
     def things(self) -> list[str]:
-        """The names of the custom objects."""
+        """Return the names of the custom objects."""
         return [record.name for record in self.custom.things.cache.list().records]
 
     def test_sleeps(self) -> None:
-        """A custom resource without objects is not loaded."""
+        """A custom resource without objects is not cached."""
         self.start(GarbageCollector, NamespaceController)
         self.remove("namespaces", "one")
         self.settle(1)
@@ -105,7 +104,7 @@ class CustomTests(ControllerTestCase):
         self.assertFalse(self.custom.things.ready)
 
     def test_wakes(self) -> None:
-        """Custom objects that come later own and are owned at once."""
+        """Custom objects that are created later are owners and dependents immediately."""
         self.start(GarbageCollector)
         top = self.map("top")
         self.map("bottom", self.thing("middle", top))
@@ -114,7 +113,7 @@ class CustomTests(ControllerTestCase):
         self.assertEqual((self.names("configmaps"), self.things()), ([], []))
 
     def test_owner_of_a_moment(self) -> None:
-        """Dependents of a custom object go, even if that was the first of its kind and went at once."""
+        """Dependents of a custom object are deleted, even if it was the first one and was deleted immediately."""
         collector = self.start(GarbageCollector)
         self.map("bottom", self.thing("top"))
         collector.clock.advance(0)
@@ -123,7 +122,7 @@ class CustomTests(ControllerTestCase):
         self.assertEqual(self.names("configmaps"), [])
 
     def test_begun_before(self) -> None:
-        """After a restart, when no custom object is in memory, a deletion goes on through them."""
+        """After a restart, a deletion cascades through custom objects that are not cached."""
         for policy in ("Foreground", "Background"):
             top = self.map("top")
             self.map("bottom", self.thing("middle", top))
@@ -133,7 +132,7 @@ class CustomTests(ControllerTestCase):
             self.assertEqual((self.names("configmaps"), self.things()), ([], []), policy)
 
     def test_asked_for_while_looked_at(self) -> None:
-        """a custom resource that another request caches during the probe is watched."""
+        """A custom resource that another request caches during the probe is watched."""
         self.thing("orphan", {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11"})
         self.restart()
         looks: list[Deferred[None]] = []
@@ -155,7 +154,7 @@ class CustomTests(ControllerTestCase):
         self.assertEqual(self.things(), [])
 
     def test_namespace(self) -> None:
-        """deleting a namespace removes custom objects that are not cached."""
+        """Deleting a namespace removes custom objects that are not cached."""
         self.thing("a")
         self.restart(NamespaceController)
         self.remove("namespaces", "one")

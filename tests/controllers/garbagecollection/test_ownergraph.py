@@ -17,29 +17,29 @@ UIDS = "abcdef"
 
 
 def reference(uid: str, block_owner_deletion: bool = True) -> Reference:
-    """An owner."""
+    """Return an owner reference."""
     return Reference("v1", "ConfigMap", uid, uid, block_owner_deletion)
 
 
 def object_key(uid: str) -> ObjectKey:
-    """Where the object of a uid is."""
+    """Return the key of the object with a uid."""
     return ObjectKey("configmaps", f"ns/{uid}")
 
 
 def small() -> integers:
-    """The number of an object."""
+    """Return a strategy of small object numbers."""
     return integers(0, len(UIDS) - 1)
 
 
 class OwnerGraphTests(SynchronousTestCase):
-    """Nodes, and who depends on whom."""
+    """Tests for L{OwnerGraph}."""
 
     @given(lists(tuples(small(), booleans(), lists(tuples(small(), booleans()), max_size=4)), max_size=30), booleans())
     def test_any_changes(self, changes: list[tuple[int, bool, list[tuple[int, bool]]]], waiting: bool) -> None:
         """
-        After any changes the graph says what the objects say.
+        After any changes the graph is equal to the owner references of the objects.
 
-        An owner that waits is told to be free exactly when the last of what blocked it does so no more.
+        A waiting owner is reported as unblocked exactly when its last blocking dependent stops blocking.
         """
         graph = OwnerGraph()
         truth: dict[str, tuple[Reference, ...]] = {}
@@ -80,7 +80,7 @@ class OwnerGraphTests(SynchronousTestCase):
         self.assertEqual((graph._dependents, graph._shared), ({}, {}))
 
     def test_many_owners(self) -> None:
-        """What an object with thousands of owners costs is in proportion to their number, not to its square."""
+        """The cost of an object with thousands of owners is linear in their number."""
         hashed = 0
 
         class Counted(str):
@@ -100,7 +100,7 @@ class OwnerGraphTests(SynchronousTestCase):
 
     @given(lists(tuples(small(), small()), max_size=15), small())
     def test_circles(self, edges: list[tuple[int, int]], start: int) -> None:
-        """An object waits for itself if and only if a way of waiting dependents leads back to it."""
+        """An object is in a blocking cycle if and only if a path of waiting dependents leads back to it."""
         graph = OwnerGraph()
         graph.waiting = {uid: object_key(uid) for uid in UIDS[:4]}
         owners: dict[str, list[Reference]] = {}
@@ -123,7 +123,7 @@ class OwnerGraphTests(SynchronousTestCase):
         self.assertEqual(graph.in_blocking_cycle(UIDS[start]), UIDS[start] in reached)
 
     def test_made_again(self) -> None:
-        """An object with the name of another one is another one: what that blocked is free."""
+        """An object that is recreated with the same name replaces the old one, whose owners are unblocked."""
         graph = OwnerGraph()
         graph.waiting = {"a": object_key("a")}
         graph.put(object_key("b"), "old", [reference("a")])
@@ -131,21 +131,21 @@ class OwnerGraphTests(SynchronousTestCase):
         self.assertEqual((fresh, unblocked), (True, ["a"]))
 
     def test_alike(self) -> None:
-        """Dependents of the same owner share what they say of it."""
+        """Dependents of the same owner share their references."""
         graph = OwnerGraph()
         for number in range(10):
             graph.put(ObjectKey("configmaps", str(number)), str(number), [Reference("v1", "ConfigMap", "a", "a", True)])
         self.assertEqual(len({id(node.references) for node in graph.dependents("a")}), 1)
 
     def test_references_that_change(self) -> None:
-        """What dependents said once is not kept."""
+        """Old references are removed from the graph."""
         graph = OwnerGraph()
         for number in range(1000):
             graph.put(object_key("b"), "b", [Reference("v1", "ConfigMap", f"name-{number}", "a", True)])
         self.assertEqual(len(graph._shared), 1)
 
     def test_of(self) -> None:
-        """Whatever is stored as a reference can be read."""
+        """Any stored owner reference can be parsed."""
         self.assertEqual(Reference.from_object({}), Reference("", "", "", "", False))
         self.assertEqual(
             Reference.from_object(

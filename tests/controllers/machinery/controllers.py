@@ -1,4 +1,4 @@
-"""Controllers that note what happens to them."""
+"""Fake controllers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubetwist.interfaces import IControllerFactory
 @implementer(IControllerFactory)
 @frozen
 class Factory:
-    """A factory of nothing."""
+    """A factory that does not make a controller."""
 
     name: str
     default: bool = True
@@ -22,5 +22,5 @@ class Factory:
     made: Any = None
 
     def make(self, context: Any) -> Any:
-        """What it was given."""
+        """Return the context."""
         return self.made(context) if self.made else None

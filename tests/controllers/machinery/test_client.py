@@ -18,32 +18,32 @@ from tests.registry.storetools import Plugin
 
 
 class ClientTests(ControllerTestCase):
-    """What controllers write."""
+    """Writes of controllers."""
 
     resources = ("configmaps", "namespaces", "pods", "deployments")
 
     def setUp(self) -> None:
-        """A controller's client."""
+        """Create a client."""
         super().setUp()
         self.client = self.context.client("some-controller")
 
     def run_now(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What comes of it."""
+        """Return the result of a coroutine."""
         return self.successResultOf(Deferred.fromCoroutine(work))
 
     def refused(self, work: Coroutine[Any, Any, Any]) -> APIStatusError:
-        """Why it is refused."""
+        """Return the error of a coroutine."""
         failure = self.failureResultOf(Deferred.fromCoroutine(work), APIStatusError)
         assert isinstance(failure.value, APIStatusError)
         return failure.value
 
     def managers(self, resource: str, name: str, group: str = "") -> list[tuple[str, str, str]]:
-        """Who owns fields of an object."""
+        """Return the managed fields of an object: manager, operation and subresource."""
         entries = self.find(resource, name, "one", group)["metadata"]["managedFields"]
         return sorted((one["manager"], one["operation"], one.get("subresource", "")) for one in entries)
 
     def test_create(self) -> None:
-        """What is made has its defaults, is owned by kube-controller-manager, and the given object stays as it was."""
+        """A created object has defaults, and kube-controller-manager owns its fields. The argument is not changed."""
         given = frozen({"metadata": {"generateName": "a-", "namespace": "one"}, "data": {"a": "b"}})
         made = self.run_now(self.client.create("", "configmaps", given))
         self.assertTrue(made.name.startswith("a-"))
@@ -57,7 +57,7 @@ class ClientTests(ControllerTestCase):
         self.assertEqual(self.refused(self.client.create("", "configmaps", bad)).code, 422)
 
     def test_admission(self) -> None:
-        """Admission is asked as for a request, and sees the service account of the controller."""
+        """Admission is called, with the service account of the controller as the user."""
         users = []
         plugin = Plugin(lambda attributes: users.append(attributes.user))
         self.admit(plugin)
@@ -71,7 +71,7 @@ class ClientTests(ControllerTestCase):
         self.assertEqual(controller_user("system:kube-scheduler").name, "system:kube-scheduler")
 
     def test_namespace_ends(self) -> None:
-        """a create in a terminating namespace is recognized."""
+        """A create in a terminating namespace is recognized."""
         self.admission = True
         self.begin_anew()
         self.client = self.context.client("some-controller")
@@ -82,7 +82,7 @@ class ClientTests(ControllerTestCase):
         self.assertFalse(is_namespace_terminating_error(APIStatusError.bad_request("no")))
 
     def test_update(self) -> None:
-        """an update is retried with the newest state after a conflict; an unchanged object is not written."""
+        """An update is retried with the newest state after a conflict. An unchanged object is not written."""
         self.make("configmaps", "a", "one", data={"n": "1"})
         calls = []
 
@@ -101,7 +101,7 @@ class ClientTests(ControllerTestCase):
         self.assertEqual(self.refused(self.client.update("", "configmaps", "one", "x", lambda obj: None)).code, 404)
 
     def test_replace(self) -> None:
-        """A change may give another object instead; what raises changes nothing."""
+        """The change function may return another object. An exception cancels the update."""
         self.make("configmaps", "a", "one", data={"n": "1"})
         self.run_now(self.client.update("", "configmaps", "one", "a", lambda obj: {**obj, "data": {"m": "2"}}))
         self.assertEqual(self.find("configmaps", "a", "one")["data"], {"m": "2"})
@@ -114,7 +114,7 @@ class ClientTests(ControllerTestCase):
         )
 
     def test_preconditions(self) -> None:
-        """An update or a deletion can insist on a uid and on a revision."""
+        """An update or a deletion can have a uid and a revision as preconditions."""
         self.make("configmaps", "a", "one")
         record = self.context.informer("", "configmaps").get("one", "a")
         assert record is not None
@@ -133,7 +133,7 @@ class ClientTests(ControllerTestCase):
         self.assertIsNone(self.find("configmaps", "a", "one"))
 
     def test_status(self) -> None:
-        """A status is written alone, and owned as such."""
+        """A status update changes only the status, and owns its fields with the subresource status."""
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
         self.make("deployments", "d", "one", "apps", spec=spec)
@@ -148,13 +148,13 @@ class ClientTests(ControllerTestCase):
         self.assertIn(("kube-controller-manager", "Update", "status"), self.managers("deployments", "d", "apps"))
 
     def test_propagation(self) -> None:
-        """A deletion can leave a finalizer to the garbage collector."""
+        """A deletion with propagation policy sets the finalizer for the garbage collector."""
         self.make("configmaps", "a", "one")
         self.assertFalse(self.run_now(self.client.delete("", "configmaps", "one", "a", propagation="Foreground")))
         self.assertEqual(self.find("configmaps", "a", "one")["metadata"]["finalizers"], ["foregroundDeletion"])
 
     def test_apply(self) -> None:
-        """What is applied is made or taken over; what it said before and does not say now is gone."""
+        """Apply creates or changes an object. Fields that were applied before and are missing now are removed."""
         client = self.context.client("some-controller", "me")
         meta = {"name": "a", "namespace": "one"}
         self.run_now(client.apply("", "configmaps", {"metadata": meta, "data": {"a": "1", "b": "2"}}))

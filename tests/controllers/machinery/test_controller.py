@@ -15,7 +15,7 @@ from tests.controllers.harness import ControllerTestCase
 
 
 class Counting(Controller[str]):
-    """Keeps what it is asked to do; fails as it is told to."""
+    """A controller that records its keys, and fails on request."""
 
     name: ClassVar[str] = "counting-controller"
 
@@ -23,30 +23,30 @@ class Counting(Controller[str]):
     error: Exception | None = None
 
     def register_handlers(self) -> None:
-        """Config maps."""
+        """Register a handler for config maps."""
         self.seen: list[str] = []
         self.maps = self.watch("", "configmaps")
 
     async def sync(self, key: str) -> None:
-        """Note it."""
+        """Record the key."""
         self.seen.append(key)
         if self.error is not None:
             raise self.error
 
 
 class ControllerTests(ControllerTestCase):
-    """What all controllers do."""
+    """The base class of controllers."""
 
     resources = ("configmaps", "namespaces")
 
     def setUp(self) -> None:
-        """One that has started."""
+        """Start a controller."""
         super().setUp()
         self.make("configmaps", "a", "one")
         self.controller: Counting = self.start(Counting)
 
     def failing(self, error: Exception, seconds: float = 1.0) -> None:
-        """Have it fail for a while."""
+        """Let C{sync} fail for a while."""
         self.controller.seen.clear()
         self.controller.error = error
         self.controller.queue.add("one/a")
@@ -54,7 +54,7 @@ class ControllerTests(ControllerTestCase):
         self.controller.error = None
 
     def test_keys(self) -> None:
-        """What is there at the start is worked on, and whatever changes afterwards."""
+        """Keys of existing objects and of changed objects are reconciled."""
         self.make("configmaps", "b", "one")
         self.settle()
         self.remove("configmaps", "a", "one")
@@ -62,7 +62,7 @@ class ControllerTests(ControllerTestCase):
         self.assertEqual(self.controller.seen, ["one/a", "one/b", "one/a"])
 
     def test_errors(self) -> None:
-        """What fails is tried again until it does not, and logged once; bugs with their traceback."""
+        """A failed key is retried until it succeeds, and logged once. Bugs are logged with a traceback."""
         for error, logged in ((ValueError("bug"), 1), (StorageUnavailable("gone"), 0)):
             self.failing(error)
             self.assertEqual(len(self.controller.seen), 8)
@@ -72,7 +72,7 @@ class ControllerTests(ControllerTestCase):
             self.assertEqual(len(self.flushLoggedErrors(ValueError)), logged)
 
     def test_quiet(self) -> None:
-        """Conflicts and what is not there any more are tried again without a word."""
+        """Conflicts and missing objects are retried without a log line."""
         events: list[Any] = []
         globalLogPublisher.addObserver(events.append)
         self.addCleanup(globalLogPublisher.removeObserver, events.append)
@@ -86,7 +86,7 @@ class ControllerTests(ControllerTestCase):
         self.assertEqual(len(events), 1)
 
     def test_stop(self) -> None:
-        """After its end it does nothing, and nothing is left to be done."""
+        """After stop no key is reconciled and no delayed call remains."""
         self.failing(ValueError("bug"), 0)
         self.flushLoggedErrors(ValueError)
         self.successResultOf(Deferred.fromCoroutine(self.controller.stop()))
@@ -95,7 +95,7 @@ class ControllerTests(ControllerTestCase):
         self.assertEqual((self.controller.seen, self.clock.getDelayedCalls()), (["one/a"], []))
 
     def test_unserved(self) -> None:
-        """a controller of a resource that is not served fails to start with an error."""
+        """A controller of a resource that is not served fails to start with an error."""
 
         class Other(Counting):
             def register_handlers(self) -> None:

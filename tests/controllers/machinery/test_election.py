@@ -22,7 +22,7 @@ from tests.controllers.harness import ControllerTestCase
 
 @implementer(IController)
 class Worker:
-    """A controller that only says whether it runs."""
+    """A controller that records whether it runs."""
 
     def __init__(self, running: set[str], name: str) -> None:
         self._running = running
@@ -40,7 +40,7 @@ class Worker:
 @implementer(IControllerFactory)
 @frozen
 class Factory:
-    """Makes one of a server."""
+    """Makes a worker for a server."""
 
     running: set[str]
     server: str
@@ -54,19 +54,19 @@ class Factory:
 
 
 class ElectionTests(ControllerTestCase):
-    """Several servers over one storage."""
+    """Several servers with one storage."""
 
     resources = ("namespaces", "leases", "events")
 
     def setUp(self) -> None:
-        """A place for the Lease."""
+        """Create the namespace of the Lease."""
         super().setUp()
         self.make("namespaces", NAMESPACE)
-        #: Which servers' controllers run.
+        #: Names of the servers whose controllers run.
         self.at_work: set[str] = set()
 
     def server(self, name: str) -> LeaderElectedControllerManager:
-        """A server that has just started."""
+        """Return the started manager of a server."""
 
         def context() -> ControllerContext:
             return ControllerContext(self.registry, self.clock)
@@ -77,23 +77,23 @@ class ElectionTests(ControllerTestCase):
         return controllers
 
     def end(self) -> None:
-        """Cancel what is planned, which is all that is left of servers."""
+        """Cancel the delayed calls of all servers."""
         for call in self.clock.getDelayedCalls():
             call.cancel()
         super().end()
 
     def lease(self) -> Any:
-        """What the Lease says."""
+        """Return the spec of the Lease."""
         return self.find("leases", NAME, NAMESPACE, "coordination.k8s.io")["spec"]
 
     def stop(self, controllers: LeaderElectedControllerManager) -> None:
-        """Stop a server as it should be stopped."""
+        """Stop a server gracefully."""
         stopped = Deferred.fromCoroutine(controllers.stop())
         self.settle()
         self.successResultOf(stopped)
 
     def test_first(self) -> None:
-        """the first server acquires the Lease; the second waits while it is renewed."""
+        """The first server acquires the Lease. The second one waits while it is renewed."""
         self.server("a")
         self.server("b")
         self.settle(300)
@@ -104,7 +104,7 @@ class ElectionTests(ControllerTestCase):
         self.assertNotEqual(lease["acquireTime"], lease["renewTime"])
 
     def test_goodbye(self) -> None:
-        """a stopped leader releases the Lease for the next attempt of another server."""
+        """A stopped leader releases the Lease for the next attempt of another server."""
         first = self.server("a")
         self.server("b")
         self.stop(first)
@@ -115,7 +115,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.lease()["leaseTransitions"], 1)
 
     def test_killed(self) -> None:
-        """the Lease of a killed server is acquired after it expires, not before."""
+        """The Lease of a killed server is acquired after it expires, not before."""
         first = self.server("a")
         assert first._elector._call is not None, "it would try again"
         first._elector._call.cancel()
@@ -128,7 +128,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.lease()["holderIdentity"], "b")
 
     def test_cut_off(self) -> None:
-        """a leader that cannot renew for ten seconds stops before others may start, and may lead again."""
+        """A leader that cannot renew for ten seconds stops before others may start, and may lead again."""
         self.server("a")
         self.backend.fails = lambda number: True
         self.settle(9)
@@ -140,7 +140,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.at_work, {"a"})
 
     def test_taken(self) -> None:
-        """a leader that sees another holder stops at once."""
+        """A leader that sees another holder stops immediately."""
         self.server("a")
 
         def take(lease: Any) -> None:
@@ -152,7 +152,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.lease()["holderIdentity"], "somebody")
 
     def test_faults(self) -> None:
-        """with every third write failing, the Lease is not lost and has one holder."""
+        """With every third write failing, the Lease is not lost and has one holder."""
         self.backend.fails = lambda number: number % 3 == 0
         self.server("a")
         self.server("b")

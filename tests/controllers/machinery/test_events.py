@@ -20,12 +20,12 @@ JOB = GroupVersionKind("batch", "v1", "Job")
 
 
 class EventRecorderTests(ControllerTestCase):
-    """What people read."""
+    """Recorded events."""
 
     resources = ("events", "namespaces")
 
     def setUp(self) -> None:
-        """A recorder."""
+        """Create a recorder."""
         super().setUp()
         self.recorder: EventRecorder = self.context.recorder("job-controller")
 
@@ -36,12 +36,12 @@ class EventRecorderTests(ControllerTestCase):
         self.settle()
 
     def events(self) -> list[Any]:
-        """What is there to read, the oldest first."""
+        """Return the events, the oldest first."""
         found = [self.find("events", name, "default") for name in self.names("events")]
         return sorted(found, key=lambda event: event["metadata"]["name"])
 
     def test_event(self) -> None:
-        """an event has the object, the component, the time and the type."""
+        """An event has the object, the component, the time and the type."""
         self.assertIs(self.context.recorder("job-controller"), self.recorder)
         self.record("it runs", type=WARNING)
         [event] = self.events()
@@ -65,13 +65,13 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(event["firstTimestamp"], event["lastTimestamp"])
 
     def test_cluster_scoped(self) -> None:
-        """events about cluster-scoped objects are in the namespace default."""
+        """Events about cluster-scoped objects are in the namespace default."""
         self.recorder.event(GroupVersionKind("", "v1", "Node"), {"metadata": {"name": "n"}}, NORMAL, "Ready", "yes")
         self.settle()
         self.assertEqual(self.names("events", "default")[0][:2], "n.")
 
     def test_counted(self) -> None:
-        """a repeated event increments the count; a deleted event is created again."""
+        """A repeated event increments the count. A deleted event is created again."""
         for seconds in (0, 10, 20):
             self.clock.advance(seconds)
             self.record("it runs")
@@ -87,7 +87,7 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(len(self.events()), 3)
 
     def test_combined(self) -> None:
-        """events that differ only in their messages are aggregated after the first ten."""
+        """Events that differ only in their messages are aggregated after the first ten."""
         for number in range(14):
             self.record(f"pod {number}")
             self.clock.advance(1)
@@ -100,7 +100,7 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(self.events()[-1]["message"], "pod 14")
 
     def test_flood(self) -> None:
-        """events are rate limited per object: a burst, then one in five minutes."""
+        """Events are rate limited per object: a burst, then one in five minutes."""
         for _ in range(BURST + 10):
             self.record("it runs")
         self.assertEqual(self.events()[0]["count"], BURST)
@@ -112,12 +112,12 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(self.events()[0]["count"], BURST + 1)
 
     def test_long(self) -> None:
-        """long messages are truncated."""
+        """Long messages are truncated."""
         self.record("x" * 2000)
         self.assertEqual(self.events()[0]["message"], "x" * 1021 + "...")
 
     def test_lost(self) -> None:
-        """an event that cannot be written is dropped."""
+        """An event that cannot be written is dropped."""
         self.backend.fails = lambda number: True
         self.record("it runs")
         self.backend.fails = lambda number: False
@@ -127,7 +127,7 @@ class EventRecorderTests(ControllerTestCase):
         self.assertEqual(self.clock.seconds(), START)
 
     def test_stop(self) -> None:
-        """after stop, no events are recorded."""
+        """After stop, no events are recorded."""
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.record("it runs")
         self.assertEqual(self.names("events"), [])

@@ -12,13 +12,13 @@ from kubetwist.interfaces import IControllerFactory
 
 
 class ControllerContext:
-    """A server that serves a few resources."""
+    """A context with a few served resources."""
 
     def __init__(self, *resources: tuple[str, str]) -> None:
         self.resources = resources
 
     def served(self, group: str, resource: str) -> bool:
-        """Whether it serves one."""
+        """Return whether a resource is served."""
         return (group, resource) in self.resources
 
 
@@ -33,13 +33,13 @@ class FactoryTests(SynchronousTestCase):
     """Tests for L{ControllerFactory}."""
 
     def make(self, place: str, *resources: tuple[str, str], needs: tuple[str, ...] = ()) -> Any:
-        """What a factory makes for a server."""
+        """Return the controller that a factory makes."""
         factory = ControllerFactory("made", place, needs=needs)
         verifyObject(IControllerFactory, factory)
         return factory.make(cast(Any, ControllerContext(*resources)))
 
     def test_needs(self) -> None:
-        """A controller is made where everything is served that it needs."""
+        """A controller is made if all resources that it needs are served."""
         place, needs = f"{__name__}:Made", ("pods", "jobs.batch")
         self.assertIsNone(self.make(place, ("", "pods"), needs=needs))
         self.assertIsNone(self.make(place, ("", "pods"), ("apps", "jobs"), needs=needs))
@@ -48,7 +48,7 @@ class FactoryTests(SynchronousTestCase):
         self.assertIsInstance(made.context, ControllerContext)
 
     def test_late(self) -> None:
-        """A module that can not be imported is no reason not to list its controller."""
+        """A factory is listed even if its module cannot be imported."""
         factory = ControllerFactory("lost", "kubetwist.no_such_module:Lost", needs=("pods",))
         self.assertIsNone(factory.make(cast(Any, ControllerContext())))
         self.assertRaises(ModuleNotFoundError, factory.make, cast(Any, ControllerContext(("", "pods"))))

@@ -30,11 +30,11 @@ class Told:
         self.seen: list[tuple[str, str, bool]] = []
 
     def __call__(self, event_type: str, record: Record, old: Record | None) -> None:
-        """Keep it."""
+        """Record the event."""
         self.seen.append((event_type, record.key, old is not None))
 
     def take(self) -> list[tuple[str, str, bool]]:
-        """What came since it was asked last."""
+        """Return the events since the last call, and clear them."""
         seen, self.seen = self.seen, []
         return seen
 
@@ -45,18 +45,18 @@ class InformerTests(ControllerTestCase):
     resources = ("configmaps", "namespaces", "pods")
 
     def setUp(self) -> None:
-        """One of config maps, and who listens."""
+        """Create a config map and an informer."""
         super().setUp()
         self.make("configmaps", "a", "one", data={"color": "red"})
         self.informer = self.context.informer("", "configmaps")
         self.told = Told()
 
     def alter(self, name: str, **data: str) -> None:
-        """Change one."""
+        """Change a config map."""
         self.change("configmaps", name, lambda obj: obj.update(data=data), "one")
 
     def test_shared(self) -> None:
-        """All who ask for a resource are given the same informer, which is ready where the cache is."""
+        """All callers get the same informer of a resource. It is ready when the cache is."""
         self.assertIs(self.context.informer("", "configmaps"), self.informer)
         self.assertTrue(self.informer.ready)
         self.successResultOf(self.informer.synced)
@@ -68,7 +68,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(sorted(info.resource for info in self.context.resources()), sorted(self.resources))
 
     def test_told(self) -> None:
-        """handlers are called for existing objects, and for changes before the write completes."""
+        """Handlers are called for existing objects, and for changes before the write completes."""
         registration = self.informer.add_event_handler(self.told)
         self.assertEqual(self.told.take(), [("ADDED", "one/a", False)])
         self.make("configmaps", "b", "one")
@@ -82,13 +82,13 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(self.told.take(), [])
 
     def test_from_now_on(self) -> None:
-        """A handler may leave out what is there."""
+        """A handler can be registered without calls for existing objects."""
         self.informer.add_event_handler(self.told, initial=False)
         self.make("configmaps", "b", "one")
         self.assertEqual(self.told.take(), [("ADDED", "one/b", False)])
 
     def test_asking(self) -> None:
-        """Objects are found by their names, and listed by namespace."""
+        """Objects are found by name, and listed by namespace."""
         self.make("configmaps", "b", "two")
         found = self.informer.get("one", "a")
         assert found is not None
@@ -101,7 +101,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(len(self.informer), 2)
 
     def test_bad_handler(self) -> None:
-        """an exception of a handler is logged and does not affect other handlers."""
+        """An exception of a handler is logged and does not affect other handlers."""
 
         def fail(event_type: str, record: Record, old: Record | None) -> None:
             raise RuntimeError("oops")
@@ -113,7 +113,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(len(self.told.take()), 1)
 
     def test_index(self) -> None:
-        """An index follows additions, changes and deletions, and is right when handlers are called."""
+        """An index follows additions, changes and deletions, and is current when handlers are called."""
 
         def colors(record: Record) -> list[str]:
             data: Any = self.stores.get_copy("", "configmaps", record.namespace, record.name) or {}
@@ -140,13 +140,13 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(seen[:2], [["red"], ["blue", "green"]])
 
     def test_lost_place(self) -> None:
-        """when a cache reloads, handlers are notified of the difference."""
+        """When a cache reloads, handlers are called for the differences."""
         for name in "bcd":
             self.make("configmaps", name, "one")
         index = self.informer.index("name", lambda record: [record.name])
         self.informer.add_event_handler(self.told, initial=False)
         cache = self.stores.get("", "configmaps").cache
-        # The cache hears nothing of what happens now.
+        # The watch of the cache misses the following events.
         assert cache._source is not None
         cache._source.stop()
         for name, value in (
@@ -167,7 +167,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(self.told.take(), [("ADDED", "one/f", False)])
 
     def test_stop(self) -> None:
-        """after stop, no handler is called and no delayed call remains."""
+        """After stop, no handler is called and no delayed call remains."""
         self.informer.add_event_handler(self.told, initial=False)
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.make("configmaps", "b", "one")
@@ -176,7 +176,7 @@ class InformerTests(ControllerTestCase):
         self.assertEqual(self.told.take(), [])
 
     def test_owners(self) -> None:
-        """Owners are found in records, and the controller among them; records without any are not decoded."""
+        """Owners and controllers are read from records. Records without owners are not decoded."""
         owner = {"metadata": {"name": "a", "uid": "u-1"}}
         reference = controller_reference("ConfigMap", "v1", owner)
         other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "u-2"}
@@ -196,7 +196,7 @@ class CustomInformerTests(SynchronousTestCase):
     """Informers of custom resources."""
 
     def setUp(self) -> None:
-        """A server that knows kites."""
+        """Create a server with the custom resource kites."""
         self.server = CustomServer()
         self.client = self.server.client()
         self.server.define(self.client, definition())
@@ -206,28 +206,28 @@ class CustomInformerTests(SynchronousTestCase):
         self.told = Told()
 
     def changed(self) -> None:
-        """Count."""
+        """Count the calls."""
         self.changes += 1
 
     def fly(self, name: str, **parts: Any) -> None:
-        """Make a kite."""
+        """Create a kite."""
         kite = {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": name}, **parts}
         self.assertEqual(self.client.ask("POST", KITES, kite)[0], 201)
 
     def informer(self) -> Informer:
-        """That of kites, with its objects."""
+        """Return the informer of kites."""
         informer = self.context.informer("example.com", "kites")
         self.settle()
         return informer
 
     def settle(self) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         for _ in range(8):
             self.server.clock.advance(0.25)
             self.server.settle()
 
     def test_told(self) -> None:
-        """an informer of a custom resource caches its objects and delivers changes."""
+        """An informer of a custom resource caches its objects and delivers changes."""
         self.fly("a")
         informer = self.informer()
         self.successResultOf(informer.synced)
@@ -240,7 +240,9 @@ class CustomInformerTests(SynchronousTestCase):
         )
 
     def test_coming_and_going(self) -> None:
-        """listeners are called when resources are added or removed; a removed resource's informer sends deletions."""
+        """
+        Listeners are called when resources are added or removed. The informer of a removed resource sends deletions.
+        """
         self.assertEqual([info.resource for info in self.context.resources()], ["customresourcedefinitions", "kites"])
         informer = self.informer()
         informer.add_event_handler(self.told)
@@ -260,7 +262,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.assertIsNot(self.informer(), informer)
 
     def test_gone_with_objects(self) -> None:
-        """objects that remain when their resource is removed are reported as deleted."""
+        """Objects that remain when their resource is removed are reported as deleted."""
         self.fly("a")
         informer = self.informer()
         index = informer.index("name", lambda record: [record.name])
@@ -272,7 +274,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.assertEqual((informer.list(), informer.get("default", "a"), index.values()), ([], None, []))
 
     def test_changed_definition(self) -> None:
-        """a changed definition keeps objects, and handlers are not called again."""
+        """A changed definition keeps objects, and handlers are not called again."""
         self.fly("a")
         informer = self.informer()
         informer.add_event_handler(self.told)
@@ -287,7 +289,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.assertEqual([record.name for record in informer.list()], ["a", "b"])
 
     def test_writes(self) -> None:
-        """Controllers write custom resources as they do others, and own what they write."""
+        """Controllers write custom resources like built-in ones, and own the fields that they write."""
         client = self.context.client("some-controller", "some-manager")
 
         made_of = {"metadata": {"name": "c", "namespace": "default"}, "spec": {"tail": 3}}
@@ -309,12 +311,12 @@ class CustomInformerTests(SynchronousTestCase):
 
 
 class ManyObjectsTests(ControllerTestCase):
-    """Informers of more objects than can be looked at in one go."""
+    """Informers of more objects than are processed in one chunk."""
 
     resources = ("configmaps", "namespaces")
 
     def setUp(self) -> None:
-        """Many objects, and a clock that goes on while somebody works."""
+        """Create many objects, and a clock that advances during processing."""
         super().setUp()
         for number in range(300):
             self.make("configmaps", f"n{number:03}", "one")
@@ -322,17 +324,17 @@ class ManyObjectsTests(ControllerTestCase):
         self.told = Told()
 
     def slowly(self, event_type: str, record: Record, old: Record | None) -> None:
-        """A handler that takes its time."""
+        """A slow handler."""
         self.clock.rightNow += 0.0001
         self.told(event_type, record, old)
 
     def keys(self, record: Record) -> list[str]:
-        """An index that takes its time."""
+        """A slow index function."""
         self.clock.rightNow += 0.0001
         return [record.name]
 
     def test_little_by_little(self) -> None:
-        """initial objects are delivered in chunks, and changes in between are delivered once."""
+        """Initial objects are delivered in chunks, and changes in between are delivered once."""
         self.informer.add_event_handler(self.slowly)
         first = self.told.take()
         self.assertLess(len(first), 150)
@@ -354,7 +356,7 @@ class ManyObjectsTests(ControllerTestCase):
         self.assertEqual({kind for kind, _, _ in rest}, {"ADDED"})
 
     def test_index(self) -> None:
-        """An index is made in pieces, and is right in the end whatever happens meanwhile."""
+        """An index is built in chunks, and is correct afterwards, whatever changes during the build."""
         index = self.informer.index("name", self.keys)
         self.assertLess(len(index.values()), 150)
         self.remove("configmaps", "n298", "one")
@@ -364,7 +366,7 @@ class ManyObjectsTests(ControllerTestCase):
         self.assertEqual(sorted(index.values()), sorted({*self.names("configmaps")}))
 
     def test_work_waits(self) -> None:
-        """A controller begins to work when all is known, however long that takes; a stop in between is a stop."""
+        """A controller starts its queue when all handlers have synced. A stop before that prevents the start."""
         self.informer.index("name", self.keys)
 
         class Looking(Controller[str]):

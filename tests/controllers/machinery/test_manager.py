@@ -1,7 +1,4 @@
-"""
-Tests for L{kubetwist.controllers.machinery.selection}, L{kubetwist.controllers.machinery.factory},
-L{kubetwist.controllers.machinery.manager}.
-"""
+"""Tests for L{kubetwist.controllers.machinery.manager} with C{selection} and C{factory}."""
 
 from __future__ import annotations
 
@@ -19,22 +16,22 @@ from tests.controllers.machinery.controllers import Factory
 
 
 class Noting(Controller[str]):
-    """Notes its life."""
+    """A controller that records its start and stop."""
 
     life: ClassVar[list[str]] = []
     name: ClassVar[str] = "one"
 
     def start(self) -> None:
-        """Note it."""
+        """Record the start."""
         self.life.append(f"{self.name} starts")
 
     async def stop(self) -> None:
-        """Note it."""
+        """Record the stop."""
         self.life.append(f"{self.name} stops")
 
 
 class Failing(Noting):
-    """Can not be started."""
+    """A controller that fails to start and to stop."""
 
     name: ClassVar[str] = "failing"
 
@@ -43,32 +40,32 @@ class Failing(Noting):
         raise RuntimeError("no")
 
     async def stop(self) -> None:
-        """Fail likewise."""
+        """Fail."""
         raise RuntimeError("no")
 
 
 class Other(Noting):
-    """Another one."""
+    """Another controller."""
 
     name: ClassVar[str] = "two"
 
 
 class RunningTests(ControllerTestCase):
-    """All controllers of a server."""
+    """The controllers of a server."""
 
     resources = ("configmaps",)
 
     def setUp(self) -> None:
-        """None has started."""
+        """Clear the record."""
         super().setUp()
         Noting.life = []
 
     def controllers(self, *classes: Any) -> ControllerManager:
-        """Those of some classes."""
+        """Return a manager of controllers of the classes."""
         return ControllerManager(self.context, [Factory(made.name, made=made) for made in classes])
 
     def test_life(self) -> None:
-        """They start one after the other, with time for others in between, and stop together."""
+        """Controllers start one after the other, with reactor iterations in between, and stop together."""
         running = self.controllers(Noting, Other)
         running.start()
         self.assertEqual(Noting.life, [])
@@ -84,7 +81,7 @@ class RunningTests(ControllerTestCase):
             verifyObject(IController, controller)
 
     def test_stopped_early(self) -> None:
-        """A stop while they start leaves the rest unstarted."""
+        """After a stop during the start, no further controllers start."""
         running = self.controllers(Noting, Other)
         running.start()
         self.clock.callLater(0, lambda: Deferred.fromCoroutine(running.stop()))
@@ -92,7 +89,7 @@ class RunningTests(ControllerTestCase):
         self.assertEqual(Noting.life, ["one starts", "one stops"])
 
     def test_failing(self) -> None:
-        """a controller that fails to start or stop is logged and does not affect others."""
+        """A controller that fails to start or stop is logged and does not affect others."""
         running = self.controllers(Failing, Other)
         running.start()
         self.settle()
@@ -102,7 +99,7 @@ class RunningTests(ControllerTestCase):
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 2)
 
     def test_needs(self) -> None:
-        """A controller is not made, nor imported, where what it needs is not served."""
+        """A controller is neither made nor imported if a resource that it needs is not served."""
         place = f"{__name__}:Noting"
         self.assertIsInstance(ControllerFactory("one", place, needs=("configmaps",)).make(self.context), Noting)
         self.assertIsNone(ControllerFactory("one", "nowhere:Nothing", needs=("jobs.batch",)).make(self.context))

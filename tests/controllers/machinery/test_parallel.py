@@ -11,14 +11,14 @@ from kubetwist.storage.errors import StorageUnavailable
 
 
 async def no_pause() -> None:
-    """Go on at once."""
+    """Return immediately."""
 
 
 class EachTests(SynchronousTestCase):
     """Tests for L{parallelize}."""
 
     def test_a_few_at_a_time(self) -> None:
-        """No more things are worked on than were allowed, and all of them in the end."""
+        """The concurrency is bounded, and all items are processed."""
         waiting: list[Deferred[None]] = []
         begun: list[int] = []
 
@@ -40,7 +40,7 @@ class EachTests(SynchronousTestCase):
         self.assertEqual(begun, [0, 1, 2, 3, 4])
 
     def test_errors(self) -> None:
-        """One that fails keeps no other from being tried; what is gone already is no failure."""
+        """An error does not stop the other calls. A 404 is not an error."""
         done = []
 
         async def work(thing: str) -> None:
@@ -59,7 +59,7 @@ class EachTests(SynchronousTestCase):
         self.assertEqual(len(errors), 2)
 
     def test_bug(self) -> None:
-        """Another exception is none of those that are collected."""
+        """An unexpected exception is raised."""
 
         async def work(thing: int) -> None:
             raise ZeroDivisionError

@@ -15,32 +15,32 @@ from kubetwist.controllers.machinery.queue import WorkQueue
 
 
 class WorkQueueTests(SynchronousTestCase):
-    """A queue, and who works on its keys."""
+    """Tests for L{WorkQueue}."""
 
     def setUp(self) -> None:
-        """Nothing has been done."""
+        """Clear the record."""
         self.clock = Clock()
         self.done: list[str] = []
         self.open: dict[str, Deferred[None]] = {}
 
     async def work(self, key: str) -> None:
-        """Note it."""
+        """Record the key."""
         self.done.append(key)
 
     async def hold(self, key: str) -> None:
-        """Note it, and wait."""
+        """Record the key, and wait."""
         self.done.append(key)
         self.open[key] = Deferred()
         await self.open[key]
 
     def queue(self, work: Callable[[str], object] | None = None, **options: int) -> WorkQueue[str]:
-        """One that has started."""
+        """Return a started queue."""
         queue: WorkQueue[str] = WorkQueue(self.clock, work or self.work, **options)  # type: ignore[arg-type]
         queue.start()
         return queue
 
     def test_once(self) -> None:
-        """a key is queued once, and keys are processed in order."""
+        """A key is queued once, and keys are processed in order."""
         queue = self.queue()
         for key in "abacab":
             queue.add(key)
@@ -53,7 +53,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a", "b", "c", "a"])
 
     def test_adds_itself(self) -> None:
-        """A key that its own work adds, before that waits for anything, is worked on again afterwards."""
+        """A key that is added by its own processing before the first await is processed again."""
         ends: list[Deferred[None]] = []
 
         async def work(key: str) -> None:
@@ -75,7 +75,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertTrue(queue.idle)
 
     def test_before_start(self) -> None:
-        """keys that are added before start are processed after it."""
+        """Keys that are added before start are processed after it."""
         queue: WorkQueue[str] = WorkQueue(self.clock, self.work)
         queue.add("a")
         self.clock.advance(1)
@@ -85,7 +85,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a"])
 
     def test_again(self) -> None:
-        """a key that is added while it is processed is processed once more afterwards."""
+        """A key that is added while it is processed is processed once more afterwards."""
         queue = self.queue(self.hold, workers=5)
         queue.add("a")
         self.clock.advance(0)
@@ -102,7 +102,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertTrue(queue.idle)
 
     def test_workers(self) -> None:
-        """concurrency is limited by the number of workers."""
+        """Concurrency is limited by the number of workers."""
         queue = self.queue(self.hold, workers=2)
         for key in "abc":
             queue.add(key)
@@ -113,7 +113,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a", "b", "c"])
 
     def test_delays(self) -> None:
-        """a delayed key is added once, at the earliest of its times."""
+        """A delayed key is added once, at the earliest of its times."""
         queue = self.queue()
         queue.add_after("a", 10)
         queue.add_after("a", 5)
@@ -129,7 +129,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["b", "a"])
 
     def test_patience(self) -> None:
-        """failed keys are retried with exponential backoff from 5 ms to 1000 s, until forgotten."""
+        """Failed keys are retried with exponential backoff from 5 ms to 1000 s, until forgotten."""
         queue = self.queue()
         delays = [queue.add_rate_limited("a") for _ in range(30)]
         self.assertEqual(delays[:4], [0.005, 0.01, 0.02, 0.04])
@@ -142,7 +142,7 @@ class WorkQueueTests(SynchronousTestCase):
             self.assertLessEqual(queue.add_rate_limited("b"), 1000.0)
 
     def test_turns(self) -> None:
-        """Between keys that take long the reactor has its turn."""
+        """The queue yields to the reactor between slow keys."""
 
         async def slow(key: str) -> None:
             self.clock.rightNow += 0.003
@@ -156,7 +156,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a", "b", "other", "c", "d"])
 
     def test_pause(self) -> None:
-        """Work that takes long can give the reactor its turn in the middle, and goes on at once where it need not."""
+        """C{yield_to_reactor} yields after long work, and returns immediately otherwise."""
 
         async def slow(key: str) -> None:
             for step in range(4):
@@ -171,7 +171,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a0", "a1", "other", "a2", "a3"])
 
     def test_stop(self) -> None:
-        """stop waits for keys in progress and starts no others."""
+        """Stop waits for keys in progress and starts no others."""
         queue = self.queue(self.hold)
         for key in "ab":
             queue.add(key)
@@ -188,7 +188,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(queue.stop()))
 
     def test_stop_impatient(self) -> None:
-        """keys in progress are cancelled after the timeout."""
+        """Keys in progress are cancelled after the timeout."""
         cancelled = []
 
         async def hang(key: str) -> None:
@@ -209,7 +209,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(cancelled, ["a"])
 
     def test_metrics(self) -> None:
-        """metrics count adds, queue and work durations, and retries."""
+        """Metrics count adds, queue and work durations, and retries."""
         queue = self.queue(self.hold)
         queue.add("a")
         queue.add("a")
@@ -229,7 +229,7 @@ class WorkQueueTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["add", "later", "fail", "turn", "end"]))))
     def test_nothing_is_lost(self, steps: list[tuple[str, str]]) -> None:
-        """Whatever happens in whatever order: each key is worked on after it was last added, never twice at a time."""
+        """With any order of operations, each key is processed after its last add, and never concurrently."""
         clock = Clock()
         running: dict[str, Deferred[None]] = {}
         begun: dict[str, int] = {}

@@ -25,14 +25,16 @@ INSTALLED = (
 
 
 class SelectionTests(SynchronousTestCase):
-    """What C{--controllers} says."""
+    """The items of C{--controllers}."""
 
     def names(self, *wanted: str) -> str:
-        """Which are on."""
+        """Return the names of the enabled controllers."""
         return " ".join(factory.name.removesuffix("-controller") for factory in select_controllers(wanted, INSTALLED))
 
     def test_meaning(self) -> None:
-        """A star means those on by default, a name one, and a minus all but one; the first word on one counts."""
+        """
+        C{*} enables the default controllers, a name one controller, and C{-name} disables one. The first match decides.
+        """
         for wanted, on in (
             ("*", "garbage-collector namespace"),
             ("", ""),
@@ -52,7 +54,7 @@ class SelectionTests(SynchronousTestCase):
             self.assertEqual(self.names(*filter(None, wanted.split(","))), on, wanted)
 
     def test_aliases(self) -> None:
-        """The names that controllers had before are good, too."""
+        """Former names of controllers are accepted."""
         self.assertEqual(self.names("*", "-garbagecollector"), "namespace")
         self.assertEqual(self.names("namespace", "deployment"), "deployment namespace")
         aliases = [alias for alias in KNOWN.values() if alias]
@@ -60,7 +62,7 @@ class SelectionTests(SynchronousTestCase):
         self.assertFalse(set(aliases) & set(KNOWN))
 
     def test_others(self) -> None:
-        """What only others have can be switched off, and not on."""
+        """Controllers that exist only in kube-controller-manager can be disabled, but not enabled."""
         self.assertEqual(self.names("*", "-nodeipam", "-node-lifecycle-controller"), "garbage-collector namespace")
         for name in ("nodeipam", "node-ipam-controller", "+node-ipam-controller"):
             with self.assertRaises(UnknownControllers) as raised:
@@ -68,7 +70,7 @@ class SelectionTests(SynchronousTestCase):
             self.assertEqual(str(raised.exception), f'"{name.lstrip("+")}" is not in the list of known controllers')
 
     def test_unknown(self) -> None:
-        """unknown names are reported together, with the message of the reference."""
+        """Unknown names are reported together, with kube-controller-manager's message."""
         with self.assertRaises(UnknownControllers) as raised:
             self.names("foo", "*", "-bar")
         self.assertEqual(
@@ -77,11 +79,11 @@ class SelectionTests(SynchronousTestCase):
         )
 
     def test_twice(self) -> None:
-        """Two controllers of one name are one too many."""
+        """Two controllers with the same name are rejected."""
         self.assertRaises(UnknownControllers, select_controllers, ["*"], [*INSTALLED, Factory("my-controller")])
 
     def test_installed_factories(self) -> None:
-        """All that are built in have the interface, and a name that kube-controller-manager knows or that is ours."""
+        """All built-in factories provide the interface, with names of kube-controller-manager or additional names."""
         found = list(getPlugins(IControllerFactory))
         self.assertEqual(len(installed_factories(found)), len(found))
         for factory in found:

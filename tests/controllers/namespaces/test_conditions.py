@@ -22,10 +22,10 @@ OK_CONDITIONS = {
 
 
 class ConditionTests(SynchronousTestCase):
-    """What conditions say."""
+    """Conditions of namespaces."""
 
     def test_well(self) -> None:
-        """All of them are there when nothing is wrong, in the order of the reference."""
+        """Without errors all conditions are False, in the order of kube-controller-manager."""
         namespace: dict[str, Any] = {}
         update_conditions(namespace, ContentDeletionResult(), "now")
         conditions = namespace["status"]["conditions"]
@@ -34,7 +34,7 @@ class ConditionTests(SynchronousTestCase):
         self.assertEqual({one["status"] for one in conditions}, {"False"})
 
     def test_problems(self) -> None:
-        """each problem has its condition, in a stable order."""
+        """Each problem has its condition, in a stable order."""
         outcome = ContentDeletionResult(discovery="no answer", failures=["z", "a"])
         outcome.remaining.update({GroupResource("apps", "deployments"): 2, GroupResource("", "pods"): 1})
         outcome.finalizers.update({"example.com/b": 2, "example.com/a": 1})
@@ -67,7 +67,7 @@ class ConditionTests(SynchronousTestCase):
         )
 
     def test_transitions(self) -> None:
-        """lastTransitionTime changes only with the status, and foreign conditions are kept."""
+        """lastTransitionTime changes only with the status, and other conditions are kept."""
         namespace: dict[str, Any] = {"status": {"conditions": [{"type": "Other", "status": "Unknown"}]}}
         update_conditions(namespace, ContentDeletionResult(failures=["a"]), "first")
         update_conditions(namespace, ContentDeletionResult(failures=["b"]), "second")

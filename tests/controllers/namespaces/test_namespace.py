@@ -10,12 +10,12 @@ from tests.controllers.harness import START, ControllerTestCase
 
 
 class NamespaceControllerTests(ControllerTestCase):
-    """Namespaces that end."""
+    """Deletion of namespaces."""
 
     resources = ("namespaces", "configmaps", "secrets", "pods", "services", "events", "leases")
 
     def setUp(self) -> None:
-        """Two namespaces with things in them."""
+        """Create two namespaces with objects."""
         super().setUp()
         for name in ("one", "two"):
             self.make("namespaces", name, spec={"finalizers": ["kubernetes"]})
@@ -24,7 +24,7 @@ class NamespaceControllerTests(ControllerTestCase):
             self.make("leases", "a", name, "coordination.k8s.io")
 
     def pod(self, name: str, grace: int = 30, **metadata: Any) -> Any:
-        """A pod on a node."""
+        """Create a pod on a node."""
         spec = {
             "containers": [{"name": "c", "image": "i"}],
             "nodeName": "n",
@@ -33,12 +33,12 @@ class NamespaceControllerTests(ControllerTestCase):
         return self.make("pods", name, "one", spec=spec, metadata=metadata)
 
     def condition(self, type: str) -> Any:
-        """A condition of the namespace."""
+        """Return a condition of the namespace."""
         conditions = self.find("namespaces", "one")["status"]["conditions"]
         return next(one for one in conditions if one["type"] == type)
 
     def test_emptied(self) -> None:
-        """A namespace that is deleted goes with everything in it; others stay as they are."""
+        """Deleting a namespace removes its content, and no objects of other namespaces."""
         self.start(NamespaceController)
         self.remove("namespaces", "one")
         self.settle()
@@ -48,13 +48,13 @@ class NamespaceControllerTests(ControllerTestCase):
             self.assertEqual(self.names(resource, "two", group), ["a"])
 
     def test_deleted_before(self) -> None:
-        """A namespace that was deleted while no controller ran goes when one does."""
+        """A namespace that was deleted while no controller ran is removed after a start."""
         self.remove("namespaces", "one")
         self.start(NamespaceController)
         self.assertEqual(self.names("namespaces"), ["two"])
 
     def test_other_finalizers(self) -> None:
-        """Finalizers of others in the spec stay, and hold the namespace after it is emptied."""
+        """Finalizers of other clients in the spec are kept, and the namespace remains until they are removed."""
         self.change(
             "namespaces", "one", lambda obj: obj["spec"]["finalizers"].append("example.com/x"), subresource="finalize"
         )
@@ -65,7 +65,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertEqual(self.names("configmaps", "one"), [])
 
     def test_pods_first(self) -> None:
-        """Pods end gracefully, and until they are gone nothing else is deleted; when they are, it goes on at once."""
+        """Pods are deleted gracefully first. Other objects are deleted as soon as no pods remain."""
         self.pod("p")
         self.start(NamespaceController)
         self.remove("namespaces", "one")
@@ -81,7 +81,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertEqual(self.names("namespaces"), ["two"])
 
     def test_finalizers(self) -> None:
-        """objects with finalizers block deletion of the namespace and are in its conditions."""
+        """Objects with finalizers block deletion of the namespace and are in its conditions."""
         self.make("configmaps", "held", "one", metadata={"finalizers": ["example.com/wait"]})
         self.make("secrets", "held", "one", metadata={"finalizers": ["example.com/wait"]})
         self.start(NamespaceController)
@@ -99,7 +99,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertEqual(self.names("namespaces"), ["two"])
 
     def test_waits_calmly(self) -> None:
-        """A namespace that waits is looked at every few seconds, not all the time."""
+        """A waiting namespace is synced every few seconds."""
         self.make("configmaps", "held", "one", metadata={"finalizers": ["example.com/wait"]})
         controller = self.start(NamespaceController)
         self.remove("namespaces", "one")
@@ -107,7 +107,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertLess(controller.queue.metrics.done, 15)
 
     def test_stuck(self) -> None:
-        """pods that remain after their grace period are a failure."""
+        """Pods that remain after their grace period are a failure."""
         self.pod("p", grace=5)
         self.start(NamespaceController)
         self.remove("namespaces", "one")
@@ -124,7 +124,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.assertEqual(self.names("namespaces"), ["two"])
 
     def test_failure(self) -> None:
-        """a failed deletion is in a condition and is retried."""
+        """A failed deletion is in a condition and is retried."""
         self.start(NamespaceController)
         self.remove("namespaces", "one")
         before = self.backend.commits
@@ -136,16 +136,16 @@ class NamespaceControllerTests(ControllerTestCase):
         self.flushLoggedErrors()
 
     def test_faults(self) -> None:
-        """Though every tenth write fails, the namespace goes."""
+        """A namespace is deleted although every tenth write fails."""
         self.faults()
 
     def test_conflicts(self) -> None:
-        """a namespace is deleted although every tenth write conflicts."""
+        """A namespace is deleted although every tenth write conflicts."""
         self.backend.conflicts = True
         self.faults()
 
     def faults(self) -> None:
-        """Delete the namespace while writes fail."""
+        """Delete the namespace with injected failures."""
         for number in range(100):
             self.make("configmaps", f"m{number}", "one")
         self.start(NamespaceController)
@@ -157,7 +157,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.flushLoggedErrors()
 
     def test_killed(self) -> None:
-        """A deletion that a kill cut short anywhere is finished after the restart."""
+        """A deletion that is interrupted by a kill at any write is completed after the restart."""
         for commits in range(7):
             if self.find("namespaces", "one") is None:
                 self.make("namespaces", "one", spec={"finalizers": ["kubernetes"]})

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.namespaces.remotecontent}: namespaces in which another server has something."""
+"""Tests for L{kubetwist.controllers.namespaces.remotecontent}."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ THINGS = f"{HOME}/namespaces/doomed/things"
 
 
 class NamespaceTests(AggregatedCase):
-    """The end of a namespace."""
+    """Namespaces with content of an aggregated API server."""
 
     flags = ("--controllers=namespace-controller",)
 
     def serve(self, *verbs: str, **objects: Any) -> None:
-        """Have the other server know things, by name: with the metadata that each has."""
+        """Serve objects, by name and with their metadata, from the aggregated server."""
         self.things = objects
         self.backend.answers[HOME] = lambda request: {
             "kind": "APIResourceList",
@@ -41,33 +41,33 @@ class NamespaceTests(AggregatedCase):
             self.backend.answers[f"{THINGS}/{name}"] = self.one
 
     def collection(self, request: Any) -> Any:
-        """List all, or delete all."""
+        """List or delete all objects."""
         if request.method == b"DELETE":
             for name in list(self.things):
                 self.delete(name)
         return {"items": [{"metadata": {"name": name, **meta}} for name, meta in self.things.items()], "metadata": {}}
 
     def one(self, request: Any) -> Any:
-        """Delete one."""
+        """Delete an object."""
         self.delete(request.path.decode().rpartition("/")[2])
         return {"kind": "Status", "apiVersion": "v1", "status": "Success"}
 
     def delete(self, name: str) -> None:
-        """Delete one, unless a finalizer holds it."""
+        """Delete an object, unless it has a finalizer."""
         if not self.things.get(name, {}).get("finalizers"):
             self.things.pop(name, None)
 
     async def doom(self) -> None:
-        """Make a namespace, and delete it."""
+        """Create a namespace, and delete it."""
         await self.done("POST", "/api/v1/namespaces", {"metadata": {"name": "doomed"}})
         await self.done("DELETE", NAMESPACE)
 
     async def gone(self) -> bool:
-        """Whether it is not there any more."""
+        """Return whether the namespace is deleted."""
         return (await self.ask("GET", NAMESPACE))[0] == 404
 
     async def told(self, kind: str, status: str) -> str:
-        """Wait for a condition of the namespace; give its message."""
+        """Wait for a condition of the namespace, and return its message."""
         message = ""
 
         async def so() -> bool:
@@ -84,7 +84,7 @@ class NamespaceTests(AggregatedCase):
         return message
 
     async def test_emptied(self) -> None:
-        """What another server has in a namespace is deleted with it, by the namespace controller itself."""
+        """Deleting a namespace removes its content of the aggregated server, on behalf of the namespace controller."""
         await self.begin()
         self.serve("delete", "deletecollection", a={}, b={})
         await self.doom()
@@ -98,7 +98,7 @@ class NamespaceTests(AggregatedCase):
         self.assertNotIn("system:masters", deletions[0].fields["x-remote-group"])
 
     async def test_one_by_one(self) -> None:
-        """without deletecollection, objects are deleted one by one."""
+        """Without deletecollection, objects are deleted one by one."""
         await self.begin()
         self.serve("delete", a={}, b={})
         await self.doom()
@@ -106,7 +106,7 @@ class NamespaceTests(AggregatedCase):
         self.assertEqual(self.things, {})
 
     async def test_held(self) -> None:
-        """finalizers of aggregated objects block deletion of the namespace and are in its conditions."""
+        """Finalizers of aggregated objects block deletion of the namespace and are in its conditions."""
         await self.begin()
         self.serve("delete", "deletecollection", a={"finalizers": ["example.com/wait"]})
         await self.doom()
@@ -116,7 +116,7 @@ class NamespaceTests(AggregatedCase):
         self.assertEqual(message, f"Some resources are remaining: things.{GROUP} has 1 resource instances")
 
     async def test_dead_server(self) -> None:
-        """A namespace stays, and says so, as long as it is not known what another server has in it."""
+        """A namespace remains, with a condition, while the discovery of an aggregated server fails."""
         self.backend = Backend()
         self.server = await self.startKubeAPI(*self.flags)
         await self.register()

@@ -26,28 +26,28 @@ YEAR = 365 * DAY
 
 
 def day(seconds: float) -> str:
-    """A day as labels have it, by its distance from the beginning."""
+    """Return a date in the format of labels, by seconds since the start of the test."""
     return datetime.fromtimestamp(START + seconds, UTC).strftime("%Y-%m-%d")
 
 
 class LegacyTokenCleanerTests(ControllerTestCase):
-    """Tokens that were made for every account."""
+    """Auto-generated tokens of service accounts."""
 
     resources = ("namespaces", "secrets", "serviceaccounts", "pods", "configmaps")
 
     def setUp(self) -> None:
-        """Uses have been tracked for long."""
+        """Create the tracking config map with an old date."""
         super().setUp()
         self.make("configmaps", NAME, NAMESPACE, data={"since": day(-3 * YEAR)})
         self.make("serviceaccounts", "robot", "one", secrets=[{"name": "token"}])
 
     def token(self, name: str = "token") -> None:
-        """A secret with a token."""
+        """Create a token Secret."""
         meta = {"annotations": {ACCOUNT_NAME: "robot"}}
         self.make("secrets", name, "one", type=TYPE, metadata=meta)
 
     def label(self, **labels: Any) -> None:
-        """Label it."""
+        """Set labels of the Secret."""
         names = {"used": LAST_USED, "invalid": INVALID_SINCE}
 
         def change(obj: Any) -> None:
@@ -56,12 +56,12 @@ class LegacyTokenCleanerTests(ControllerTestCase):
         self.change("secrets", "token", change, "one")
 
     def labels(self) -> Any:
-        """What it bears; L{None} when it is gone."""
+        """Return the labels of the Secret, or L{None} if it is deleted."""
         found = self.find("secrets", "token", "one")
         return (found and found["metadata"].get("labels")) or (None if found is None else {})
 
     def test_life(self) -> None:
-        """A token that is not used for a year is marked, and a year later deleted."""
+        """A token that is unused for a year is marked as invalid, and deleted a year later."""
         self.token()
         self.start(LegacyTokenCleaner)
         self.assertEqual(self.labels(), {})
@@ -74,44 +74,44 @@ class LegacyTokenCleanerTests(ControllerTestCase):
         self.assertIsNone(self.labels())
 
     def after_two_years(self) -> Any:
-        """What becomes of it, looked at when it is older than a year."""
+        """Return the labels of a token after two years."""
         self.clock.advance(2 * YEAR)
         self.start(LegacyTokenCleaner)
         return self.labels()
 
     def test_marked(self) -> None:
-        """Without any use noted it is marked, and so is one whose mark is no day."""
+        """A token without a recorded use, or with an invalid mark, is marked."""
         self.token()
         self.label(invalid="nonsense")
         self.assertEqual(self.after_two_years(), {INVALID_SINCE: day(2 * YEAR)})
 
     def test_used(self) -> None:
-        """One that was used within a year stays as it is."""
+        """A token that was used within a year is not changed."""
         self.token()
         self.label(used=day(YEAR + 2 * DAY))
         self.assertNotIn(INVALID_SINCE, self.after_two_years())
 
     def test_used_long_ago(self) -> None:
-        """One that was used longer ago is marked."""
+        """A token that was last used more than a year ago is marked."""
         self.token()
         self.label(used=day(YEAR - 2 * DAY))
         self.assertIn(INVALID_SINCE, self.after_two_years())
 
     def test_unclear(self) -> None:
-        """a Secret with an invalid date label is left alone."""
+        """A Secret with an invalid date label is not changed."""
         self.token()
         self.label(used="yesterday")
         self.assertNotIn(INVALID_SINCE, self.after_two_years())
 
     def test_made_by_hand(self) -> None:
-        """tokens that their account does not refer to are kept."""
+        """Tokens that their account does not refer to are kept."""
         self.token("manual")
         self.clock.advance(2 * YEAR)
         self.start(LegacyTokenCleaner)
         self.assertNotIn("labels", self.find("secrets", "manual", "one")["metadata"])
 
     def test_mounted(self) -> None:
-        """What a pod names stays; from the day on that the pod is gone, it does not."""
+        """A token that a pod mounts is kept until the pod is deleted."""
         self.token()
         volume = {"name": "v", "secret": {"secretName": "token"}}
         spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume]}
@@ -122,7 +122,7 @@ class LegacyTokenCleanerTests(ControllerTestCase):
         self.assertIn(INVALID_SINCE, self.labels())
 
     def test_tracking(self) -> None:
-        """Where it is not known for a year who uses what, nothing is done."""
+        """Nothing is changed until uses have been tracked for a year."""
         self.token()
         for since in (day(YEAR + DAY), "nonsense"):
             self.change("configmaps", NAME, lambda obj, since=since: obj["data"].update(since=since), NAMESPACE)

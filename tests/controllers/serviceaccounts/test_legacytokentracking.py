@@ -25,24 +25,24 @@ class TokenTrackingTests(StoreTestCase):
     resources = ("configmaps", "namespaces")
 
     def setUp(self) -> None:
-        """A server in its first minute, on some day."""
+        """Create a server with a fixed time."""
         super().setUp()
         self.patch(legacytokens, "_today", lambda: "2026-11-22")
         self.clock = self.server.clock
         self.tracking = LegacyTokenTracking(self.store("configmaps"), self.clock)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the reconciler."""
         self.successResultOf(Deferred.fromCoroutine(self.tracking.start()))
         self.addCleanup(self.tracking.stop)
 
     def since(self) -> Any:
-        """Return the data of the config map; L{None} without it."""
+        """Return the data of the config map, or L{None}."""
         found = self.stores.get_copy("", "configmaps", "kube-system", NAME)
         return found and found["data"].get("since")
 
     def put(self, since: str) -> None:
-        """Write it as another client."""
+        """Write the config map as another client."""
         obj = {"metadata": {"name": NAME}, "data": {"since": since, "other": "x"}}
         if self.since() is None:
             self.made(self.store("configmaps"), obj, SCOPE)
@@ -53,18 +53,18 @@ class TokenTrackingTests(StoreTestCase):
             self.successResultOf(update)
 
     def test_made(self) -> None:
-        """it has the date of its creation."""
+        """The config map contains the date of its creation."""
         self.start()
         self.assertEqual(self.since(), "2026-11-22")
 
     def test_kept(self) -> None:
-        """One that is there is left alone."""
+        """An existing config map is not changed."""
         self.put("2020-02-29")
         self.start()
         self.assertEqual(self.since(), "2020-02-29")
 
     def test_no_date(self) -> None:
-        """What is no date is made one, whenever that happens; the rest of it stays."""
+        """An invalid date is corrected at any time. Other data is kept."""
         self.put("yesterday")
         self.start()
         self.assertEqual(self.since(), "2026-11-22")
@@ -75,7 +75,7 @@ class TokenTrackingTests(StoreTestCase):
         self.assertEqual(self.stores.get_copy("", "configmaps", "kube-system", NAME)["data"]["other"], "x")
 
     def test_deleted(self) -> None:
-        """One that is deleted is made again, half an hour after the last one was."""
+        """A deleted config map is created again, at least half an hour after the last creation."""
         self.start()
         self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
         self.clock.advance(0)
@@ -84,7 +84,7 @@ class TokenTrackingTests(StoreTestCase):
         self.assertEqual(self.since(), "2026-11-22")
 
     def test_stop(self) -> None:
-        """After the end nothing is made any more."""
+        """After stop nothing is created."""
         self.start()
         self.tracking.stop()
         self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))

@@ -7,12 +7,12 @@ from tests.controllers.harness import ControllerTestCase
 
 
 class ServiceAccountControllerTests(ControllerTestCase):
-    """The default account."""
+    """The service account C{default}."""
 
     resources = ("namespaces", "serviceaccounts")
 
     def test_made(self) -> None:
-        """Namespaces that are there, and those that come, have a default account."""
+        """Existing and new namespaces get a default account."""
         self.make("namespaces", "old")
         self.start(ServiceAccountController)
         self.make("namespaces", "new")
@@ -21,7 +21,7 @@ class ServiceAccountControllerTests(ControllerTestCase):
         self.assertEqual(self.names("serviceaccounts", "new"), ["default"])
 
     def test_made_again(self) -> None:
-        """a deleted default account is created again; other accounts are not."""
+        """A deleted default account is created again. Other accounts are not."""
         self.make("namespaces", "one")
         self.start(ServiceAccountController)
         self.make("serviceaccounts", "other", "one")
@@ -33,14 +33,14 @@ class ServiceAccountControllerTests(ControllerTestCase):
         self.assertNotEqual(self.find("serviceaccounts", "default", "one")["metadata"]["uid"], before)
 
     def test_terminating(self) -> None:
-        """A namespace that goes gets none."""
+        """A terminating namespace gets no account."""
         self.make("namespaces", "one")
         self.remove("namespaces", "one")
         self.start(ServiceAccountController)
         self.assertEqual(self.names("serviceaccounts"), [])
 
     def test_killed(self) -> None:
-        """Wherever the server is killed, every namespace has its account in the end."""
+        """After a kill at any write every namespace has its account in the end."""
 
         def namespaces() -> None:
             for name in "abc":
@@ -51,7 +51,7 @@ class ServiceAccountControllerTests(ControllerTestCase):
         )
 
     def test_faults(self) -> None:
-        """Every tenth write fails, and all accounts are there in the end."""
+        """With every tenth write failing, all accounts are created in the end."""
         for number in range(50):
             self.make("namespaces", f"n{number}")
         self.backend.fails = lambda number: number % 10 == 0

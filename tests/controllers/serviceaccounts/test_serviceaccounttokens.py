@@ -19,62 +19,62 @@ from tests.controllers.harness import ControllerTestCase
 
 @define
 class Credentials:
-    """What clients verify the server by."""
+    """The CA bundle of the server."""
 
     ca_bundle: bytes = b"our certificate"
     ca_bundle_listeners: list[Any] = field(factory=list)
 
 
 class Issuer:
-    """Signs nothing: its tokens can be read."""
+    """An issuer of readable, unsigned tokens."""
 
     def sign(self, claims: Any) -> str:
-        """The claims."""
+        """Return the claims as JSON."""
         return orjson.dumps(claims).decode()
 
 
 @define(eq=False)
 class Config:
-    """What there is of a server's configuration."""
+    """Fake configuration of a server."""
 
     credentials: Credentials = field(factory=Credentials)
     token_issuer: Issuer = field(factory=Issuer)
 
     def trust(self, certificate: bytes) -> None:
-        """Show another certificate."""
+        """Replace the CA bundle."""
         self.credentials.ca_bundle = certificate
         for follower in self.credentials.ca_bundle_listeners:
             follower()
 
 
 class AccountTokensTests(ControllerTestCase):
-    """Secrets with the tokens of accounts."""
+    """Secrets with tokens of service accounts."""
 
     resources = ("namespaces", "secrets", "serviceaccounts")
 
     def setUp(self) -> None:
-        """An account."""
+        """Create a service account."""
         self.config = Config()
         super().setUp()
         self.uid = self.make("serviceaccounts", "robot", "one")["metadata"]["uid"]
 
     def secret(self, name: str = "token", account: str = "robot", uid: str = "", **parts: Any) -> Any:
-        """Ask for a token."""
+        """Create a Secret for a token."""
         annotations = {ACCOUNT_NAME: account} | ({ACCOUNT_UID: uid} if uid else {})
         self.make("secrets", name, "one", type=TYPE, metadata={"annotations": annotations}, **parts)
         self.settle()
         return self.find("secrets", name, "one")
 
     def data(self, secret: Any) -> dict[str, str]:
-        """What a secret says."""
+        """Return the decoded data of a Secret."""
         return {name: b64decode(value).decode() for name, value in (secret.get("data") or {}).items()}
 
     def claims(self, secret: Any) -> Any:
-        """What its token says."""
+        """Return the claims of the token in a Secret."""
         return orjson.loads(self.data(secret)["token"])
 
     def test_filled(self) -> None:
-        """A secret that asks for a token has it, and what comes with it; those that are there at the start as well."""
+        """Existing and new token Secrets get a token, the CA bundle and the namespace."""
         before = self.secret("before")
         self.assertNotIn("data", before)
         self.start(TokensController)
@@ -96,7 +96,7 @@ class AccountTokensTests(ControllerTestCase):
             self.assertEqual(meta["annotations"], {ACCOUNT_NAME: "robot", ACCOUNT_UID: self.uid})
 
     def test_kept(self) -> None:
-        """A token that is there stays, with whatever else a secret has; what is missing is added."""
+        """An existing token and other data are kept. Missing data is added."""
         self.start(TokensController)
         secret = self.secret(data={"token": "bWluZQ==", "more": "eQ==", "ca.crt": "b2xk"})
         self.assertEqual(
@@ -111,21 +111,21 @@ class AccountTokensTests(ControllerTestCase):
         self.assertEqual(self.claims(self.find("secrets", "token", "one"))["sub"], "system:serviceaccount:one:robot")
 
     def test_other_secrets(self) -> None:
-        """Secrets of other types are none of its business."""
+        """Secrets of other types are not changed."""
         self.start(TokensController)
         self.make("secrets", "plain", "one", metadata={"annotations": {ACCOUNT_NAME: "nobody"}})
         self.settle()
         self.assertNotIn("data", self.find("secrets", "plain", "one"))
 
     def test_no_account(self) -> None:
-        """A token of an account that is not there, or that is another one of its name, is deleted."""
+        """A token Secret is deleted if its service account does not exist or has another uid."""
         self.start(TokensController)
         self.assertIsNone(self.secret(account="nobody"))
         self.assertIsNone(self.secret(uid="another"))
         self.assertIsNotNone(self.secret(uid=self.uid))
 
     def test_account_goes(self) -> None:
-        """With an account its tokens go; those of a new one of its name stay."""
+        """Deleting a service account deletes its tokens. Tokens of a new account with the same name are kept."""
         self.start(TokensController)
         self.secret("a")
         self.secret("b")
@@ -140,7 +140,7 @@ class AccountTokensTests(ControllerTestCase):
         self.assertEqual(self.names("secrets"), ["c", "d"])
 
     def test_account_goes_unseen(self) -> None:
-        """tokens of an account that was deleted during downtime are deleted."""
+        """Tokens of an account that was deleted during downtime are deleted."""
         self.start(TokensController)
         self.secret()
         self.restart()
@@ -151,7 +151,7 @@ class AccountTokensTests(ControllerTestCase):
         self.assertEqual(self.names("secrets"), [])
 
     def test_reference(self) -> None:
-        """An account does not refer to a secret any more that is deleted."""
+        """A deleted Secret is removed from the secrets of the service account."""
         self.start(TokensController)
         self.secret("a")
         self.change("serviceaccounts", "robot", lambda obj: obj.update(secrets=[{"name": "a"}, {"name": "b"}]), "one")
@@ -160,7 +160,7 @@ class AccountTokensTests(ControllerTestCase):
         self.assertEqual(self.find("serviceaccounts", "robot", "one")["secrets"], [{"name": "b"}])
 
     def test_certificate(self) -> None:
-        """When the server shows another certificate, all secrets say so, and keep their tokens."""
+        """A changed CA bundle is written to all Secrets, and their tokens are kept."""
         self.start(TokensController)
         before = self.data(self.secret())
         assert self.config is not None
@@ -169,7 +169,7 @@ class AccountTokensTests(ControllerTestCase):
         self.assertEqual(self.data(self.find("secrets", "token", "one")), {**before, "ca.crt": "another"})
 
     def test_killed(self) -> None:
-        """Wherever the server is killed, all is as it should be in the end."""
+        """After a kill at any write all Secrets are correct in the end."""
 
         def prepare() -> None:
             self.make("serviceaccounts", "robot", "one")
@@ -185,7 +185,9 @@ class AccountTokensTests(ControllerTestCase):
         )
 
     def test_faults(self) -> None:
-        """Where every tenth write fails, all secrets are filled in the end, and those without an account gone."""
+        """
+        With every tenth write failing, all Secrets get a token in the end, and those without an account are deleted.
+        """
         for number in range(40):
             self.secret(f"s{number}", "nobody" if number % 4 == 0 else "robot")
         self.backend.fails = lambda number: number % 10 == 0

@@ -11,28 +11,28 @@ PVC = "kubernetes.io/pvc-protection"
 
 
 class ClaimProtectionTests(ControllerTestCase):
-    """Claims in use."""
+    """PersistentVolumeClaims in use."""
 
     resources = ("namespaces", "pods", "persistentvolumeclaims")
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         self.make("namespaces", "default")
 
     def claim(self, name: str, **meta: Any) -> None:
-        """Make a claim."""
+        """Create a claim."""
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         self.make("persistentvolumeclaims", name, "default", metadata=meta, spec=spec)
 
     def pod(self, name: str, claim: str, node: str = "n1") -> None:
-        """Make a pod that uses a claim."""
+        """Create a pod that uses a claim."""
         volume = {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
         spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume]}
         self.make("pods", name, "default", spec={**spec, **({"nodeName": node} if node else {})})
 
     def test_unused(self) -> None:
-        """claims get the finalizer; an unused claim is deleted at once."""
+        """Claims get the finalizer. An unused claim is deleted immediately."""
         self.claim("a")
         self.start(ClaimProtection)
         self.assertEqual(self.find("persistentvolumeclaims", "a", "default")["metadata"]["finalizers"], [PVC])
@@ -42,7 +42,7 @@ class ClaimProtectionTests(ControllerTestCase):
         self.assertEqual(self.names("persistentvolumeclaims"), [])
 
     def test_used(self) -> None:
-        """a claim is kept while a running pod uses it; other finalizers are kept."""
+        """A claim is kept while a running pod uses it. Other finalizers are kept."""
         self.start(ClaimProtection)
         self.claim("a", finalizers=["example.com/mine"])
         self.pod("p", "a")
@@ -62,7 +62,7 @@ class ClaimProtectionTests(ControllerTestCase):
         self.assertEqual(found["metadata"]["finalizers"], ["example.com/mine"])
 
     def test_ephemeral(self) -> None:
-        """A claim made for a pod is in use by that pod, and by no other of the name."""
+        """An ephemeral claim is in use by its pod, and by no other pod of the same name."""
         self.start(ClaimProtection)
         volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
         spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume], "nodeName": "n1"}
@@ -83,7 +83,7 @@ class ClaimProtectionTests(ControllerTestCase):
                 self.make("pods", "p", "default", spec=spec)
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, what is not in use is gone in the end."""
+        """With failing writes and after a kill, unused claims are deleted in the end."""
         self.backend.fails = lambda number: False
         for number in range(20):
             self.claim(f"c{number}")

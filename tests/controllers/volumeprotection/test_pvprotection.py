@@ -9,12 +9,12 @@ PV = "kubernetes.io/pv-protection"
 
 
 class VolumeProtectionTests(ControllerTestCase):
-    """Volumes in use."""
+    """PersistentVolumes in use."""
 
     resources = ("persistentvolumes",)
 
     def volume(self, name: str, phase: str) -> None:
-        """Make a volume."""
+        """Create a volume."""
         spec = {
             "accessModes": ["ReadWriteOnce"],
             "capacity": {"storage": "1Gi"},
@@ -24,7 +24,7 @@ class VolumeProtectionTests(ControllerTestCase):
         self.make("persistentvolumes", name, spec=spec, status={"phase": phase})
 
     def test_bound(self) -> None:
-        """A volume that is bound stays until it is not; others go at once."""
+        """A bound volume is kept until it is released. Other volumes are deleted immediately."""
         self.start(VolumeProtection)
         self.volume("free", "Available")
         self.volume("bound", "Bound")
@@ -41,7 +41,7 @@ class VolumeProtectionTests(ControllerTestCase):
         self.assertEqual(self.names("persistentvolumes"), [])
 
     def test_faults_and_restart(self) -> None:
-        """With writes that fail, and after a kill, what is not in use is gone in the end."""
+        """With failing writes and after a kill, unused volumes are deleted in the end."""
         for number in range(20):
             self.volume(f"v{number}", "Bound" if number < 2 else "Available")
         self.backend.fails = lambda number: number % 10 == 0

@@ -1,4 +1,4 @@
-"""DaemonSets and nodes for their pods."""
+"""Test case for DaemonSets."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ LABELS = {"app": "agent"}
 
 
 def template(image: str = "a", **spec: Any) -> Any:
-    """A template of pods."""
+    """Return a pod template."""
     return {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": image}], **spec}}
 
 
 class DaemonSetTestCase(ControllerTestCase):
-    """A DaemonSet, nodes, and somebody who binds and runs pods."""
+    """Test case with a DaemonSet, nodes, and a simulated scheduler and kubelet."""
 
     resources = ("namespaces", "nodes", "pods", "daemonsets", "controllerrevisions", "events")
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
-        #: The images of pods that never work.
+        #: The images of pods that never become ready.
         self.broken: set[str] = set()
-        #: On how many nodes a pod worked at least, and how many pods there were at most, while pods were run.
+        #: Minimum number of nodes with a ready pod, and maximum number of pods, during L{run_pods}.
         self.least, self.most = 10**6, 0
         self.make("namespaces", "default")
 
     def node(self, name: str, taints: Any = (), **labels: str) -> None:
-        """Make a node."""
+        """Create a node."""
         spec = {"taints": [dict(one) for one in taints]} if taints else {}
         self.make("nodes", name, metadata={"labels": labels}, spec=spec)
 
     def nodes(self, number: int) -> None:
-        """Make nodes n0, n1, ..."""
+        """Create nodes n0, n1, ..."""
         for one in range(number):
             self.node(f"n{one}")
 
@@ -53,7 +53,7 @@ class DaemonSetTestCase(ControllerTestCase):
         self.settle()
 
     def daemon(self, image: str = "a", pod: Any = None, **spec: Any) -> Any:
-        """Make a DaemonSet, and let its controller work."""
+        """Create a DaemonSet, and let its controller run."""
         spec = {"selector": {"matchLabels": LABELS}, "template": template(image, **(pod or {})), **spec}
         made = self.make("daemonsets", "agent", "default", "apps", spec=spec)
         self.settle()
@@ -66,15 +66,15 @@ class DaemonSetTestCase(ControllerTestCase):
 
     @property
     def status(self) -> Any:
-        """Of the DaemonSet."""
+        """Return the status of the DaemonSet."""
         return self.find("daemonsets", "agent", "default", "apps")["status"]
 
     def pods(self) -> list[Any]:
-        """All pods."""
+        """Return all pods."""
         return [self.find("pods", name, "default") for name in self.names("pods", "default")]
 
     def placed(self) -> dict[str, list[str]]:
-        """The images of pods by their nodes."""
+        """Return the images of the pods, by node."""
         found: dict[str, list[str]] = {}
         for pod in self.pods():
             name = daemonpods.target_node(pod)
@@ -83,7 +83,7 @@ class DaemonSetTestCase(ControllerTestCase):
         return {name: sorted(images) for name, images in sorted(found.items())}
 
     def revisions(self) -> list[tuple[int, str]]:
-        """Numbers and images of revisions."""
+        """Return the numbers and images of the revisions."""
         every = [
             self.find("controllerrevisions", name, "default", "apps")
             for name in self.names("controllerrevisions", "default", "apps")
@@ -93,12 +93,12 @@ class DaemonSetTestCase(ControllerTestCase):
         )
 
     def events(self) -> list[str]:
-        """The reasons of events."""
+        """Return the reasons of the events."""
         self.settle(1)
         return [self.find("events", name, "default")["reason"] for name in self.names("events", "default")]
 
     def set_status(self, pod: Any, phase: str, ready: bool = False) -> None:
-        """Say something of a pod."""
+        """Set the status of a pod."""
         status: Any = {"phase": phase}
         if ready:
             since = format_time(self.clock.seconds())
@@ -108,7 +108,7 @@ class DaemonSetTestCase(ControllerTestCase):
         )
 
     def run_one(self) -> bool:
-        """Do something that a kubelet has to do, for one pod; tell whether there was anything."""
+        """Do the next step of a kubelet for one pod, and return whether there was one."""
         for pod in self.pods():
             if "deletionTimestamp" in pod["metadata"]:
                 self.remove("pods", pod["metadata"]["name"], "default", grace=0)
@@ -120,7 +120,7 @@ class DaemonSetTestCase(ControllerTestCase):
         return False
 
     def run_pods(self) -> None:
-        """Let the controller and kubelets work in turns, until nothing changes any more."""
+        """Run the controller and the kubelets alternately, until nothing changes."""
         for _ in range(200):
             self.settle()
             pods = self.pods()
@@ -136,21 +136,21 @@ class DaemonSetTestCase(ControllerTestCase):
 
 
 class UpdateTestCase(DaemonSetTestCase):
-    """A test with the tools of several test cases."""
+    """Test case for updates of a DaemonSet."""
 
     def setUp(self) -> None:
-        """Nodes, and the controller."""
+        """Create nodes, and start the controller."""
         super().setUp()
         self.nodes(4)
         self.start(DaemonSetController)
 
     def begin(self, **rolling: Any) -> None:
-        """Run a DaemonSet that is updated in some way."""
+        """Create a DaemonSet with a rolling update, and run its pods."""
         strategy = {"type": "RollingUpdate", "rollingUpdate": rolling} if rolling else {"type": "OnDelete"}
         self.daemon(updateStrategy=strategy)
         self.run_pods()
         self.least, self.most = 10**6, 0
 
     def every(self, image: str) -> dict[str, list[str]]:
-        """All nodes have one pod of an image."""
+        """Return the images by node if all nodes have one pod of an image."""
         return {f"n{number}": [image] for number in range(4)}

@@ -1,4 +1,4 @@
-"""What tests of Deployments and of their roll-outs share."""
+"""Values shared by tests of Deployments and rollouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs and their pods."""
+"""Test case for jobs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 class JobTestCase(ControllerTestCase):
-    """A test with the tools of several test cases."""
+    """Test case with a job and its pods."""
 
     resources = ("namespaces", "pods", "jobs", "events")
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         use_clock(self.clock.seconds)
         self.addCleanup(use_clock)
         self.make("namespaces", "default")
 
     def job(self, restart: str = "Never", node: str = "", **spec: Any) -> Any:
-        """Make a job, and let its controller work."""
+        """Create a job, and let its controller run."""
         pod = {"containers": [{"name": "c", "image": "c"}], "restartPolicy": restart}
         template = {"spec": {**pod, "nodeName": node} if node else pod}
         made = self.make("jobs", "a", "default", "batch", spec={"template": template, **spec})
@@ -34,16 +34,16 @@ class JobTestCase(ControllerTestCase):
         return made
 
     def seen(self) -> Any:
-        """The job as it is now."""
+        """Return the current job."""
         return self.find("jobs", "a", "default", "batch")
 
     @property
     def status(self) -> Any:
-        """Its status."""
+        """Return the status of the job."""
         return self.seen().get("status", {})
 
     def conditions(self) -> dict[str, tuple[str, str]]:
-        """Its conditions that hold: reason and message."""
+        """Return the reasons and messages of true conditions."""
         return {
             one["type"]: (one["reason"], one["message"])
             for one in self.status.get("conditions", ())
@@ -51,18 +51,18 @@ class JobTestCase(ControllerTestCase):
         }
 
     def events(self) -> list[str]:
-        """The reasons of what was told of it."""
+        """Return the reasons of the events of the job."""
         self.settle()
         found = [self.find("events", one, "default") for one in self.names("events", "default")]
         return [one["reason"] for one in found]
 
     def pods(self, phase: str = "Pending") -> list[Any]:
-        """Pods in a phase that are not on their way out."""
+        """Return the pods in a phase that are not being deleted."""
         found = [self.find("pods", name, "default") for name in self.names("pods", "default")]
         return [pod for pod in found if pod["status"]["phase"] == phase and "deletionTimestamp" not in pod["metadata"]]
 
     def over(self, *pods: Any, code: int = 0, condition: str = "", **status: Any) -> None:
-        """Have pods end."""
+        """Terminate pods."""
         stamp = format_time(self.clock.seconds())
         ended = {"name": "c", "state": {"terminated": {"exitCode": code, "finishedAt": stamp}}, "image": "c"}
         ended.update(imageID="c", ready=False, restartCount=0)
@@ -75,18 +75,18 @@ class JobTestCase(ControllerTestCase):
         self.settle()
 
     def index(self, pod: Any) -> int:
-        """The index of a pod."""
+        """Return the index of a pod."""
         return int(pod["metadata"]["annotations"][INDEX])
 
     def succeed(self, pod: Any) -> None:
-        """Have a pod succeed."""
+        """Let a pod succeed."""
         status = {"phase": "Succeeded"}
         self.change(
             "pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", subresource="status"
         )
 
     def run_to_the_end(self, rounds: int) -> None:
-        """Have all pods end, whenever there are some."""
+        """Let all pods succeed, repeatedly."""
         for _ in range(rounds):
             fails, self.backend.fails = self.backend.fails, lambda number: False
             for pod in self.pods()[:3]:

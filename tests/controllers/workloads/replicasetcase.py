@@ -1,4 +1,4 @@
-"""ReplicaSets and their pods."""
+"""Test case for ReplicaSets."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
 
 
 class ReplicaSetTestCase(ControllerTestCase):
-    """A test with the tools of several test cases."""
+    """Test case with a ReplicaSet and its pods."""
 
     resources = ("namespaces", "pods", "replicasets", "events")
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         self.make("namespaces", "default")
 
     def set_of(self, replicas: int, **spec: Any) -> Any:
-        """Make a set, and let its controller work."""
+        """Create a ReplicaSet, and let its controller run."""
         template = {"metadata": {"labels": LABELS}, "spec": SPEC}
         spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template, **spec}
         made = self.make("replicasets", "a", "default", "apps", spec=spec)
@@ -32,15 +32,15 @@ class ReplicaSetTestCase(ControllerTestCase):
         return made
 
     def pods(self) -> list[Any]:
-        """All pods."""
+        """Return all pods."""
         return [self.find("pods", name, "default") for name in self.names("pods", "default")]
 
     def ready(self, name: str) -> None:
-        """Have a pod be ready from now on."""
+        """Make a pod ready."""
         condition = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(self.clock.seconds())}
         status = {"phase": "Running", "conditions": [condition]}
         self.change("pods", name, lambda pod: pod.update(status=status), "default", subresource="status")
 
     def status(self) -> Any:
-        """The status of the set."""
+        """Return the status of the ReplicaSet."""
         return self.find("replicasets", "a", "default", "apps")["status"]

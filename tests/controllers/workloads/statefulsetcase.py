@@ -1,4 +1,4 @@
-"""StatefulSets and their pods."""
+"""Test case for StatefulSets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LABELS = {"app": "db"}
 
 
 def template(image: str) -> Any:
-    """A template of pods."""
+    """Return a pod template."""
     container = {"name": "c", "image": image, "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     return {"metadata": {"labels": LABELS}, "spec": {"containers": [container]}}
 
@@ -23,7 +23,7 @@ CLAIM = {
 
 
 class StatefulSetTestCase(KubeletTestCase):
-    """A test with the tools of several test cases."""
+    """Test case with a StatefulSet and its pods."""
 
     resources = (
         "namespaces",
@@ -35,13 +35,13 @@ class StatefulSetTestCase(KubeletTestCase):
     )
 
     def setUp(self) -> None:
-        """A namespace and the controller."""
+        """Create a namespace and start the controller."""
         super().setUp()
         self.make("namespaces", "default")
         self.start(StatefulSetController)
 
     def set_of(self, replicas: int = 3, image: str = "a", **spec: Any) -> Any:
-        """Make a set."""
+        """Create a StatefulSet."""
         spec = {
             "replicas": replicas,
             "serviceName": "db",
@@ -57,17 +57,17 @@ class StatefulSetTestCase(KubeletTestCase):
         self.change("statefulsets", "db", lambda obj: obj["spec"].update(spec), "default", "apps")
 
     def status(self) -> Any:
-        """Of the set."""
+        """Return the status."""
         return self.find("statefulsets", "db", "default", "apps")["status"]
 
     def pod_names(self) -> list[str]:
-        """All pods' names."""
+        """Return the names of all pods."""
         return self.names("pods", "default")
 
     def images(self) -> list[str]:
-        """The images of the pods, by number."""
+        """Return the images of the pods, by ordinal."""
         return [pod["spec"]["containers"][0]["image"] for pod in self.pods()]
 
     def claims(self) -> list[str]:
-        """The names of all claims."""
+        """Return the names of all claims."""
         return self.names("persistentvolumeclaims", "default")

@@ -10,12 +10,12 @@ from tests.controllers.harness import ControllerTestCase
 
 
 class CronJobTests(ControllerTestCase):
-    """CronJobs, with jobs that end as the tests say."""
+    """CronJobs whose jobs are finished by the tests."""
 
     resources = ("namespaces", "jobs", "cronjobs", "events")
 
     def setUp(self) -> None:
-        """A namespace, on the minute."""
+        """Create a namespace, at the start of a minute."""
         super().setUp()
         use_clock(self.clock.seconds)
         self.addCleanup(use_clock)
@@ -23,7 +23,7 @@ class CronJobTests(ControllerTestCase):
         self.make("namespaces", "default")
 
     def cron(self, schedule: str = "*/5 * * * *", **spec: Any) -> Any:
-        """Make a CronJob, and let its controller work."""
+        """Create a CronJob, and let its controller run."""
         pod = {"containers": [{"name": "c", "image": "c"}], "restartPolicy": "Never"}
         job = {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": pod}}}
         made = self.make("cronjobs", "c", "default", "batch", spec={"schedule": schedule, "jobTemplate": job, **spec})
@@ -32,15 +32,15 @@ class CronJobTests(ControllerTestCase):
 
     @property
     def status(self) -> Any:
-        """The status of the CronJob."""
+        """Return the status of the CronJob."""
         return self.find("cronjobs", "c", "default", "batch").get("status", {})
 
     def jobs(self) -> list[str]:
-        """The names of the jobs."""
+        """Return the names of the jobs."""
         return self.names("jobs", "default", "batch")
 
     def finish(self, name: str, kind: str = "Complete") -> None:
-        """Have a job finish."""
+        """Finish a job."""
         stamp = format_time(self.clock.seconds())
         reason = {"reason": "r", "message": "", "lastProbeTime": stamp, "lastTransitionTime": stamp}
         first = {"type": "SuccessCriteriaMet" if kind == "Complete" else "FailureTarget", "status": "True", **reason}
@@ -51,13 +51,13 @@ class CronJobTests(ControllerTestCase):
         self.settle()
 
     def events(self) -> list[tuple[str, str]]:
-        """What was told."""
+        """Return the types and reasons of the events."""
         self.settle()
         found = [self.find("events", one, "default") for one in self.names("events", "default")]
         return [(one["reason"], one["message"]) for one in found]
 
     def test_runs(self) -> None:
-        """At each time a job is made of the template, named after the minute, and is active until it is finished."""
+        """At each time a job is created from the template, named after the minute, and is active until it finishes."""
         self.start(CronJobController)
         made = self.cron()
         self.assertEqual(self.jobs(), [])
@@ -89,7 +89,7 @@ class CronJobTests(ControllerTestCase):
         self.assertEqual(len(self.jobs()), 3)
 
     def test_zone(self) -> None:
-        """The times are those of the time zone, and so is the annotation."""
+        """The times and the annotation are in the time zone."""
         self.start(CronJobController)
         self.cron("0 9 * * *", timeZone="Asia/Tokyo")
         self.settle(86400)
@@ -99,7 +99,7 @@ class CronJobTests(ControllerTestCase):
         self.assertTrue(self.status["lastScheduleTime"].endswith("T00:00:00Z"))
 
     def test_suspend(self) -> None:
-        """While it is suspended nothing runs; afterwards the last missed time is made up for."""
+        """While suspended no job is created. After a resume the last missed time is made up for."""
         self.start(CronJobController)
         self.cron(suspend=True)
         self.settle(3600)
@@ -109,7 +109,9 @@ class CronJobTests(ControllerTestCase):
         self.assertEqual(len(self.jobs()), 1)
 
     def test_missed(self) -> None:
-        """Times that are missed by more than startingDeadlineSeconds are; very many are warned of."""
+        """
+        Times that are missed by more than startingDeadlineSeconds are skipped. Too many missed times record a warning.
+        """
         self.start(CronJobController)
         self.cron("* * * * *", suspend=True)
         self.settle(3 * 3600 + 30)
@@ -126,7 +128,7 @@ class CronJobTests(ControllerTestCase):
         self.assertIn("TooManyMissedTimes", [reason for reason, _ in self.events()])
 
     def test_forbid(self) -> None:
-        """With Forbid there is one job at a time."""
+        """With Forbid there is one active job at a time."""
         self.start(CronJobController)
         self.cron(concurrencyPolicy="Forbid")
         self.settle(610)
@@ -136,7 +138,7 @@ class CronJobTests(ControllerTestCase):
         self.assertEqual(len(self.jobs()), 2)
 
     def test_replace(self) -> None:
-        """With Replace a job that runs still is deleted for the next one."""
+        """With Replace an active job is deleted before the next one is created."""
         self.start(CronJobController)
         self.cron(concurrencyPolicy="Replace")
         self.settle(310)
@@ -147,7 +149,7 @@ class CronJobTests(ControllerTestCase):
         self.assertEqual([one["name"] for one in self.status["active"]], self.jobs())
 
     def test_history(self) -> None:
-        """So many finished jobs are kept as the limits say, of each kind."""
+        """Finished jobs are kept up to the history limits of each kind."""
         self.start(CronJobController)
         self.cron(successfulJobsHistoryLimit=2, failedJobsHistoryLimit=1)
         self.settle(1)
@@ -160,7 +162,7 @@ class CronJobTests(ControllerTestCase):
         self.assertEqual(sorted(self.jobs()), sorted([seen[5], seen[6], seen[7]]))
 
     def test_lost_job(self) -> None:
-        """A job that is deleted is active no more."""
+        """A deleted job is removed from the active jobs."""
         self.start(CronJobController)
         self.cron()
         self.settle(310)
@@ -171,7 +173,7 @@ class CronJobTests(ControllerTestCase):
         self.assertIn(("MissingJob", f"Active job went missing: {name}"), self.events())
 
     def test_faults(self) -> None:
-        """With every tenth write failing there is one job for each time."""
+        """With every tenth write failing, there is one job for each time."""
         self.start(CronJobController)
         self.cron(successfulJobsHistoryLimit=100)
         self.backend.fails = lambda number: number % 10 == 0
@@ -184,7 +186,7 @@ class CronJobTests(ControllerTestCase):
         self.assertEqual(sorted(one["name"] for one in self.status["active"]), expected)
 
     def test_restart(self) -> None:
-        """after a crash between create and status update, no job is created twice."""
+        """After a crash between create and status update, no job is created twice."""
         self.start(CronJobController)
         self.cron()
         start = self.backend.commits

@@ -22,10 +22,10 @@ from tests.controllers.workloads.daemonsetcase import template
 
 
 class PlanTests(SynchronousTestCase):
-    """What is worked out without doing anything."""
+    """Decisions without I/O."""
 
     def test_tolerations(self) -> None:
-        """What a template tolerates for some time it tolerates for good."""
+        """A toleration with tolerationSeconds is replaced by an unlimited one."""
         short = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
         own = {"key": "a", "operator": "Exists"}
         made = daemon_tolerations({"tolerations": [own, {**short, "tolerationSeconds": 3}], "hostNetwork": True})
@@ -34,7 +34,7 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(made[-1]["key"], "node.kubernetes.io/network-unavailable")
 
     def test_pod(self) -> None:
-        """The node takes the place of what the affinity required; what it prefers stays."""
+        """Required node affinity is replaced by the node. Preferred affinity is kept."""
         preferred = [{"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}]
         zones = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "z", "operator": "Exists"}]}]}
         affinity = {
@@ -54,7 +54,7 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"], zones)
 
     def test_backoff(self) -> None:
-        """Each failure doubles the wait, up to a quarter of an hour; after a long while all is forgotten."""
+        """Each failure doubles the backoff, up to 15 minutes. Old failures are forgotten."""
         backoff, now = FailureBackoff(), 0.0
         waits = []
         for _ in range(12):
@@ -73,7 +73,7 @@ class PlanTests(SynchronousTestCase):
         st.integers(0, 4),
     )
     def test_bounds(self, nodes: list[tuple[str, bool, bool]], surge: int, unavailable: int) -> None:
-        """An update never takes more pods that work than may be missing, nor makes more than may be surplus."""
+        """An update respects maxUnavailable and maxSurge."""
         rolling = {"maxSurge": surge, "maxUnavailable": 0 if surge else unavailable}
         strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
         plan = DaemonPlan({"metadata": {"name": "d"}, "spec": {"template": template(), "updateStrategy": strategy}})

@@ -11,15 +11,15 @@ TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
 
 
 class PlacementTests(DaemonSetTestCase):
-    """On which nodes pods are."""
+    """Nodes that pods run on."""
 
     def setUp(self) -> None:
-        """The controller."""
+        """Start the controller."""
         super().setUp()
         self.start(DaemonSetController)
 
     def test_pod_on_every_node(self) -> None:
-        """Each node gets one pod, that only this node will do for, and that nodes in trouble do not scare."""
+        """Each node gets one pod, with node affinity to it and with tolerations for node problems."""
         self.nodes(3)
         made = self.daemon()
         self.assertEqual(self.placed(), {"n0": ["a"], "n1": ["a"], "n2": ["a"]})
@@ -49,7 +49,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertEqual(self.status, {**counts, **started, "numberReady": 3, "numberAvailable": 3})
 
     def test_min_ready_seconds(self) -> None:
-        """With minReadySeconds a pod is available when it has been ready for that long."""
+        """With minReadySeconds a pod is available when it has been ready for that time."""
         self.nodes(1)
         self.daemon(minReadySeconds=10)
         self.run_pods()
@@ -59,7 +59,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertNotIn("numberUnavailable", self.status)
 
     def test_selection(self) -> None:
-        """Nodes are selected by labels and affinity, and as that changes pods come and go."""
+        """Nodes are selected by labels and affinity. Pods are created and deleted when labels change."""
         self.node("n0", disk="ssd")
         self.node("n1", disk="ssd", zone="b")
         self.node("n2")
@@ -77,7 +77,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertEqual(self.status["desiredNumberScheduled"], 2)
 
     def test_taints(self) -> None:
-        """A taint keeps new pods away; only NoExecute drives away the one that is there."""
+        """A NoSchedule taint prevents new pods. A NoExecute taint deletes existing pods, too."""
         self.node("n0", [TAINT])
         self.node("n1")
         self.daemon()
@@ -93,7 +93,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertEqual(self.placed(), {"n0": ["a"], "n1": ["a"]})
 
     def test_node_in_trouble(self) -> None:
-        """Pods are made on nodes that are cordoned, not ready, or short of something."""
+        """Pods are created on nodes that are cordoned, not ready, or under pressure."""
         kinds = [("not-ready", "NoExecute"), ("memory-pressure", "NoSchedule"), ("unschedulable", "NoSchedule")]
         for number, (kind, effect) in enumerate(kinds):
             self.node(f"n{number}", [{"key": f"node.kubernetes.io/{kind}", "effect": effect}])
@@ -104,7 +104,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertIn("n3", self.placed())
 
     def test_node_comes_and_goes(self) -> None:
-        """A new node gets a pod; the pod of a node that is gone, and that was never bound, is deleted."""
+        """A new node gets a pod. An unbound pod of a deleted node is deleted."""
         self.nodes(1)
         self.daemon()
         self.node("n1")
@@ -116,7 +116,9 @@ class PlacementTests(DaemonSetTestCase):
         self.assertEqual(self.status["desiredNumberScheduled"], 1)
 
     def test_duplicates(self) -> None:
-        """Of two pods on a node the older stays; pods without a controller are taken, those of others are not."""
+        """
+        Of two pods on a node the older one is kept. Orphans are adopted, and pods of other controllers are ignored.
+        """
         self.nodes(1)
         self.daemon()
         (first,) = self.pods()
@@ -126,14 +128,14 @@ class PlacementTests(DaemonSetTestCase):
         self.make("pods", "theirs", "default", metadata={"labels": LABELS, "ownerReferences": [other]}, spec=spec)
         self.make("pods", "orphan", "default", metadata={"labels": LABELS}, spec=spec)
         self.settle()
-        # One that is on its node counts for more than one that waits for that.
+        # A pod that is bound to the node has precedence over an unbound one.
         orphan = self.find("pods", "orphan", "default")
         self.assertEqual(orphan["metadata"]["ownerReferences"][0]["name"], "agent")
         self.assertIsNone(self.find("pods", first["metadata"]["name"], "default"))
         self.assertIsNotNone(self.find("pods", "theirs", "default"))
 
     def test_pods_that_end(self) -> None:
-        """A pod that failed is replaced, later each time; one that succeeded at once."""
+        """A failed pod is replaced with increasing backoff, a succeeded one immediately."""
         self.nodes(1)
         self.daemon()
         made = set()
@@ -160,7 +162,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertIn("SucceededDaemonPod", reasons)
 
     def test_many_nodes(self) -> None:
-        """With many nodes the changes of pods are seen to together."""
+        """With many nodes, events of pods are coalesced."""
         self.nodes(120)
         self.daemon()
         self.settle(1)
@@ -173,7 +175,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertLess(controller.queue.metrics.done - done, 5)
 
     def test_foreign_status(self) -> None:
-        """a foreign status is corrected; the controller ignores its own status updates."""
+        """A foreign status is corrected. The controller ignores its own status updates."""
         self.nodes(2)
         self.daemon()
         (controller,) = self.running
@@ -185,7 +187,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertEqual(controller.queue.metrics.done, done + 1)
 
     def test_adoption_fails(self) -> None:
-        """the status is correct even if a pod cannot be adopted yet."""
+        """The status is correct even if a pod cannot be adopted yet."""
         self.nodes(2)
         self.daemon()
         self.make(
@@ -202,7 +204,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertEqual(len(self.pods()), 2)
 
     def test_deleted(self) -> None:
-        """A DaemonSet on its way out gets no pods."""
+        """A DaemonSet that is being deleted creates no pods."""
         self.nodes(1)
         self.daemon()
         self.remove("daemonsets", "agent", "default", "apps", propagation="Foreground")
@@ -212,10 +214,10 @@ class PlacementTests(DaemonSetTestCase):
 
 
 class UpdateTests(UpdateTestCase):
-    """How pods get the template of now."""
+    """Updates of the pod template."""
 
     def test_unavailable(self) -> None:
-        """No more nodes than may be are without a pod that works, and no node has two."""
+        """At most maxUnavailable nodes have no available pod, and no node has two pods."""
         self.begin(maxUnavailable=2)
         self.edit(template=template("b"))
         self.run_pods()
@@ -226,14 +228,14 @@ class UpdateTests(UpdateTestCase):
         self.assertEqual(self.revisions(), [(1, "a"), (2, "b")])
 
     def test_percentage(self) -> None:
-        """Percentages are of the nodes that are to have a pod, rounded up."""
+        """Percentages are relative to the nodes that should run a pod, rounded up."""
         self.begin(maxUnavailable="30%")
         self.edit(template=template("b"))
         self.run_pods()
         self.assertEqual((self.placed(), self.least), (self.every("b"), 2))
 
     def test_surge(self) -> None:
-        """With maxSurge a pod goes when its successor works."""
+        """With maxSurge a pod is deleted when its replacement is available."""
         self.begin(maxSurge=1, maxUnavailable=0)
         self.edit(template=template("b"))
         self.run_pods()
@@ -241,7 +243,7 @@ class UpdateTests(UpdateTestCase):
         self.assertEqual((self.least, self.most), (4, 5))
 
     def test_broken_update(self) -> None:
-        """An update that does not work stops; the next one replaces what does not work first."""
+        """A failing update stops. The next update replaces unavailable pods first."""
         self.begin(maxUnavailable=1)
         self.broken.add("b")
         self.edit(template=template("b"))
@@ -253,7 +255,7 @@ class UpdateTests(UpdateTestCase):
         self.assertEqual(self.least, 3)
 
     def test_broken_surge(self) -> None:
-        """A successor that does not work leaves its predecessor where it is, and takes the turn of the others."""
+        """With maxSurge, a failing update keeps the old pods and stops at the limit."""
         self.begin(maxSurge=2, maxUnavailable=0)
         self.broken.add("b")
         self.edit(template=template("b"))
@@ -262,7 +264,7 @@ class UpdateTests(UpdateTestCase):
         self.assertEqual(self.least, 4)
 
     def test_on_delete(self) -> None:
-        """with OnDelete, a pod is replaced only after its deletion."""
+        """With OnDelete, a pod is replaced only after its deletion."""
         self.begin()
         self.edit(template=template("b"))
         self.run_pods()
@@ -275,7 +277,7 @@ class UpdateTests(UpdateTestCase):
         self.assertEqual(self.status["updatedNumberScheduled"], 1)
 
     def test_terminating(self) -> None:
-        """A pod that takes its time to end keeps its node from getting another one, unless nodes may have two."""
+        """A node with a terminating pod gets no other pod, except with maxSurge."""
         self.begin(maxUnavailable=1)
         victim = self.pods()[0]
         node = daemonpods.target_node(victim)
@@ -291,10 +293,10 @@ class UpdateTests(UpdateTestCase):
 
 
 class ReliabilityTests(DaemonSetTestCase):
-    """What happens when something fails."""
+    """Failing writes and kills."""
 
     def test_faults(self) -> None:
-        """With every tenth write failing, all nodes have the right pod in the end, through an update."""
+        """With every tenth write failing, all nodes get the right pod in the end, through an update."""
         self.nodes(12)
         self.start(DaemonSetController)
         self.backend.fails = lambda number: number % 10 == 0
@@ -322,7 +324,7 @@ class ReliabilityTests(DaemonSetTestCase):
         self.assertEqual(self.status["updatedNumberScheduled"], 12)
 
     def test_killed(self) -> None:
-        """After a kill at any point the work is finished, and nothing is made twice."""
+        """After a kill at any write the work is completed, and no pod is created twice."""
 
         def prepare() -> None:
             self.make("namespaces", "default")
@@ -336,7 +338,7 @@ class ReliabilityTests(DaemonSetTestCase):
         )
 
     def test_killed_in_update(self) -> None:
-        """An update goes on after a kill."""
+        """An update continues after a kill."""
         self.nodes(3)
         self.start(DaemonSetController)
         self.daemon()

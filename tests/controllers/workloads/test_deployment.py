@@ -12,23 +12,23 @@ from tests.controllers.workloads.deploymentvalues import LABELS
 
 
 def template(image: str) -> Any:
-    """A template of pods."""
+    """Return a pod template."""
     return {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": image}]}}
 
 
 class DeploymentTests(KubeletTestCase):
-    """What a Deployment has done for it."""
+    """ReplicaSets of Deployments."""
 
     resources = ("namespaces", "pods", "replicasets", "deployments", "events")
 
     def setUp(self) -> None:
-        """A namespace and the controllers."""
+        """Create a namespace and start the controllers."""
         super().setUp()
         self.make("namespaces", "default")
         self.start(DeploymentController, ReplicaSetController)
 
     def deploy(self, replicas: int = 3, image: str = "a", **spec: Any) -> Any:
-        """Make a Deployment."""
+        """Create a Deployment."""
         spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template(image), **spec}
         return self.make("deployments", "web", "default", "apps", spec=spec)
 
@@ -38,26 +38,26 @@ class DeploymentTests(KubeletTestCase):
 
     @property
     def deployment(self) -> Any:
-        """As it is now."""
+        """Return the current Deployment."""
         return self.find("deployments", "web", "default", "apps")
 
     def condition(self, kind: str) -> Any:
-        """One of its conditions."""
+        """Return a condition of the Deployment."""
         return rollout.find_condition(self.deployment["status"], kind)
 
     def sets(self) -> dict[str, Any]:
-        """ReplicaSets by image."""
+        """Return the ReplicaSets, by image."""
         found = [
             self.find("replicasets", name, "default", "apps") for name in self.names("replicasets", "default", "apps")
         ]
         return {one["spec"]["template"]["spec"]["containers"][0]["image"]: one for one in found}
 
     def sizes(self) -> dict[str, int]:
-        """The sizes of ReplicaSets by image."""
+        """Return the replicas of the ReplicaSets, by image."""
         return {image: one["spec"]["replicas"] for image, one in self.sets().items()}
 
     def test_first(self) -> None:
-        """A ReplicaSet is made that is named after its template, which carries the name too."""
+        """A ReplicaSet is created, with the hash of its template in its name and labels."""
         self.deploy()
         self.run_pods()
         (new,) = self.sets().values()
@@ -83,7 +83,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual((available["status"], available["reason"]), ("True", "MinimumReplicasAvailable"))
 
     def test_rolling_update(self) -> None:
-        """An update never has more pods than may be surplus, nor fewer at work than may be missing."""
+        """An update respects maxSurge and maxUnavailable at any time."""
         self.deploy(4, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
         self.run_pods()
         self.most, self.least = 0, 10**6
@@ -95,7 +95,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.deployment["metadata"]["annotations"][rollout.REVISION], "2")
 
     def test_rollback(self) -> None:
-        """The template of before brings its ReplicaSet back, as the newest revision, which remembers the others."""
+        """A rollback uses the old ReplicaSet with a new revision, and its history lists the old ones."""
         self.deploy()
         self.run_pods()
         first = self.sets()["a"]["metadata"]["uid"]
@@ -110,7 +110,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(back["annotations"][rollout.HISTORY], "1")
 
     def test_broken_update(self) -> None:
-        """An update that does not work leaves enough of the old pods, and counts as stuck after its deadline."""
+        """A failing update keeps enough old pods, and times out after its progress deadline."""
         self.deploy(4, progressDeadlineSeconds=60)
         self.run_pods()
         self.broken.add("b")
@@ -128,7 +128,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.condition("Progressing")["reason"], "NewReplicaSetAvailable")
 
     def test_recreate(self) -> None:
-        """With the strategy Recreate no pod of the new template is there beside one of the old."""
+        """With the strategy Recreate new pods are created after all old ones have terminated."""
         self.deploy(strategy={"type": "Recreate"})
         self.run_pods()
         keep = self.pods()[0]["metadata"]["name"]
@@ -143,7 +143,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(len(self.pods()), 3)
 
     def test_pause(self) -> None:
-        """A Deployment that is paused follows its size, and nothing else."""
+        """A paused Deployment is scaled, but not updated."""
         self.deploy()
         self.run_pods()
         self.edit(paused=True, template=template("b"), replicas=5)
@@ -154,7 +154,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.sizes(), {"a": 0, "b": 5})
 
     def test_pause_is_told(self) -> None:
-        """a paused deployment has a condition and no progress deadline."""
+        """A paused deployment has a condition and no progress deadline."""
         self.broken.add("a")
         self.deploy(progressDeadlineSeconds=60)
         self.settle()
@@ -166,7 +166,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.condition("Progressing")["reason"], "DeploymentResumed")
 
     def test_proportional_scaling(self) -> None:
-        """A change of the size amid an update is shared among old and new."""
+        """Scaling during an update changes old and new ReplicaSets proportionally."""
         self.deploy(10, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}})
         self.run_pods()
         self.broken.add("b")
@@ -175,11 +175,11 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.sizes(), {"a": 8, "b": 5})
         self.edit(replicas=15)
         self.settle()
-        # Documented in kubernetes' concepts page on Deployments: 3 of the 5 more go to the larger.
+        # Documented in kubernetes' concepts page on Deployments: the larger set gets 3 of the 5 additional replicas.
         self.assertEqual(self.sizes(), {"a": 11, "b": 7})
 
     def test_history_limit(self) -> None:
-        """No more ReplicaSets are kept than are asked for."""
+        """Old ReplicaSets are kept up to the history limit."""
         self.deploy(1, revisionHistoryLimit=1)
         for image in "abcd":
             self.edit(template=template(image))
@@ -187,7 +187,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.sizes(), {"c": 0, "d": 1})
 
     def test_collision(self) -> None:
-        """A name that is taken by something else is passed by."""
+        """A hash collision is resolved by another name."""
         name_hash = rollout.template_hash(self.defaulted(), 0)
         spec = {"replicas": 0, "selector": {"matchLabels": {"x": "y"}}, "template": template("z")}
         spec["template"]["metadata"]["labels"] = {"x": "y"}
@@ -198,7 +198,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.sizes(), {"z": 0, "a": 3})
 
     def defaulted(self) -> Any:
-        """The template as the server stores it."""
+        """Return the template with defaults."""
         self.make(
             "deployments",
             "other",
@@ -212,7 +212,7 @@ class DeploymentTests(KubeletTestCase):
         return found
 
     def test_annotations(self) -> None:
-        """Annotations go to the ReplicaSet, but for those that say something of the Deployment alone."""
+        """Annotations are copied to the ReplicaSet, except those about the Deployment itself."""
         self.deploy()
 
         def annotate(obj: Any) -> None:
@@ -227,7 +227,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertNotIn("kubectl.kubernetes.io/last-applied-configuration", new["metadata"]["annotations"])
 
     def test_adoption(self) -> None:
-        """a ReplicaSet without a controller is adopted."""
+        """A ReplicaSet without a controller is adopted."""
         made = self.deploy()
         self.run_pods()
         (name,) = self.names("replicasets", "default", "apps")
@@ -237,7 +237,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(owner["uid"], made["metadata"]["uid"])
 
     def test_events(self) -> None:
-        """each scaling records an event."""
+        """Each scaling records an event."""
         self.deploy()
         self.run_pods()
         events = [self.find("events", name, "default") for name in self.names("events", "default")]
@@ -247,7 +247,7 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(told["involvedObject"]["kind"], "Deployment")
 
     def test_faults(self) -> None:
-        """An update comes to its end though every tenth write fails."""
+        """With every tenth write failing, an update completes."""
         self.deploy()
         self.run_pods()
         self.backend.fails = lambda number: number % 10 == 0
@@ -262,13 +262,13 @@ class DeploymentTests(KubeletTestCase):
         self.assertEqual(self.sizes(), {"a": 0, "b": 3})
 
     def edit_with_faults(self, new: Any) -> None:
-        """Change the template: this once without a fault."""
+        """Change the template without a fault."""
         failing, self.backend.fails = self.backend.fails, lambda number: False
         self.edit(template=new)
         self.backend.fails = failing
 
     def test_restart(self) -> None:
-        """An update goes on where it was when the server was killed."""
+        """An update continues after a kill."""
         self.deploy(6)
         self.run_pods()
         self.edit(template=template("b"))

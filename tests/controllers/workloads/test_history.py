@@ -10,7 +10,7 @@ class HistoryTests(UpdateTestCase):
     """Tests for L{kubetwist.controllers.workloads.history}."""
 
     def test_rollback(self) -> None:
-        """The template of before brings its revision back, as the newest."""
+        """A rollback uses the old revision with a new number."""
         self.begin(maxUnavailable=4)
         first = self.pods()[0]["metadata"]["labels"][REVISION_LABEL]
         for image in "ba":
@@ -20,7 +20,7 @@ class HistoryTests(UpdateTestCase):
         self.assertEqual({pod["metadata"]["labels"][REVISION_LABEL] for pod in self.pods()}, {first})
 
     def test_history_limit(self) -> None:
-        """Only so many revisions are kept beside the newest."""
+        """Unused revisions are kept up to the history limit."""
         self.begin(maxUnavailable=4)
         self.edit(revisionHistoryLimit=2)
         for image in "bcde":
@@ -31,7 +31,7 @@ class HistoryTests(UpdateTestCase):
         self.assertEqual(self.revisions(), [(5, "e")])
 
     def test_history_in_use(self) -> None:
-        """Revisions that pods are of stay."""
+        """Revisions in use by pods are kept."""
         self.begin()
         self.edit(revisionHistoryLimit=0)
         for image in "bc":
@@ -39,7 +39,7 @@ class HistoryTests(UpdateTestCase):
         self.assertEqual(self.revisions(), [(1, "a"), (3, "c")])
 
     def test_same_revision_twice(self) -> None:
-        """Of two revisions of one template that are taken, one is left; its pods are not replaced."""
+        """Of two adopted revisions of a template one is deleted. Its pods are relabeled, not replaced."""
         self.begin(maxUnavailable=1)
         (name,) = self.names("controllerrevisions", "default", "apps")
         known = self.find("controllerrevisions", name, "default", "apps")
@@ -60,7 +60,7 @@ class HistoryTests(UpdateTestCase):
         self.assertEqual(self.names("pods", "default"), names)
 
     def test_name_taken(self) -> None:
-        """Where the name of a revision is taken, another one is found, and that is counted."""
+        """A hash collision is resolved by another name, and counted."""
         self.begin(maxUnavailable=4)
         (name,) = self.names("controllerrevisions", "default", "apps")
         self.remove("daemonsets", "agent", "default", "apps")

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.workloads.job}, with what is below it."""
+"""Tests for L{kubetwist.controllers.workloads.job} with C{jobindexes} and C{jobpolicies}."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tests.controllers.workloads.jobcase import TRACKING_FINALIZER, JobTestCase
 
 
 class JobTests(JobTestCase):
-    """Jobs, whose pods end as the tests say."""
+    """Jobs whose pods are terminated by the tests."""
 
     def test_complete(self) -> None:
-        """A job makes a pod, counts it when it has ended well, and is complete."""
+        """A job creates a pod, counts it when it has succeeded, and completes."""
         self.start(JobController)
         made = self.job()
         (pod,) = self.pods()
@@ -34,7 +34,7 @@ class JobTests(JobTestCase):
         self.assertNotIn("finalizers", pod["metadata"])
 
     def test_parallel(self) -> None:
-        """There are never more pods at a time than parallelism, and as many in all as completions."""
+        """The number of active pods is at most parallelism, and the total number is completions."""
         self.start(JobController)
         self.job(parallelism=2, completions=5)
         total = 0
@@ -46,7 +46,7 @@ class JobTests(JobTestCase):
         self.assertIn("Complete", self.conditions())
 
     def test_work_queue(self) -> None:
-        """Without completions no pod is made after the first success, and all that run may end."""
+        """Without completions no pod is created after the first success, and active pods may finish."""
         self.start(JobController)
         self.job(parallelism=3)
         first, *others = self.pods()
@@ -56,7 +56,7 @@ class JobTests(JobTestCase):
         self.assertIn("Complete", self.conditions())
 
     def test_backoff(self) -> None:
-        """A pod that fails is replaced after ten seconds, then twenty; beyond backoffLimit the job fails."""
+        """A failed pod is replaced after ten seconds, then twenty. Beyond backoffLimit the job fails."""
         self.start(JobController)
         self.job(backoffLimit=2)
         for wait in (10, 20):
@@ -87,7 +87,7 @@ class JobTests(JobTestCase):
         self.assertEqual(self.names("pods", "default"), [])
 
     def test_deadline(self) -> None:
-        """A job that is active for longer than its deadline fails, and its pods go."""
+        """A job that is active longer than its deadline fails, and its pods are deleted."""
         self.start(JobController)
         self.job(activeDeadlineSeconds=30)
         self.settle(29)
@@ -98,7 +98,7 @@ class JobTests(JobTestCase):
         self.assertEqual(self.names("pods", "default"), [])
 
     def test_waits_for_terminating(self) -> None:
-        """a job has FailureTarget until its last pod has terminated, then Failed."""
+        """A job has FailureTarget until its last pod has terminated, then Failed."""
         self.start(JobController)
         self.job(activeDeadlineSeconds=30)
         name = self.pods()[0]["metadata"]["name"]
@@ -110,7 +110,7 @@ class JobTests(JobTestCase):
         self.assertEqual((list(self.conditions()), self.status["terminating"]), (["FailureTarget", "Failed"], 0))
 
     def test_many_pods(self) -> None:
-        """The ends of very many pods are counted together, soon."""
+        """Events of very many pods are coalesced."""
         controller = self.start(JobController)
         self.job(parallelism=120, completions=120)
         before = controller.queue.metrics.done
@@ -122,7 +122,7 @@ class JobTests(JobTestCase):
         self.assertEqual((self.status["succeeded"], self.status["active"]), (30, 90))
 
     def test_suspend(self) -> None:
-        """a suspended job has no pods; resuming resets startTime and counts no failure."""
+        """A suspended job has no pods. Resuming resets startTime and counts no failure."""
         self.start(JobController)
         self.job(parallelism=2, completions=2, suspend=True)
         self.assertEqual((self.pods(), self.conditions()["Suspended"]), ([], ("JobSuspended", "Job suspended")))
@@ -138,7 +138,7 @@ class JobTests(JobTestCase):
         self.assertIn("Resumed", self.events())
 
     def test_fewer(self) -> None:
-        """When parallelism becomes less, pods go, and do not count as failed."""
+        """When parallelism is decreased, pods are deleted and do not count as failed."""
         self.start(JobController)
         self.job(parallelism=3, completions=3)
         self.change("jobs", "a", lambda job: job["spec"].update(parallelism=1), "default", "batch")
@@ -146,13 +146,13 @@ class JobTests(JobTestCase):
         self.assertEqual((len(self.pods()), self.status["active"], self.status.get("failed")), (1, 1, None))
 
     def test_managed_by_others(self) -> None:
-        """A job that others manage is left alone."""
+        """A job with another managedBy is ignored."""
         self.start(JobController)
         self.job(managedBy="example.com/mine")
         self.assertEqual((self.pods(), self.status), ([], {}))
 
     def test_deleted_pod(self) -> None:
-        """A pod that is deleted counts as failed, and is replaced."""
+        """A deleted pod counts as failed, and is replaced."""
         self.start(JobController)
         self.job()
         self.remove("pods", self.pods()[0]["metadata"]["name"], "default")
@@ -161,7 +161,7 @@ class JobTests(JobTestCase):
         self.assertEqual(len(self.names("pods", "default")), 1)
 
     def test_replacement_policy(self) -> None:
-        """With podReplacementPolicy Failed a pod on its way out is replaced when it has ended only."""
+        """With podReplacementPolicy Failed a terminating pod is replaced after it has terminated."""
         self.start(JobController)
         self.job(node="n", podReplacementPolicy="Failed")
         name = self.pods()[0]["metadata"]["name"]
@@ -173,7 +173,7 @@ class JobTests(JobTestCase):
         self.assertEqual((len(self.pods()), self.status["failed"]), (1, 1))
 
     def test_deleted_job(self) -> None:
-        """The pods of a job that is gone do not wait to be counted."""
+        """Pods of a deleted job lose their tracking finalizer."""
         self.start(JobController)
         self.job()
         self.remove("jobs", "a", "default", "batch", propagation="Orphan")
@@ -184,7 +184,7 @@ class JobTests(JobTestCase):
         self.assertNotIn("finalizers", pod["metadata"])
 
     def test_faults(self) -> None:
-        """With every tenth write failing each pod is counted once."""
+        """With every tenth write failing, each pod is counted once."""
         self.start(JobController)
         self.job(parallelism=4, completions=20)
         self.backend.fails = lambda number: number % 10 == 0
@@ -195,7 +195,7 @@ class JobTests(JobTestCase):
         self.assertIn("Complete", self.conditions())
 
     def test_restart(self) -> None:
-        """Killed after any write, the job is done in the end, and each pod counted once."""
+        """After a kill at any write the job completes, and each pod is counted once."""
         self.start(JobController)
         self.job(parallelism=2, completions=6)
         for count in range(12):

@@ -13,7 +13,7 @@ class IndexTests(JobTestCase):
     """Tests for L{kubetwist.controllers.workloads.jobindexes}."""
 
     def test_indexed(self) -> None:
-        """An indexed job has one success for each index; pods know theirs."""
+        """An indexed job needs one success for each index. Pods have their index."""
         self.start(JobController)
         self.job(completionMode="Indexed", completions=3, parallelism=2)
         pods = self.pods()
@@ -33,13 +33,13 @@ class IndexTests(JobTestCase):
         self.assertIn("Complete", self.conditions())
 
     def test_texts_of_indexes(self) -> None:
-        """Indexes are written as ranges where three or more follow each other."""
+        """Three or more consecutive indexes are formatted as a range."""
         for text, indexes in (("", set()), ("0,1", {0, 1}), ("0-2,4", {0, 1, 2, 4}), ("3", {3})):
             self.assertEqual((format_indexes(indexes), parse_indexes(text, 10)), (text, indexes))
         self.assertEqual(parse_indexes("0-99999999999999999,x", 2), {0, 1})
 
     def test_many_indexes(self) -> None:
-        """Of thousands of millions of indexes not each is kept."""
+        """The number of parsed indexes is bounded."""
         many = 2_000_000_000
         self.assertEqual(len(parse_indexes(f"0-{many - 1}", many)), MAX_INDEXES)
         rule = {"succeededIndexes": f"0-3,7-{many - 1}", "succeededCount": 3}

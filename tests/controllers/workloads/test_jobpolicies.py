@@ -10,7 +10,9 @@ class PolicyTests(JobTestCase):
     """Tests for L{kubetwist.controllers.workloads.jobpolicies}."""
 
     def test_limit_per_index(self) -> None:
-        """Each index may fail so often by itself; the job fails when all are through and one has failed."""
+        """
+        With backoffLimitPerIndex each index can fail. The job fails when all indexes are finished and one has failed.
+        """
         self.start(JobController)
         self.job(completionMode="Indexed", completions=2, parallelism=2, backoffLimitPerIndex=1)
         first, second = sorted(self.pods(), key=self.index)
@@ -29,7 +31,7 @@ class PolicyTests(JobTestCase):
         self.assertEqual((self.status["completedIndexes"], self.status["failed"]), ("1", 2))
 
     def test_most_failed_indexes(self) -> None:
-        """More failed indexes than maxFailedIndexes end the job."""
+        """More failed indexes than maxFailedIndexes fail the job."""
         self.start(JobController)
         self.job(completionMode="Indexed", completions=5, parallelism=2, backoffLimitPerIndex=0, maxFailedIndexes=1)
         self.over(*self.pods(), code=1)
@@ -37,7 +39,7 @@ class PolicyTests(JobTestCase):
         self.assertEqual(self.pods(), [])
 
     def test_success_policy(self) -> None:
-        """A success policy ends the job before all indexes are done; the others' pods go."""
+        """A success policy finishes the job before all indexes have succeeded. Remaining pods are deleted."""
         self.start(JobController)
         rules = [{"succeededIndexes": "1-2", "succeededCount": 1}]
         self.job(completionMode="Indexed", completions=3, parallelism=3, successPolicy={"rules": rules})
@@ -48,7 +50,7 @@ class PolicyTests(JobTestCase):
         self.assertEqual((self.pods(), self.status["succeeded"], self.status.get("failed")), ([], 1, None))
 
     def test_failure_policy(self) -> None:
-        """The rules of a pod failure policy ignore failures, count them, or fail the job."""
+        """Rules of a pod failure policy ignore failures, count them, or fail the job."""
         self.start(JobController)
         rules = [
             {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
@@ -66,7 +68,7 @@ class PolicyTests(JobTestCase):
         self.assertEqual(self.status["failed"], 1)
 
     def test_fail_index(self) -> None:
-        """A rule may fail an index whatever its limit."""
+        """A rule can fail an index regardless of its limit."""
         self.start(JobController)
         rules = [{"action": "FailIndex", "onExitCodes": {"operator": "NotIn", "values": [1]}}]
         policy = {"rules": rules}

@@ -10,31 +10,31 @@ from kubetwist.controllers.workloads.nodeselection import NO_EXECUTE, NO_SCHEDUL
 
 
 def node(**labels: str) -> Any:
-    """A node."""
+    """Return a node."""
     return {"metadata": {"name": "n", "labels": labels}, "spec": {}}
 
 
 def fits(spec: Any, candidate: Any) -> bool:
-    """Whether a node is selected."""
+    """Return whether a node is selected."""
     return node_is_selected(spec, candidate["metadata"]["name"], candidate["metadata"]["labels"])
 
 
 def asking(*terms: Any) -> Any:
-    """The spec of a pod that asks for one of some terms."""
+    """Return the spec of a pod that requires one of the terms."""
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
     return {"affinity": {"nodeAffinity": required}}
 
 
 def expression(operator: str, *values: str) -> Any:
-    """A term about the label a."""
+    """Return a term about the label a."""
     return {"matchExpressions": [{"key": "a", "operator": operator, "values": list(values)}]}
 
 
 class AffinityTests(SynchronousTestCase):
-    """Which nodes pods ask for."""
+    """Node selectors and required node affinity."""
 
     def test_selector(self) -> None:
-        """A nodeSelector asks for all of its labels."""
+        """All labels of a nodeSelector must match."""
         spec = {"nodeSelector": {"a": "1", "b": "2"}}
         self.assertTrue(fits(spec, node(a="1", b="2", c="3")))
         self.assertFalse(fits(spec, node(a="1")))
@@ -42,7 +42,7 @@ class AffinityTests(SynchronousTestCase):
         self.assertTrue(fits({}, node()))
 
     def test_operators(self) -> None:
-        """Each operator selects what it says."""
+        """Each operator is respected."""
         cases = [
             (("In", "1", "2"), True, False, False),
             (("NotIn", "1", "2"), False, True, True),
@@ -59,7 +59,7 @@ class AffinityTests(SynchronousTestCase):
         self.assertFalse(fits(asking(expression("Gt", "5")), node(a="1_0")))
 
     def test_terms(self) -> None:
-        """One of the terms has to hold, with all that it says; one that says nothing never does."""
+        """One of the terms must match with all its expressions. An empty term never matches."""
         spec = asking(expression("In", "1"), expression("In", "2"))
         self.assertTrue(fits(spec, node(a="2")))
         self.assertFalse(fits(spec, node(a="3")))
@@ -71,15 +71,15 @@ class AffinityTests(SynchronousTestCase):
 
 
 def by_name(name: str) -> Any:
-    """A term about the name of the node."""
+    """Return a term about the name of the node."""
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
 
 
 class TaintTests(SynchronousTestCase):
-    """Which taints pods put up with."""
+    """Taints and tolerations."""
 
     def test_tolerations(self) -> None:
-        """A toleration covers taints of its key, value and effect; what it leaves out may be anything."""
+        """A toleration matches taints with its key, value and effect. A missing field matches any value."""
         taint = {"key": "k", "value": "v", "effect": NO_SCHEDULE}
         good: list[Any] = [
             {"operator": "Exists"},
@@ -101,6 +101,6 @@ class TaintTests(SynchronousTestCase):
         self.assertIsNone(untolerated_taint([taint], [*bad, good[0]], both))
 
     def test_effects(self) -> None:
-        """Taints of effects that do not matter are passed over."""
+        """Taints with other effects are ignored."""
         taint = {"key": "k", "effect": "PreferNoSchedule"}
         self.assertIsNone(untolerated_taint([taint], [], (NO_SCHEDULE, NO_EXECUTE)))

@@ -16,7 +16,7 @@ class PodTests(ReplicaSetTestCase):
     """Tests for L{kubetwist.controllers.workloads.pods}."""
 
     def test_adoption(self) -> None:
-        """matching orphans are adopted; pods that no longer match are released."""
+        """Matching orphans are adopted. Pods that no longer match are released."""
         self.make("pods", "orphan", "default", metadata={"labels": LABELS}, spec=SPEC)
         self.start(ReplicaSetController)
         made = self.set_of(2)
@@ -30,7 +30,7 @@ class PodTests(ReplicaSetTestCase):
         self.assertEqual(len(self.pods()), 3)
 
     def test_other_controllers_pods(self) -> None:
-        """a pod with another controller is left alone."""
+        """A pod with another controller is ignored."""
         other = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u", "controller": True}
         self.make("pods", "theirs", "default", metadata={"labels": LABELS, "ownerReferences": [other]}, spec=SPEC)
         self.start(ReplicaSetController)
@@ -38,7 +38,7 @@ class PodTests(ReplicaSetTestCase):
         self.assertEqual(len(self.pods()), 2)
 
     def test_rank(self) -> None:
-        """Pods that are missed least come first."""
+        """Unready, young and cheap pods are sorted first."""
 
         def pod(node: str = "n", phase: str = "Running", ready: str = "", cost: str = "", made: int = 0) -> Any:
             conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": ready}] if ready else []

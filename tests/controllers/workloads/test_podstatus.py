@@ -20,12 +20,12 @@ from kubetwist.controllers.workloads.podstatus import (
 
 PLACE = PodAddresses("192.0.2.1", "10.0.0.1")
 START = 1_800_000_000.0
-#: Everything that annotations can say.
+#: All annotations of simulated pods.
 ALL = {"run_seconds": "3.5", "exit_code": "1,-1,0", "stop_seconds": "7", "ready": "false"}
 
 
 def pod(image: str = "app", spec: Any = None, **annotations: str) -> dict[str, Any]:
-    """A pod with one container."""
+    """Return a pod with one container."""
     named = {name.replace("_", "-"): value for name, value in annotations.items()}
     meta = {"name": "p", "uid": "u", "annotations": {f"kubetwist.dev/{name}": value for name, value in named.items()}}
     return {"metadata": meta, "spec": {"containers": [{"name": "c", "image": image}], **(spec or {})}, "status": {}}
@@ -35,7 +35,7 @@ class PlanTests(SynchronousTestCase):
     """Tests for L{read_behavior}."""
 
     def test_images(self) -> None:
-        """The name of an image says how it ends, whatever its registry, tag and digest."""
+        """The name of an image sets its exit code, regardless of registry, tag and digest."""
         for image, seconds, code, pulled in (
             ("app", None, 0, True),
             ("example.com:5000/true:1", 1.0, 0, True),
@@ -46,7 +46,7 @@ class PlanTests(SynchronousTestCase):
             self.assertEqual((plan.seconds, plan.code(0), plan.pulled), (seconds, code, pulled), image)
 
     def test_annotations(self) -> None:
-        """Annotations say more than images; what makes no sense is not said."""
+        """Annotations override images. Invalid annotations are ignored."""
         self.assertEqual({RUN_SECONDS, EXIT_CODE, STOP_SECONDS, READY}, set(pod(**ALL)["metadata"]["annotations"]))
         plan = read_behavior(pod("true", **ALL))
         self.assertEqual((plan.seconds, plan.stop, plan.ready), (3.5, 7.0, False))
@@ -55,7 +55,7 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual((odd.seconds, odd.code(0), odd.stop, odd.ready), (1.0, 1, 0.0, True))
 
     def test_jobs(self) -> None:
-        """The pods of jobs end."""
+        """Containers of pods of jobs exit."""
         of_job = pod()
         of_job["metadata"]["ownerReferences"] = [{"kind": "Job", "controller": True}]
         self.assertEqual(read_behavior(of_job).seconds, 1.0)
@@ -65,22 +65,22 @@ class RunTests(SynchronousTestCase):
     """Tests for L{PodStatusSimulator}."""
 
     def look(self, obj: dict[str, Any], now: float) -> PodStatusSimulator:
-        """Look at a pod, and keep its status."""
+        """Compute the status of a pod, and store it in the pod."""
         run = PodStatusSimulator(obj, PLACE, START + now)
         obj["status"] = run.status
         return run
 
     def state(self, obj: dict[str, Any]) -> str:
-        """What its container does."""
+        """Return the state of the container."""
         (state,) = obj["status"]["containerStatuses"][0]["state"]
         return str(state)
 
     def ready(self, obj: dict[str, Any]) -> str:
-        """Whether the pod is ready."""
+        """Return the condition Ready of the pod."""
         return next(str(one["status"]) for one in obj["status"]["conditions"] if one["type"] == "Ready")
 
     def test_runs(self) -> None:
-        """A pod for which nothing else is said runs, is ready, and is not looked at again."""
+        """A pod without annotations runs, is ready, and does not change any more."""
         obj = pod()
         run = self.look(obj, 0)
         self.assertEqual((run.wait, obj["status"]["phase"], self.ready(obj)), (None, "Running", "True"))
@@ -90,14 +90,14 @@ class RunTests(SynchronousTestCase):
         self.assertEqual(obj["status"], before)
 
     def test_probe(self) -> None:
-        """A pod is ready when its probes have begun."""
+        """A pod becomes ready after the initial delay of its probes."""
         obj = pod()
         obj["spec"]["containers"][0]["readinessProbe"] = {"initialDelaySeconds": 5}
         self.assertEqual((self.look(obj, 0).wait, self.ready(obj)), (5.0, "False"))
         self.assertEqual((self.look(obj, 5).wait, self.ready(obj)), (None, "True"))
 
     def test_ends(self) -> None:
-        """A container that is not started again ends for good, well or badly."""
+        """A container with restart policy Never terminates with success or failure."""
         for image, phase, code in (("true", "Succeeded", 0), ("false", "Failed", 1)):
             obj = pod(image, {"restartPolicy": "Never"})
             self.assertEqual(self.look(obj, 0).wait, 1.0)
@@ -110,7 +110,7 @@ class RunTests(SynchronousTestCase):
             self.assertEqual(obj["status"], before)
 
     def test_crashes(self) -> None:
-        """One that is started again waits longer each time."""
+        """A container that crashes is restarted with increasing backoff."""
         obj = pod("false", {"restartPolicy": "OnFailure"}, exit_code="1,1,0")
         now = 0.0
         for wait in (1.0, 10.0, 1.0, 20.0, 1.0):
@@ -121,7 +121,7 @@ class RunTests(SynchronousTestCase):
         self.assertEqual(obj["status"]["phase"], "Succeeded")
 
     def test_not_pulled(self) -> None:
-        """Without its image a pod waits."""
+        """A pod whose image cannot be pulled waits."""
         obj = pod("pull-error")
         self.look(obj, 0)
         waiting = obj["status"]["containerStatuses"][0]["state"]["waiting"]
@@ -129,14 +129,14 @@ class RunTests(SynchronousTestCase):
         self.assertNotIn("podIP", obj["status"])
 
     def test_deadline(self) -> None:
-        """A pod that takes too long has failed."""
+        """A pod that is active longer than its deadline fails."""
         obj = pod(spec={"activeDeadlineSeconds": 5})
         self.assertEqual(self.look(obj, 0).wait, 5.0)
         self.look(obj, 5)
         self.assertEqual((obj["status"]["phase"], obj["status"]["reason"]), ("Failed", "DeadlineExceeded"))
 
     def test_stopped(self) -> None:
-        """A pod that is deleted takes its time, but no more than its grace period."""
+        """A deleted pod stops after its stop time, but within its grace period."""
         obj = pod(stop_seconds="7")
         self.assertEqual(stop_wait(obj, START), 0.0)
         self.look(obj, 0)
@@ -148,7 +148,7 @@ class RunTests(SynchronousTestCase):
         self.assertEqual(stopped["containerStatuses"][0]["state"]["terminated"]["exitCode"], 143)
 
     def test_gates(self) -> None:
-        """a pod with a readiness gate is ready when its condition is True."""
+        """A pod with a readiness gate is ready when its condition is True."""
         obj = pod(spec={"readinessGates": [{"conditionType": "x/y"}]})
         self.look(obj, 0)
         self.assertEqual(self.ready(obj), "False")

@@ -1,4 +1,4 @@
-"""All controllers together with pretend nodes: what users of a cluster see, undisturbed, with faults, and killed."""
+"""Tests of all controllers together on simulated nodes: undisturbed, with failing writes, and with kills."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ WANTED = ("*", "workloads", "pretend-nodes", "kube-scheduler")
 
 
 class ClusterConfig(Config):
-    """A server with pretend nodes."""
+    """Configuration of a server with simulated nodes."""
 
     options: ClassVar[Any] = {"pretend-nodes": 3}
     kubernetes_version = "1.36"
 
 
 class PretendClusterTests(ControllerTestCase):
-    """A deployment, a job and a cron job, from their creation to their end."""
+    """A deployment, a job and a cron job, from creation to deletion."""
 
     admission = True
 
     def setUp(self) -> None:
-        """Everything at work."""
+        """Create the configuration and start all controllers."""
         self.config = ClusterConfig()
         super().setUp()
         use_clock(self.clock.seconds)
@@ -47,11 +47,11 @@ class PretendClusterTests(ControllerTestCase):
         self.settle()
 
     def stop(self) -> None:
-        """Stop them."""
+        """Stop all controllers."""
         self.successResultOf(Deferred.fromCoroutine(self.all.stop()))
 
     def kill(self) -> None:
-        """Have everything go without a goodbye, and begin anew with what is stored."""
+        """Kill the server, and start again with the stored objects."""
         for controller in self.all.controllers.values():
             for subscription in getattr(controller, "_registrations", ()):
                 subscription.stop()
@@ -63,7 +63,7 @@ class PretendClusterTests(ControllerTestCase):
         self.begin()
 
     def use(self) -> None:
-        """Make what users make."""
+        """Create the objects of users."""
         pod: dict[str, Any] = {"containers": [{"name": "c", "image": "c"}]}
         labels = {"app": "web"}
         template = {"metadata": {"labels": labels}, "spec": pod}
@@ -75,7 +75,7 @@ class PretendClusterTests(ControllerTestCase):
         self.make("cronjobs", "often", "default", "batch", spec=cron)
 
     def check(self) -> None:
-        """All is as it was asked for."""
+        """Check the expected state."""
         status = self.find("deployments", "web", "default", "apps")["status"]
         self.assertEqual((status["availableReplicas"], status["updatedReplicas"]), (6, 6))
         pods = [self.find("pods", name, "default") for name in self.names("pods", "default")]
@@ -91,13 +91,13 @@ class PretendClusterTests(ControllerTestCase):
         self.assertNotIn("active", status)
 
     def remove_all(self) -> None:
-        """Remove it, and see that it goes."""
+        """Delete the objects, and check that nothing remains."""
         for resource, name, group in (("deployments", "web", "apps"), ("cronjobs", "often", "batch")):
             self.remove(resource, name, "default", group, propagation="Background")
         self.remove("jobs", "work", "default", "batch", propagation="Foreground")
 
     def test_undisturbed(self) -> None:
-        """Workloads run and end, and all of it goes when it is deleted."""
+        """Workloads run and finish, and everything is removed after their deletion."""
         self.use()
         self.settle(700)
         self.check()
@@ -106,7 +106,7 @@ class PretendClusterTests(ControllerTestCase):
         self.assertEqual((self.names("pods", "default"), self.names("jobs", "default", "batch")), ([], []))
 
     def test_faults(self) -> None:
-        """The same with every tenth write failing."""
+        """With every tenth write failing, the result is the same."""
         self.use()
         self.backend.fails = lambda number: number % 10 == 0
         self.settle(900)
@@ -119,7 +119,7 @@ class PretendClusterTests(ControllerTestCase):
         self.assertEqual((self.names("pods", "default"), self.names("jobs", "default", "batch")), ([], []))
 
     def test_killed(self) -> None:
-        """The same when everything is killed every few writes."""
+        """With a kill every few writes, the result is the same."""
         self.use()
         for count in (1, 2, 3, 5, 8, 13, 21, 34):
             start = self.backend.commits

@@ -13,13 +13,13 @@ SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
 
 
 class PretendNodeTests(ControllerTestCase):
-    """Nodes, and the pods on them."""
+    """Simulated nodes and their pods."""
 
     resources = ("namespaces", "pods", "nodes", "leases", "events")
     config = SimpleNamespace(options={"pretend-nodes": 3}, kubernetes_version="1.36")
 
     def setUp(self) -> None:
-        """Namespaces."""
+        """Create namespaces."""
         super().setUp()
         use_clock(self.clock.seconds)
         self.addCleanup(use_clock)
@@ -27,22 +27,22 @@ class PretendNodeTests(ControllerTestCase):
         self.make("namespaces", "kube-node-lease")
 
     def pod(self, name: str = "a", node: str = "pretend-node-1", **parts: Any) -> Any:
-        """Make a pod on a node, and see what it is then."""
+        """Create a pod on a node, and return its state after the controllers have run."""
         spec = {**SPEC, "nodeName": node, **parts.pop("spec", {})}
         self.make("pods", name, "default", spec=spec, **parts)
         self.settle()
         return self.seen(name)
 
     def seen(self, name: str = "a") -> Any:
-        """A pod as it is now."""
+        """Return the current pod."""
         return self.find("pods", name, "default")
 
     def conditions(self, name: str = "a") -> dict[str, str]:
-        """The conditions of a pod."""
+        """Return the conditions of a pod."""
         return {one["type"]: one["status"] for one in self.seen(name)["status"]["conditions"]}
 
     def test_nodes(self) -> None:
-        """There are as many nodes as were asked for: ready, with addresses, resources and a network for pods."""
+        """The requested number of nodes is registered: ready, with addresses, resources and a pod network."""
         self.start(FakeNodes)
         self.assertEqual(self.names("nodes"), ["pretend-node-0", "pretend-node-1", "pretend-node-2"])
         node = self.find("nodes", "pretend-node-1")
@@ -57,7 +57,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(status["allocatable"]["pods"], "110")
 
     def test_leases(self) -> None:
-        """each node renews its lease every ten seconds and its status every five minutes."""
+        """Each node renews its lease every ten seconds and its status every five minutes."""
         self.start(FakeNodes)
 
         def renewed() -> str:
@@ -77,7 +77,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(condition["lastTransitionTime"], told)
 
     def test_deleted_node(self) -> None:
-        """A node that is deleted registers itself again."""
+        """A deleted node is registered again."""
         self.start(FakeNodes)
         self.remove("nodes", "pretend-node-0")
         self.settle()
@@ -85,7 +85,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(self.find("nodes", "pretend-node-0")["status"]["conditions"][-1]["status"], "True")
 
     def test_runs(self) -> None:
-        """A pod on such a node runs at once, is ready, and has addresses of that node."""
+        """A pod on a simulated node runs immediately, is ready, and has addresses of that node."""
         self.start(FakeNodes)
         pod = self.pod()
         status = pod["status"]
@@ -105,13 +105,13 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(host["status"]["podIP"], "172.18.0.3")
 
     def test_other_nodes(self) -> None:
-        """Pods on real nodes are left alone."""
+        """Pods on other nodes are not changed."""
         self.make("nodes", "real")
         self.start(FakeNodes)
         self.assertEqual(self.pod(node="real")["status"]["phase"], "Pending")
 
     def test_init_containers(self) -> None:
-        """Init containers have ended well when a pod runs; sidecars run beside it."""
+        """Init containers have completed when a pod runs. Sidecars run beside it."""
         self.start(FakeNodes)
         side = {"name": "s", "image": "s", "restartPolicy": "Always"}
         pod = self.pod(spec={"initContainers": [{"name": "i", "image": "i"}, side]})
@@ -120,7 +120,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertIn("running", second["state"])
 
     def test_readiness(self) -> None:
-        """A probe's initialDelaySeconds passes before a pod is ready."""
+        """A pod becomes ready after a probe's initialDelaySeconds."""
         self.start(FakeNodes)
         probe = {"httpGet": {"port": 80}, "initialDelaySeconds": 5}
         self.pod(spec={"containers": [{"name": "c", "image": "c", "readinessProbe": probe}]})
@@ -143,7 +143,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual((self.conditions()["Ready"], self.conditions()["example.com/up"]), ("True", "True"))
 
     def test_annotations(self) -> None:
-        """A pod that is not restarted ends when its annotations say so, and as they say."""
+        """A pod that is not restarted terminates as its annotations define."""
         self.start(FakeNodes)
         said = {"kubetwist.dev/run-seconds": "20", "kubetwist.dev/exit-code": "3"}
         self.pod(metadata={"annotations": said}, spec={"restartPolicy": "Never"})
@@ -157,7 +157,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(seconds_since_epoch(ended["finishedAt"]) - seconds_since_epoch(ended["startedAt"]), 20)
 
     def test_images(self) -> None:
-        """Images called true and false end as these programs do; pull-error is not to be had."""
+        """Images called true and false exit with 0 and 1. The image pull-error cannot be pulled."""
         self.start(FakeNodes)
         for image, phase in (("x.io/true:1", "Succeeded"), ("false", "Failed"), ("x/pull-error", "Pending")):
             name = image.replace("/", "-").replace(":", "-")
@@ -166,7 +166,7 @@ class PretendNodeTests(ControllerTestCase):
             self.assertEqual(self.seen(name)["status"]["phase"], phase)
 
     def test_restarts(self) -> None:
-        """Containers that end are started again, after a pause that grows."""
+        """Containers that exit are restarted with increasing backoff."""
         self.start(FakeNodes)
         said = {"kubetwist.dev/run-seconds": "1", "kubetwist.dev/exit-code": "1,0"}
         self.pod(metadata={"annotations": said}, spec={"restartPolicy": "OnFailure"})
@@ -181,7 +181,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(self.seen()["status"]["phase"], "Succeeded")
 
     def test_deadline(self) -> None:
-        """A pod that is active for too long fails."""
+        """A pod that is active longer than its deadline fails."""
         self.start(FakeNodes)
         self.pod(spec={"activeDeadlineSeconds": 7})
         self.settle(7)
@@ -189,7 +189,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual((status["phase"], status["reason"]), ("Failed", "DeadlineExceeded"))
 
     def test_deletion(self) -> None:
-        """A pod that is deleted ends, in the time that it takes but within its grace period, and is gone."""
+        """A deleted pod terminates within its grace period, and is removed."""
         self.start(FakeNodes)
         self.pod()
         self.remove("pods", "a", "default")
@@ -208,7 +208,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual((held["status"]["phase"], held["metadata"]["deletionGracePeriodSeconds"]), ("Failed", 0))
 
     def test_addresses_return(self) -> None:
-        """The address of a pod that is gone is there for others, in time."""
+        """The address of a deleted pod can be reused."""
         controller = self.start(FakeNodes)
         for number in range(300):
             name = f"p{number}"
@@ -218,7 +218,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(len(controller.nodes["pretend-node-1"]._used), 0)
 
     def test_faults(self) -> None:
-        """With every tenth write failing all pods run and end in the end."""
+        """With every tenth write failing, all pods run and terminate in the end."""
         self.backend.fails = lambda number: number % 10 == 0
         self.start(FakeNodes)
         self.settle(5)
@@ -240,7 +240,7 @@ class PretendNodeTests(ControllerTestCase):
         self.assertEqual(self.names("pods", "default"), [])
 
     def test_restart(self) -> None:
-        """After a kill pods keep their addresses and go on, and nodes that are wanted no more are gone."""
+        """After a kill pods keep their addresses, and surplus nodes are deleted."""
         self.start(FakeNodes)
         said = {"kubetwist.dev/run-seconds": "20"}
         before = self.pod(metadata={"annotations": said}, spec={"restartPolicy": "Never"})

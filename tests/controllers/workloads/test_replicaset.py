@@ -9,10 +9,10 @@ from tests.controllers.workloads.replicasetcase import LABELS, ReplicaSetTestCas
 
 
 class ReplicaSetTests(ReplicaSetTestCase):
-    """What a ReplicaSet has done for it."""
+    """Pods of ReplicaSets."""
 
     def test_pods_are_made(self) -> None:
-        """As many pods are made as are wanted, with labels, owner and a name of the set."""
+        """The desired number of pods is created, with labels, owner and the name of the ReplicaSet as prefix."""
         self.start(ReplicaSetController)
         made = self.set_of(3)
         pods = self.pods()
@@ -30,7 +30,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         )
 
     def test_pod_that_goes_is_replaced(self) -> None:
-        """A pod that is deleted, or has failed, is replaced."""
+        """A deleted or failed pod is replaced."""
         self.start(ReplicaSetController)
         self.set_of(2)
         first, second = self.names("pods", "default")
@@ -42,7 +42,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.assertEqual(len(self.pods()), 3)
 
     def test_fewer(self) -> None:
-        """When fewer are wanted, those that are not ready go first."""
+        """Scaling down deletes pods that are not ready first."""
         self.start(ReplicaSetController)
         self.set_of(3)
         kept = self.names("pods", "default")[1]
@@ -55,7 +55,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.assertEqual(self.status()["replicas"], 1)
 
     def test_available_after_a_while(self) -> None:
-        """With minReadySeconds a pod is available when it has been ready for that long."""
+        """With minReadySeconds a pod is available when it has been ready for that time."""
         self.start(ReplicaSetController)
         self.set_of(1, minReadySeconds=10)
         self.ready(self.names("pods", "default")[0])
@@ -65,7 +65,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.assertEqual(self.status()["availableReplicas"], 1)
 
     def test_failure(self) -> None:
-        """failed pod creation sets ReplicaFailure and is retried."""
+        """Failed pod creation sets ReplicaFailure and is retried."""
         self.start(ReplicaSetController)
         self.backend.fails = lambda number: number > 2
         self.set_of(1)
@@ -75,7 +75,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.assertNotIn("conditions", self.status())
 
     def test_restart(self) -> None:
-        """After a kill the work is finished, and nothing is made twice."""
+        """After a kill the work is completed, and no pod is created twice."""
         self.start(ReplicaSetController)
         self.set_of(3)
         self.restart(ReplicaSetController)
@@ -83,7 +83,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.assertEqual(len(self.pods()), 3)
 
     def test_faults(self) -> None:
-        """With every tenth write failing the number is right in the end."""
+        """With every tenth write failing, the number of pods is correct in the end."""
         self.backend.fails = lambda number: number % 10 == 0
         self.start(ReplicaSetController)
         self.set_of(20)

@@ -10,17 +10,17 @@ SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
 
 
 class ReplicationControllerTests(ControllerTestCase):
-    """Pods of a ReplicationController."""
+    """Pods of ReplicationControllers."""
 
     resources = ("namespaces", "pods", "replicationcontrollers", "events")
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         self.make("namespaces", "default")
 
     def test_replication_controller(self) -> None:
-        """A ReplicationController does the same with plain labels."""
+        """A ReplicationController maintains its pods, with a map of labels as the selector."""
         self.start(ReplicationControllerController)
         template = {"metadata": {"labels": LABELS}, "spec": SPEC}
         spec = {"replicas": 2, "selector": LABELS, "template": template}

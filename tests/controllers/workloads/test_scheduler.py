@@ -14,12 +14,12 @@ AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class SchedulerTests(ControllerTestCase):
-    """Where pods go."""
+    """Scheduling of pods."""
 
     resources = ("namespaces", "pods", "nodes", "events")
 
     def setUp(self) -> None:
-        """A namespace, and two nodes with 2 CPUs."""
+        """Create a namespace, and two nodes with 2 CPUs."""
         super().setUp()
         use_clock(self.clock.seconds)
         self.addCleanup(use_clock)
@@ -28,13 +28,13 @@ class SchedulerTests(ControllerTestCase):
             self.node(name)
 
     def node(self, name: str, cpu: str = "2", pods: str = "10", **spec: Any) -> None:
-        """Make a node."""
+        """Create a node."""
         labels = {"kubernetes.io/hostname": name, "zone": f"z{name}"}
         allocatable = {"cpu": cpu, "memory": "8Gi", "pods": pods}
         self.make("nodes", name, metadata={"labels": labels}, spec=spec, status={"allocatable": allocatable})
 
     def pod(self, name: str, cpu: str = "", labels: Any = None, **spec: Any) -> str:
-        """Make a pod; give the node that it is bound to."""
+        """Create a pod, and return the node that it is bound to."""
         container: dict[str, Any] = {"name": "c", "image": "c"}
         if cpu:
             container["resources"] = {"requests": {"cpu": cpu}}
@@ -45,12 +45,12 @@ class SchedulerTests(ControllerTestCase):
         return self.where(name)
 
     def where(self, name: str) -> str:
-        """The node of a pod."""
+        """Return the node of a pod."""
         node: str = self.find("pods", name, "default")["spec"].get("nodeName") or ""
         return node
 
     def why(self, name: str) -> str:
-        """Why a pod is nowhere."""
+        """Return the reason why a pod is unschedulable."""
         (condition,) = (
             one for one in self.find("pods", name, "default")["status"]["conditions"] if one["type"] == "PodScheduled"
         )
@@ -59,12 +59,12 @@ class SchedulerTests(ControllerTestCase):
         return message
 
     def events(self, name: str) -> list[tuple[str, str]]:
-        """What was told of a pod."""
+        """Return the types and reasons of a pod's events."""
         found = [self.find("events", one, "default") for one in self.names("events", "default")]
         return [(one["reason"], one["message"]) for one in found if one["involvedObject"]["name"] == name]
 
     def test_spread(self) -> None:
-        """pods are bound to the node with the most free resources, with condition and event."""
+        """Pods are bound to the node with the most free resources, with condition and event."""
         self.start(Scheduler)
         self.assertEqual([self.pod(f"p{number}") for number in range(4)], ["a", "b", "a", "b"])
         self.assertEqual(self.pod("big", cpu="1"), "a")
@@ -74,7 +74,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.events("p0"), [("Scheduled", "Successfully assigned default/p0 to a")])
 
     def test_other_scheduler(self) -> None:
-        """Pods of other schedulers, and those with gates, are left alone."""
+        """Pods of other schedulers, and pods with scheduling gates, are not scheduled."""
         self.start(Scheduler)
         self.assertEqual(self.pod("theirs", schedulerName="mine"), "")
         self.assertEqual(self.pod("gated", schedulingGates=[{"name": "x.io/wait"}]), "")
@@ -83,7 +83,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.where("gated"), "a")
 
     def test_resources(self) -> None:
-        """an unschedulable pod has the reason in its condition and is bound when a node fits."""
+        """An unschedulable pod has the reason in its condition and is bound when a node fits."""
         self.start(Scheduler)
         self.pod("one", cpu="1500m")
         self.pod("two", cpu="1500m")
@@ -100,7 +100,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.where("huge"), "c")
 
     def test_ended_pods(self) -> None:
-        """What a pod needed that has ended is free for others."""
+        """Resources of terminated pods are released."""
         self.start(Scheduler)
         for name in ("one", "two"):
             self.pod(name, cpu="2")
@@ -111,7 +111,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.pod("three", cpu="2"), "b")
 
     def test_many_pods(self) -> None:
-        """A node takes as many pods as it says."""
+        """The number of pods on a node is limited by its capacity."""
         self.node("small", cpu="100", pods="1")
         self.start(Scheduler)
         self.pod("one", nodeSelector={"kubernetes.io/hostname": "small"})
@@ -122,7 +122,7 @@ class SchedulerTests(ControllerTestCase):
         )
 
     def test_no_nodes(self) -> None:
-        """without nodes, the condition says so."""
+        """Without nodes, the condition has the reason."""
         for name in ("a", "b"):
             self.remove("nodes", name)
         self.start(Scheduler)
@@ -130,7 +130,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.why("p"), "no nodes available to schedule pods")
 
     def test_affinity_to_nodes(self) -> None:
-        """Required node affinity is respected: terms are alternatives, expressions of one hold together."""
+        """Required node affinity is respected: terms are alternatives, and all expressions of a term must match."""
         self.start(Scheduler)
         cases = (
             ({"key": "zone", "operator": "In", "values": ["zb"]}, "b"),
@@ -146,7 +146,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.pod("f", affinity={"nodeAffinity": {AFFINITY: {"nodeSelectorTerms": [fields]}}}), "b")
 
     def test_taints(self) -> None:
-        """Tainted and unschedulable nodes take pods that tolerate that only."""
+        """Tainted and unschedulable nodes get only pods with tolerations."""
         taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
         self.change("nodes", "a", lambda node: node["spec"].update(taints=[taint]))
         self.change("nodes", "b", lambda node: node["spec"].update(unschedulable=True))
@@ -163,14 +163,14 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.where("p"), "b")
 
     def test_host_ports(self) -> None:
-        """Two pods with the same port of the host are on different nodes."""
+        """Two pods with the same host port are on different nodes."""
         self.start(Scheduler)
         ports = [{"containerPort": 80, "hostPort": 80}]
         self.assertEqual([self.pod(f"p{number}", ports=ports) for number in range(3)], ["a", "b", ""])
         self.assertIn("2 node(s) didn't have free ports for the requested pod ports.", self.why("p2"))
 
     def test_pod_affinity(self) -> None:
-        """Pods that want to be near others are, and those that avoid them are not, from either side."""
+        """Pod affinity and anti-affinity are respected, also anti-affinity of existing pods."""
         self.start(Scheduler)
         term = {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "zone"}
         far = {"podAntiAffinity": {AFFINITY: [term]}}
@@ -187,7 +187,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertIn("2 node(s) didn't satisfy existing pods anti-affinity rules.", self.why("x3"))
 
     def test_topology_spread(self) -> None:
-        """A spread that must hold keeps the difference between zones small."""
+        """A topology spread constraint limits the skew between zones."""
         self.start(Scheduler)
         constraint = {
             "maxSkew": 1,
@@ -207,7 +207,7 @@ class SchedulerTests(ControllerTestCase):
         )
 
     def test_faults(self) -> None:
-        """With every tenth write failing all pods are bound in the end."""
+        """With every tenth write failing, all pods are bound in the end."""
         self.start(Scheduler)
         for number in range(15):
             self.make("pods", f"p{number}", "default", spec={"containers": [{"name": "c", "image": "c"}]})
@@ -216,7 +216,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual({self.where(f"p{number}") for number in range(15)}, {"a", "b"})
 
     def test_restart(self) -> None:
-        """After a kill what is bound counts, and what is not is."""
+        """After a kill bound pods are counted, and the others are scheduled."""
         self.start(Scheduler)
         self.pod("one", cpu="2")
         self.pod("two", cpu="2")

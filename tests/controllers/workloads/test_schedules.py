@@ -12,12 +12,12 @@ from tests.controllers.harness import START
 
 
 def at(text: str) -> float:
-    """A time in UTC, to the minute."""
+    """Return a time in UTC, with a precision of minutes."""
     return datetime.strptime(text, "%Y-%m-%d %H:%M").replace(tzinfo=UTC).timestamp()
 
 
 class TimesTests(SynchronousTestCase):
-    """When schedules have their turns."""
+    """Times of schedules."""
 
     def check(self, schedule: str, since: str, *expected: str, zone: str | None = None) -> None:
         """Compare the first times after a moment."""
@@ -41,13 +41,13 @@ class TimesTests(SynchronousTestCase):
         self.check("0 0 29 2 *", since, "2028-02-29 00:00")
 
     def test_days(self) -> None:
-        """Days of the month and of the week are alternatives, unless one of them is a star."""
+        """Days of the month and of the week are alternatives, unless one of them is C{*}."""
         since = "2026-01-01 00:00"
         self.check("0 0 13 * fri", since, "2026-01-02 00:00", "2026-01-09 00:00", "2026-01-13 00:00")
         self.check("0 0 * * 0", since, "2026-01-04 00:00")
 
     def test_macros(self) -> None:
-        """Macros stand for what they say."""
+        """Macros are replaced by their schedules."""
         since = "2026-01-01 00:30"
         self.check("@hourly", since, "2026-01-01 01:00")
         self.check("@daily", since, "2026-01-02 00:00")
@@ -57,19 +57,19 @@ class TimesTests(SynchronousTestCase):
         self.check("@every 1h30m", since, "2026-01-01 02:00", "2026-01-01 03:30")
 
     def test_never(self) -> None:
-        """A day that does not come has no time."""
+        """A date that does not exist has no time."""
         self.assertIsNone(CronSchedule("0 0 31 2 *", None).after(START))
         self.assertEqual(CronSchedule("0 0 31 2 *", None).most_recent(START - 1e9, START), (None, False))
 
     def test_zones(self) -> None:
-        """Times are those of a zone; an hour that is left out in spring has none."""
+        """Times are in the time zone. An hour that is skipped in spring has no time."""
         self.check("0 9 * * *", "2026-01-01 00:00", "2026-01-01 08:00", zone="Europe/Berlin")
         self.check("30 2 * * *", "2026-03-28 12:00", "2026-03-30 00:30", zone="Europe/Berlin")
         self.check("30 0 * * *", "2026-01-01 00:00", "2026-01-01 19:00", zone="Asia/Kolkata")
         self.check("TZ=Asia/Tokyo 0 9 * * *", "2026-01-01 12:00", "2026-01-02 00:00")
 
     def test_newest(self) -> None:
-        """The last of the missed times is found, however many they are."""
+        """The last missed time is found, whatever the number of missed times."""
         minutely = CronSchedule("* * * * *", None)
         now = at("2026-06-01 10:30") + 12
         self.assertEqual(minutely.most_recent(now - 300, now), (at("2026-06-01 10:30"), False))
@@ -79,7 +79,7 @@ class TimesTests(SynchronousTestCase):
         self.assertEqual(CronSchedule("@every 10s", None).next_after(100.0, 135.0), 140.0)
 
     def test_no_schedule(self) -> None:
-        """What is no schedule is refused."""
+        """An invalid schedule is rejected."""
         for text, why in (
             ("x", 'time: invalid duration "x"'),
             ("90m/x", 'time: unknown unit "m/x" in duration "90m/x"'),

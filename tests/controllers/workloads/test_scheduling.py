@@ -10,7 +10,7 @@ from kubetwist.controllers.workloads.scheduling import NodeInfo, PodInfo, Schedu
 
 
 def node(name: str, cpu: str = "4", spec: Any = None, **labels: str) -> NodeInfo:
-    """An empty node."""
+    """Return an empty node."""
     load = NodeInfo(name)
     allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "2"}
     load.set_node(
@@ -20,14 +20,14 @@ def node(name: str, cpu: str = "4", spec: Any = None, **labels: str) -> NodeInfo
 
 
 def needs(name: str, cpu: str = "1", port: int = 0, labels: Any = None, **spec: Any) -> PodInfo:
-    """A pod that asks for something."""
+    """Return a pod with requests."""
     container = {"name": "c", "resources": {"requests": {"cpu": cpu}}, "ports": [{"hostPort": port}]}
     meta = {"name": name, "namespace": "ns", "labels": labels or {}}
     return new_pod_info(f"ns/{name}", {"metadata": meta, "spec": {"containers": [container], **spec}})
 
 
 def near(app: str, topology: str = "zone") -> dict[str, Any]:
-    """A term of an affinity."""
+    """Return an affinity term."""
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology}
     return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 
@@ -36,13 +36,13 @@ class DecisionTests(SynchronousTestCase):
     """Tests for L{schedule_pod}."""
 
     def refused(self, decision: ScheduleResult, *why: str) -> None:
-        """the result says why no node fits."""
+        """Assert that no node fits, with the reasons."""
         self.assertEqual(decision.node, "")
         for text in why:
             self.assertIn(text, decision.message)
 
     def test_room(self) -> None:
-        """A pod goes where most is left; where nothing is left it goes nowhere, until something goes."""
+        """A pod is scheduled to the node with the most free resources, or to none until resources are released."""
         small, large = node("a", "2"), node("b", "4")
         self.assertEqual(schedule_pod(needs("p"), [small, large]).node, "b")
         large.add(needs("q", "4"))
@@ -54,7 +54,7 @@ class DecisionTests(SynchronousTestCase):
         self.assertEqual(schedule_pod(needs("p"), [large]).node, "b")
 
     def test_many_pods(self) -> None:
-        """a node takes no more pods than its capacity; a pod counts once."""
+        """A node takes no more pods than its capacity. A pod counts once."""
         one = node("a")
         for name in ("p", "p", "q"):
             self.assertEqual(schedule_pod(needs("x"), [one]).node, "a")
@@ -62,11 +62,11 @@ class DecisionTests(SynchronousTestCase):
         self.refused(schedule_pod(needs("x"), [one]), "1 Too many pods")
 
     def test_none(self) -> None:
-        """Without nodes there is nothing to choose from."""
+        """Without nodes no pod can be scheduled."""
         self.refused(schedule_pod(needs("p"), []), "no nodes available to schedule pods")
 
     def test_taints(self) -> None:
-        """What a node does not want stays away, unless it tolerates that."""
+        """A pod is scheduled to a tainted node only with a toleration."""
         tainted = node("a", spec={"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})
         self.refused(schedule_pod(needs("p"), [tainted]), "1 node(s) had untolerated taint(s)")
         tolerant = needs("p", tolerations=[{"key": "k", "operator": "Exists"}])
@@ -77,14 +77,14 @@ class DecisionTests(SynchronousTestCase):
         self.assertEqual(schedule_pod(needs("p"), [required_anti_affinity, node("b", "2")]).node, "b")
 
     def test_ports(self) -> None:
-        """A port of a node is had once."""
+        """A host port can be used once per node."""
         one = node("a")
         one.add(needs("p", port=80))
         self.refused(schedule_pod(needs("q", port=80), [one]), "1 node(s) didn't have free ports")
         self.assertEqual(schedule_pod(needs("q", port=81), [one]).node, "a")
 
     def test_affinity(self) -> None:
-        """A pod goes where those are that it wants near; the first of a group goes anywhere."""
+        """A pod with affinity is scheduled near matching pods. The first pod of a group can run anywhere."""
         nodes = [node("a", zone="1"), node("b", zone="2"), node("c", "8")]
         first = needs("p", labels={"app": "x"}, affinity={"podAffinity": near("x")})
         self.assertIn(schedule_pod(first, nodes).node, ("a", "b"))
@@ -95,7 +95,7 @@ class DecisionTests(SynchronousTestCase):
         self.refused(schedule_pod(stranger, nodes), "3 node(s) didn't match pod affinity rules")
 
     def test_anti_affinity(self) -> None:
-        """A pod goes neither near those that it avoids, nor near those that avoid it."""
+        """A pod is scheduled neither near pods that it excludes, nor near pods that exclude it."""
         nodes = [node("a", "8", zone="1"), node("b", zone="2")]
         nodes[0].add(needs("p", labels={"app": "x"}, affinity={"podAntiAffinity": near("x")}))
         self.assertEqual(schedule_pod(needs("q", labels={"app": "x"}), nodes).node, "b")
@@ -105,7 +105,7 @@ class DecisionTests(SynchronousTestCase):
         self.refused(schedule_pod(pods_with_required_anti_affinity, nodes[:1]), "didn't match pod anti-affinity rules")
 
     def test_spread(self) -> None:
-        """Pods of a set are spread over zones, as far as the skew allows."""
+        """Pods are spread over zones within the maximum skew."""
         constraint = {
             "maxSkew": 1,
             "topologyKey": "zone",

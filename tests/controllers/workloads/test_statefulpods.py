@@ -10,7 +10,7 @@ class StatefulPodTests(StatefulSetTestCase):
     """Tests for L{kubetwist.controllers.workloads.statefulpods}."""
 
     def test_claims_go_with_their_owner(self) -> None:
-        """The policy says whether claims end with the set, or with the pod that is one too many."""
+        """The retention policy decides whether claims are deleted with the StatefulSet, or when it is scaled down."""
         policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
         made = self.set_of(2, persistentVolumeClaimRetentionPolicy=policy)
         self.run_pods()
@@ -29,7 +29,7 @@ class StatefulPodTests(StatefulSetTestCase):
         self.assertEqual(owners("data-db-0"), [])
 
     def test_claim_that_goes(self) -> None:
-        """A pod is not made with a claim that is being deleted, but after it."""
+        """A pod is not created while its claim is being deleted."""
         self.set_of(1)
         self.run_pods()
         self.change(
@@ -45,6 +45,6 @@ class StatefulPodTests(StatefulSetTestCase):
         self.assertEqual(self.claims(), ["data-db-0"])
 
     def test_ordinal(self) -> None:
-        """Only a name that is the set's, a dash and a number has one."""
+        """Only names of the form set-number have an ordinal."""
         for name, number in (("db-7", 7), ("db-x", -1), ("dc-1", -1), ("db", -1), ("db--1", -1), ("a-db-1", -1)):
             self.assertEqual(ordinal_of("db", name), number, name)

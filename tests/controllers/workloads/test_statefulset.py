@@ -8,10 +8,10 @@ from tests.controllers.workloads.statefulsetcase import LABELS, StatefulSetTestC
 
 
 class StatefulSetTests(StatefulSetTestCase):
-    """What a StatefulSet has done for it."""
+    """Pods of StatefulSets."""
 
     def test_one_after_another(self) -> None:
-        """A pod is made when those before it run; each has its name, labels and claim."""
+        """A pod is created when its predecessors are running. Each has its name, labels and claim."""
         self.set_of()
         self.settle()
         self.assertEqual(self.pod_names(), ["db-0"])
@@ -50,7 +50,7 @@ class StatefulSetTests(StatefulSetTestCase):
         )
 
     def test_parallel(self) -> None:
-        """Pods of a set that needs no order are made at once."""
+        """With the policy Parallel all pods are created at once."""
         self.set_of(podManagementPolicy="Parallel")
         self.settle()
         self.assertEqual(self.pod_names(), ["db-0", "db-1", "db-2"])
@@ -59,7 +59,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(self.pod_names(), [])
 
     def test_fewer(self) -> None:
-        """Of too many pods the last goes first, and its claim stays."""
+        """Scaling down deletes the highest ordinal first, and keeps its claim."""
         self.set_of()
         self.run_pods()
         self.change("pods", "db-2", lambda pod: pod["metadata"].update(finalizers=["a.io/b"]), "default")
@@ -73,7 +73,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(self.status()["replicas"], 1)
 
     def test_rolling_update(self) -> None:
-        """An update goes from the last to the first, and waits for each."""
+        """An update replaces pods from the highest to the lowest ordinal, and waits for each."""
         self.set_of()
         self.run_pods()
         before = self.status()["currentRevision"]
@@ -91,7 +91,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(status["currentReplicas"], 3)
 
     def test_partition(self) -> None:
-        """Pods below a partition keep, and get again, the template of before."""
+        """Pods below the partition keep the old template, also when they are recreated."""
         self.set_of(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})
         self.run_pods()
         self.edit(template=template("b"))
@@ -105,7 +105,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(self.images(), ["b", "b", "b"])
 
     def test_on_delete(self) -> None:
-        """With OnDelete only who deletes a pod has it updated."""
+        """With OnDelete a pod is updated when it is deleted."""
         self.set_of(updateStrategy={"type": "OnDelete"})
         self.run_pods()
         self.edit(template=template("b"))
@@ -116,7 +116,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(self.images(), ["a", "b", "a"])
 
     def test_rollback(self) -> None:
-        """The template of before is its revision of before, with the highest number."""
+        """A rollback uses the old revision, with the highest number."""
         self.set_of(1)
         self.run_pods()
         first = self.status()["updateRevision"]
@@ -129,7 +129,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(len(self.names("controllerrevisions", "default", "apps")), 2)
 
     def test_history_limit(self) -> None:
-        """Revisions that are not in use are kept up to a number."""
+        """Unused revisions are kept up to the history limit."""
         self.set_of(1, revisionHistoryLimit=1)
         for image in "abcd":
             self.edit(template=template(image))
@@ -137,7 +137,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(len(self.names("controllerrevisions", "default", "apps")), 2)
 
     def test_failed_pod(self) -> None:
-        """a failed pod is recreated."""
+        """A failed pod is recreated."""
         self.set_of(1)
         self.run_pods()
         uid = self.pods()[0]["metadata"]["uid"]
@@ -148,13 +148,13 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertIn("RecreatingFailedPod", reasons)
 
     def test_ordinals(self) -> None:
-        """Numbers begin where the set says."""
+        """Ordinals start at the start ordinal."""
         self.set_of(2, ordinals={"start": 5})
         self.run_pods()
         self.assertEqual(self.pod_names(), ["db-5", "db-6"])
 
     def test_min_ready_seconds(self) -> None:
-        """The next pod waits until this one has been ready for long enough."""
+        """The next pod is created when the previous one has been ready for minReadySeconds."""
         self.set_of(2, minReadySeconds=30)
         self.settle()
         self.run_pod("db-0")
@@ -164,7 +164,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(self.pod_names(), ["db-0", "db-1"])
 
     def test_faults(self) -> None:
-        """An update comes to its end though every tenth write fails."""
+        """With every tenth write failing, an update completes."""
         self.set_of()
         self.run_pods()
         self.edit(template=template("b"))
@@ -179,7 +179,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(self.status()["currentReplicas"], 3)
 
     def test_restart(self) -> None:
-        """An update goes on where it was when the server was killed."""
+        """An update continues after a kill."""
         self.set_of()
         self.run_pods()
         self.edit(template=template("b"))
