@@ -150,14 +150,14 @@ class ChainTests(SynchronousTestCase):
     def test_validation_changes_nothing(self) -> None:
         """A plugin of others that validates can not change what it is shown."""
 
-        class Meddler(Validating):
+        class RacingBackend(Validating):
             async def validate(self, attributes: Any) -> None:
                 with contextlib.suppress(TypeError):
                     attributes.object["list"].append(2)
                 self.asked.append(attributes.object["list"])
 
         obj: dict[str, Any] = {"list": [1]}
-        plugin = Meddler("m")
+        plugin = RacingBackend("m")
         attributes = write(obj=obj)
         self.successResultOf(AdmissionChain([plugin]).validate(attributes))
         self.assertEqual((obj, plugin.asked), ({"list": [1]}, [[1]]))

@@ -1,4 +1,4 @@
-"""Certificates with their keys."""
+"""Certificates with their keys, for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def pair() -> tuple[bytes, bytes]:
-    """A certificate and its key, in PEM."""
+    """Return a certificate and its key in PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
     now = datetime.now(UTC)
@@ -32,5 +32,5 @@ def pair() -> tuple[bytes, bytes]:
 
 
 def encoded(data: bytes) -> str:
-    """Bytes as JSON has them."""
+    """Return bytes in base64, as in JSON."""
     return b64encode(data).decode()

@@ -1,4 +1,4 @@
-"""Pods as they are when they are validated, and what is wrong with them."""
+"""Pods for tests of validation, and their validation errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIRROR = "kubernetes.io/config.mirror"
 
 
 def pod(annotations: dict[str, str] | None = None, status: Any = None, **spec: Any) -> dict[str, Any]:
-    """A pod as it is when it is validated."""
+    """Return a pod with defaults, as it is validated."""
     metadata = {**METADATA, **({"annotations": annotations} if annotations else {})}
     obj: dict[str, Any] = orjson.loads(
         orjson.dumps({"metadata": metadata, "spec": {"containers": [CONTAINER], **spec}})
@@ -30,12 +30,12 @@ def pod(annotations: dict[str, str] | None = None, status: Any = None, **spec: A
 
 
 def problems(annotations: dict[str, str] | None = None, **spec: Any) -> list[str]:
-    """What is wrong with a new pod."""
+    """Return the validation errors of a new pod."""
     return [str(cause) for cause in strategy_for("", "Pod").validate(pod(annotations, **spec))]
 
 
 def in_container(**parts: Any) -> list[str]:
-    """What is wrong with a pod whose container has C{parts}; without the container's path."""
+    """Return the errors of a pod whose container has C{parts}, without the path of the container."""
     return [
         one.removeprefix("spec.containers[0].")
         for one in problems(containers=[{**CONTAINER, **parts}], volumes=VOLUMES)
@@ -43,7 +43,7 @@ def in_container(**parts: Any) -> list[str]:
 
 
 def in_volume(**source: Any) -> list[str]:
-    """What is wrong with a volume; without its path."""
+    """Return the errors of a volume, without its path."""
     found = problems(volumes=[{"name": "v", **source}], serviceAccountName="a")
     return [one.removeprefix("spec.volumes[0]").removeprefix(".") for one in found]
 

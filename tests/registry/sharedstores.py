@@ -1,4 +1,4 @@
-"""Two servers' stores over one storage, without HTTP."""
+"""The stores of two servers over one storage, without HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.resources.server import all_kinds
 
 @implementer(ISharedStorage)
 class SharedMemory(MemoryStorage):
-    """A storage in memory that servers of one process share."""
+    """A storage in memory that several servers of one process share."""
 
     shared = True
 
@@ -38,14 +38,14 @@ class SharedMemory(MemoryStorage):
 
 
 class SharedStoresTestCase(SynchronousTestCase):
-    """A test of two servers' stores; each server knows at once what the other one has written."""
+    """Base class of tests with the stores of two servers, whose caches see writes immediately."""
 
     resources: tuple[str, ...] = ("services", "ipaddresses")
     options: ClassVar[dict[str, Any]] = {}
     types: Definitions | None = None
 
     def setUp(self) -> None:
-        """Both, empty."""
+        """Create two servers without objects."""
         self.clock = Clock()
         self.clock.advance(1_800_000_000)
         self.backend = SharedMemory(self.clock)
@@ -55,7 +55,7 @@ class SharedStoresTestCase(SynchronousTestCase):
         self.one, self.other = self.server(), self.server()
 
     def server(self) -> Stores:
-        """Another server."""
+        """Start another server."""
         registry = ResourceRegistry(
             self.backend,
             self.clock,
@@ -69,22 +69,22 @@ class SharedStoresTestCase(SynchronousTestCase):
         return registry.stores
 
     def allocators(self, stores: Stores) -> ServiceAllocators:
-        """What a server's services allocate from."""
+        """Return the allocators of the services of a server."""
         return self._allocators[stores]
 
     def done(self, result: Any) -> Any:
-        """What a coroutine, or a Deferred, gives."""
+        """Return the result of a coroutine or Deferred."""
         return self.successResultOf(result if isinstance(result, Deferred) else Deferred.fromCoroutine(result))
 
     def make(self, stores: Stores, resource: str, obj: dict[str, Any]) -> dict[str, Any]:
-        """What comes of creating an object at one of the servers."""
+        """Create an object at one of the servers, and return it."""
         store = stores.get("", resource)
         store.strategy.default(obj)
         made: dict[str, Any] = orjson.loads(self.done(store.create(self.scope, obj, CreateOptions())).item)
         return made
 
     def change(self, stores: Stores, resource: str, obj: dict[str, Any]) -> dict[str, Any]:
-        """What comes of replacing it."""
+        """Replace an object, and return the result."""
         store = stores.get("", resource)
         store.strategy.default(obj)
         wanted = orjson.dumps(obj)
@@ -93,5 +93,5 @@ class SharedStoresTestCase(SynchronousTestCase):
         return changed
 
     def delete(self, stores: Stores, resource: str, name: str) -> None:
-        """Delete one."""
+        """Delete an object."""
         self.done(stores.get("", resource).delete(self.scope, name, DeleteOptions()))

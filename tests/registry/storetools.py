@@ -1,4 +1,4 @@
-"""Stores over memory, without HTTP, for the tests of the generic store."""
+"""Stores over a storage in memory, without HTTP, for tests of the generic store."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import Server
 
 
-class Meddler:
+class RacingBackend:
     """
-    A backend through which somebody else writes first.
+    A backend that runs concurrent writes before commits.
 
-    @ivar before: Called, once each, before the commits that follow.
+    @ivar before: The functions to call before the next commits, one for each.
     """
 
     def __init__(self, backend: MemoryStorage) -> None:
@@ -34,7 +34,7 @@ class Meddler:
         self.commits = 0
 
     def commit(self, writes: Any) -> Deferred[int]:
-        """Let the other one go first."""
+        """Run the next concurrent write, then commit."""
         self.commits += 1
         if self.before:
             self.before.pop(0)()
@@ -46,7 +46,7 @@ class Meddler:
 
 @implementer(IMutatingAdmission, IValidatingAdmission)
 class Plugin:
-    """An admission plugin that keeps what it sees, and may do something."""
+    """An admission plugin that records requests, and may act on them."""
 
     name = "Plugin"
 
@@ -55,11 +55,11 @@ class Plugin:
         self.seen: list[Any] = []
 
     def handles(self, operation: str) -> bool:
-        """All."""
+        """Handle all operations."""
         return True
 
     async def admit(self, attributes: Any) -> None:
-        """Look, and act."""
+        """Record the request, and act."""
         self.seen.append((attributes.operation, attributes.subresource))
         self.act(attributes)
 
@@ -67,40 +67,40 @@ class Plugin:
 
 
 class StoreTestCase(SynchronousTestCase):
-    """A test of stores."""
+    """Base class of tests of stores."""
 
     options: ClassVar[dict[str, Any]] = {}
     resources: tuple[str, ...] = ("configmaps", "pods", "namespaces", "deployments", "jobs", "leases")
 
     def setUp(self) -> None:
-        """Empty ones."""
+        """Create a server without objects."""
         self.server = Server(*self.resources, **self.options)
         self.stores: Stores = self.server.stores
         self.warnings: list[str] = []
         self.scope = RequestScope("default", warn=self.warnings.append)
 
     def store(self, resource: str, group: str = "") -> Store:
-        """One of them."""
+        """Return the store of a resource."""
         return self.stores.get(group, resource)
 
-    def meddler(self, store: Store) -> Meddler:
-        """Put somebody else between a store and its backend."""
-        store.backend = meddler = Meddler(self.server.backend)  # type: ignore[assignment]
-        return meddler
+    def racing_backend(self, store: Store) -> RacingBackend:
+        """Insert a backend with concurrent writes between a store and its backend."""
+        store.backend = racing_backend = RacingBackend(self.server.backend)  # type: ignore[assignment]
+        return racing_backend
 
     def admit(self, plugin: Any) -> None:
-        """Put an admission plugin in front of all writes."""
+        """Set the admission plugin of all writes."""
         self.server.admit(plugin)
 
     def made(self, store: Store, obj: dict[str, Any], scope: RequestScope | None = None, **options: Any) -> Any:
-        """What comes of creating an object."""
+        """Create an object, and return it."""
         store.strategy.default(obj)
         return content(self.successResultOf(store.create(scope or self.scope, obj, CreateOptions(**options))))
 
     def put(
         self, store: Store, obj: dict[str, Any], *, rules: Any = None, patching: bool = False, **options: Any
     ) -> Any:
-        """What comes of replacing an object."""
+        """Replace an object, and return the result."""
         name = obj["metadata"]["name"]
         result = store.update(
             self.scope,
@@ -115,7 +115,7 @@ class StoreTestCase(SynchronousTestCase):
     def changed(
         self, store: Store, name: str, change: Callable[[Any], object], *, rules: Any = None, **options: Any
     ) -> Any:
-        """What comes of patching an object."""
+        """Patch an object, and return the result."""
 
         def apply(stored: Any) -> Any:
             change(stored)
@@ -125,23 +125,23 @@ class StoreTestCase(SynchronousTestCase):
         return content(self.successResultOf(result)[0])
 
     def delete(self, store: Store, name: str, **options: Any) -> tuple[Any, bool]:
-        """What comes of deleting an object: its last state, and whether it is gone."""
-        record, gone = self.successResultOf(store.delete(self.scope, name, DeleteOptions(**options)))
-        return content(record), gone
+        """Delete an object; return its last state, and whether it is removed."""
+        record, removed = self.successResultOf(store.delete(self.scope, name, DeleteOptions(**options)))
+        return content(record), removed
 
     def stored(self, store: Store, name: str, namespace: str = "default") -> Any:
-        """An object as it is stored; L{None} when it is not."""
+        """Return an object as it is stored; L{None} if it does not exist."""
         return store.get_copy(namespace, name)
 
     def refused(self, coroutine: Any) -> APIStatusError:
-        """The error that a call fails with."""
+        """Return the error of a call."""
         failure = self.failureResultOf(Deferred.fromCoroutine(coroutine), APIStatusError)
         error = failure.value
         assert isinstance(error, APIStatusError)
         return error
 
     def events(self, store: Store) -> list[tuple[str, str]]:
-        """A list to which each change adds its kind and the object's name."""
+        """Return a list that receives the type and the object's name of each watch event."""
         seen: list[tuple[str, str]] = []
 
         class Sink:
@@ -149,15 +149,15 @@ class StoreTestCase(SynchronousTestCase):
                 seen.append((event_type, record.name))
 
             def bookmark(self, revision: int, initial_events_end: bool) -> None:
-                """Nothing to see."""
+                """Ignore a bookmark."""
 
             def end(self, error: Any) -> None:
-                """Nothing to see."""
+                """Ignore the end of the watch."""
 
         store.cache.watch("", sink=Sink())  # type: ignore[arg-type]
         return seen
 
 
 def content(result: Any) -> Any:
-    """What a store answers with, as an object."""
+    """Return a result of a store as an object."""
     return result if isinstance(result, dict) else orjson.loads(result.item)

@@ -1,4 +1,4 @@
-"""Makes objects of built-in kinds, and asks their strategies what is wrong with them."""
+"""Objects of built-in kinds, and the results of their strategies."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ CONTAINER = {"name": "c", "image": "app:1"}
 
 
 def copy(obj: Any) -> Any:
-    """An object that can be changed without harm."""
+    """Return a copy of an object."""
     return orjson.loads(orjson.dumps(obj))
 
 
 def made(group: str, kind: str, **parts: Any) -> dict[str, Any]:
-    """An object of C{kind}, with defaults, as it is when it is validated."""
+    """Return an object of a kind with defaults, as it is validated."""
     obj: dict[str, Any] = copy({"metadata": {"name": "x", "namespace": "ns", "uid": "u"}, **parts})
     strategy_for(group, kind).default(obj)
     strategy_for(group, kind).prepare_for_create(obj)
@@ -25,33 +25,33 @@ def made(group: str, kind: str, **parts: Any) -> dict[str, Any]:
 
 
 def problems(group: str, kind: str, **parts: Any) -> list[str]:
-    """What is wrong with a new object."""
+    """Return the validation errors of a new object."""
     return [str(cause) for cause in strategy_for(group, kind).validate(made(group, kind, **parts))]
 
 
 def change_problems(group: str, kind: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """What is wrong with a change; both are what differs from an empty object."""
+    """Return the validation errors of an update; both states are given as differences from an empty object."""
     before, after = made(group, kind, **old), made(group, kind, **new)
     return [str(cause) for cause in strategy_for(group, kind).validate_update(after, before)]
 
 
 def status_problems(group: str, kind: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """What is wrong with a change of status."""
+    """Return the validation errors of an update of the status."""
     return [str(cause) for cause in strategy_for(group, kind).validate_status_update(copy(new), copy(old))]
 
 
-def told(group: str, kind: str, **parts: Any) -> list[str]:
-    """What the client of a new object is warned of."""
+def warnings_for(group: str, kind: str, **parts: Any) -> list[str]:
+    """Return the warnings for a new object."""
     return list(strategy_for(group, kind).warnings(made(group, kind, **parts), None))
 
 
 def new_status_problems(group: str, kind: str, status: dict[str, Any]) -> list[str]:
-    """What is wrong with a status."""
+    """Return the validation errors of a status."""
     obj = {"metadata": {"name": "x"}, "spec": {}, "status": status}
     return [str(cause) for cause in strategy_for(group, kind).validate_status_update(obj, {})]
 
 
-#: Of less than 256 characters, and more than 256 bytes.
+#: A text of less than 256 characters and more than 256 bytes.
 LONG = "\u00e4" * 129
 SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
@@ -61,7 +61,7 @@ SUBDOMAIN_RULE = (
 
 
 def defaulted(group: str, kind: str, **parts: Any) -> dict[str, Any]:
-    """An object of C{kind} with its defaults."""
+    """Return an object of a kind with its defaults."""
     obj: dict[str, Any] = {"metadata": {"name": "x"}, **parts}
     strategy_for(group, kind).default(obj)
     return obj

@@ -16,22 +16,22 @@ from tests.resources.server import Server, definitions
 
 
 class ServerAdmissionContextTests(StoreTestCase):
-    """Tests for L{ServerAdmissionContext}."""
+    """Tests of L{ServerAdmissionContext}."""
 
     resources = ("configmaps", "namespaces", "resourcequotas")
 
     def setUp(self) -> None:
-        """Empty stores."""
+        """Create empty stores."""
         super().setUp()
         self.context: AdmissionContext = self.server.registry.context
 
     def test_release(self) -> None:
-        """The release is that of the definitions; the newest one without definitions."""
+        """The release is that of the type definitions, or the newest without definitions."""
         self.assertEqual(self.context.release, "1.36")
         self.assertEqual(Server("configmaps", types=definitions()).registry.context.release, definitions().minor)
 
     def test_create(self) -> None:
-        """The server creates an object with defaults, which plugins find at once."""
+        """A created object has defaults, and plugins find it immediately."""
         created = self.context.create("", "namespaces", "", {"metadata": {"name": "a"}})
         self.successResultOf(Deferred.fromCoroutine(created))  # type: ignore[arg-type]
         found = self.context.get_copy("", "namespaces", "", "a")
@@ -39,8 +39,8 @@ class ServerAdmissionContextTests(StoreTestCase):
         self.assertEqual(found["spec"], {"finalizers": ["kubernetes"]})
         self.assertEqual(len(self.context.list_decoded("", "namespaces")), 1)
 
-    def test_appears(self) -> None:
-        """An object is waited for, but no longer than it is told to."""
+    def test_wait_for_object(self) -> None:
+        """wait_for_object returns an object when it is created, or None after the timeout."""
         waiting = Deferred.fromCoroutine(self.context.wait_for_object("", "configmaps", "default", "a", 5.0))  # type: ignore[arg-type]
         self.assertNoResult(waiting)
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
@@ -51,7 +51,7 @@ class ServerAdmissionContextTests(StoreTestCase):
         self.assertIsNone(self.successResultOf(waiting))
 
     def commit(self, commit: Any) -> Deferred[int]:
-        """Count in the status of a quota, in the transaction of a write."""
+        """Update the status of a quota in the transaction of a write."""
 
         def change(obj: Any) -> None:
             obj.setdefault("status", {})["used"] = {"pods": "1"}
@@ -60,8 +60,8 @@ class ServerAdmissionContextTests(StoreTestCase):
             self.context.commit_with_status_updates(commit, "", "resourcequotas", "default", ["q", "gone"], change)  # type: ignore[arg-type]
         )
 
-    def test_commit_with(self) -> None:
-        """The status of existing objects is changed with the write; after a conflict, from their new state."""
+    def test_commit_with_status_updates(self) -> None:
+        """The status of existing objects is changed in the transaction; after a conflict, from the new state."""
         self.made(self.store("resourcequotas"), {"metadata": {"name": "q"}, "spec": {}})
         attempts: list[int] = []
 
@@ -79,7 +79,7 @@ class ServerAdmissionContextTests(StoreTestCase):
         self.assertEqual(found["status"], {"used": {"pods": "1"}})
 
     def test_conflicts(self) -> None:
-        """A status that others change all the time is given up (409)."""
+        """A status that changes before each attempt is a conflict (409)."""
         self.made(self.store("resourcequotas"), {"metadata": {"name": "q"}, "spec": {}})
 
         async def commit(writes: Sequence[Write]) -> int:

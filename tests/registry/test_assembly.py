@@ -26,10 +26,10 @@ from tests.resources.server import all_kinds, definitions
 
 
 class ResourceRegistryTests(SynchronousTestCase):
-    """Tests for L{ResourceRegistry}."""
+    """Tests of L{ResourceRegistry}."""
 
     def registry(self, *resources: str, **parameters: Any) -> ResourceRegistry:
-        """Construct one of some resources over an empty storage."""
+        """Return a registry of some resources over an empty storage."""
         clock = Clock()
         backend = MemoryStorage(clock)
         self.successResultOf(Deferred.fromCoroutine(backend.open()))
@@ -38,7 +38,7 @@ class ResourceRegistryTests(SynchronousTestCase):
         )
 
     def test_stores(self) -> None:
-        """Each resource with objects has a store, some of a class of their own; the others are only listed."""
+        """Each resource with objects has a store, some of a special class; other resources only have an entry."""
         registry = self.registry("configmaps", "services", "clusterroles", "tokenreviews", "customresourcedefinitions")
         stores = registry.stores
         self.assertIs(type(stores.get("", "configmaps")), Store)
@@ -51,14 +51,14 @@ class ResourceRegistryTests(SynchronousTestCase):
         self.assertIn(("authentication.k8s.io", "tokenreviews"), stores.infos)
 
     def test_shared(self) -> None:
-        """All stores have the chain and the context of the registry."""
+        """All stores have the admission chain and the context of the registry."""
         registry = self.registry("configmaps", "namespaces")
         for store in registry.stores:
             self.assertIs(store.admission, registry.admission)
             self.assertIs(store.context, registry.context)
 
     def test_container(self) -> None:
-        """The container of the index of roles is filled, so that an authorizer can be constructed before."""
+        """The registry adds its stores to the container of the given rule resolver."""
         grants = RuleResolver(Stores())
         registry = self.registry("clusterroles", "roles", "clusterrolebindings", "rolebindings", grants=grants)
         self.assertIs(registry.stores, grants.stores)
@@ -67,7 +67,7 @@ class ResourceRegistryTests(SynchronousTestCase):
         registry.stop()
 
     def test_admission(self) -> None:
-        """Plugins are constructed with the context, and every write passes them."""
+        """Plugins are constructed with the context, and run for every write."""
         plugin = Plugin()
         contexts: list[ServerAdmissionContext] = []
 
@@ -84,7 +84,7 @@ class ResourceRegistryTests(SynchronousTestCase):
         self.assertEqual(plugin.seen, [("CREATE", ""), ("CREATE", "")])
 
     def test_options(self) -> None:
-        """Options decide on lifetimes, caches, encodings and capabilities of stores."""
+        """Options set lifetimes, caches, encodings and capabilities of stores."""
         options = RegistryOptions(
             event_ttl=60.0,
             cache_sizes={"configmaps": 0},

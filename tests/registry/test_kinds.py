@@ -17,7 +17,7 @@ RELEASES = range(25, 38)
 
 @cache
 def definitions(minor: int) -> frozenset[tuple[str, str, str]]:
-    """The kinds that a release has types for."""
+    """Return the kinds with type definitions in a release."""
     package = resources.files("kubernetes_validate") / "kubernetes-json-schema"
     path = package / f"v1.{minor}.0-local" / "_definitions.json"
     types = json.loads(path.read_bytes())["$defs"]
@@ -29,17 +29,17 @@ def definitions(minor: int) -> frozenset[tuple[str, str, str]]:
 
 
 def served(minor: int = 36, runtime_config: str = "") -> dict[tuple[str, str], ResourceInfo]:
-    """What a release serves, by group and resource."""
+    """Return the resources that a release serves, by group and resource."""
     config = dict((*pair.split("=", 1), "")[:2] for pair in runtime_config.split(",") if pair)
     infos = kinds_for(definitions(minor), minor, config)
     return {(info.group, info.resource): info for info in infos}
 
 
 class KindsTests(SynchronousTestCase):
-    """Which resources there are, and what is known of them."""
+    """Tests of the served resources."""
 
     def test_default_groups(self) -> None:
-        """The groups of 1.36 come in the reference's order, and those of alphas and betas not at all."""
+        """The default groups of 1.36 are in the order of the reference, without alpha and beta groups."""
         groups = groups_in_order(info.group for info in served().values())
         self.assertEqual(groups[:4], ["apiregistration.k8s.io", "", "apps", "events.k8s.io"])
         self.assertEqual(
@@ -57,12 +57,12 @@ class KindsTests(SynchronousTestCase):
         self.assertNotIn("internal.apiserver.k8s.io", groups)
 
     def test_only_stable_versions(self) -> None:
-        """By default 1.36 serves stable versions only; just HorizontalPodAutoscalers have two."""
+        """By default 1.36 serves stable versions only; only HorizontalPodAutoscalers have two."""
         several = {key: info.versions for key, info in served().items() if info.versions != ("v1",)}
         self.assertEqual(several, {("autoscaling", "horizontalpodautoscalers"): ("v2", "v1")})
 
     def test_every_release(self) -> None:
-        """Every release serves pods and deployments, each resource once and in a version that it has types for."""
+        """Every release serves pods and deployments, each resource once and in versions with type definitions."""
         for minor in RELEASES:
             infos = kinds_for(definitions(minor), minor)
             keys = [(info.group, info.resource) for info in infos]
@@ -96,7 +96,7 @@ class KindsTests(SynchronousTestCase):
             self.assertEqual(unknown, set(), f"in 1.{minor}")
 
     def test_ages_of_versions(self) -> None:
-        """No release has types for a version that the table says came later."""
+        """No release has type definitions for a version that the table introduces later."""
         for minor in RELEASES:
             for kind in KINDS:
                 for version, since in kind.versions:
@@ -104,7 +104,7 @@ class KindsTests(SynchronousTestCase):
                         self.assertNotIn((kind.group, version, kind.kind), definitions(minor))
 
     def test_storage_prefixes(self) -> None:
-        """Objects are where kube-apiserver keeps them in etcd, the odd places included, and never two kinds in one."""
+        """Storage keys have the prefixes of kube-apiserver, and no two kinds share one."""
         infos = served(36, "api/all=true")
         for (group, resource), prefix in {
             ("", "pods"): "pods",
@@ -122,7 +122,7 @@ class KindsTests(SynchronousTestCase):
         self.assertEqual(len(prefixes), len(set(prefixes)))
 
     def test_storage_version_hash(self) -> None:
-        """Discovery's hashes are those of the reference, which tell of the stored version."""
+        """The storage version hashes of discovery are those of the reference."""
         self.assertEqual(storage_version_hash("", "v1", "Pod"), "xPOwRZ+Yhw8=")
         infos = served()
         for key, expected in {
@@ -136,13 +136,13 @@ class KindsTests(SynchronousTestCase):
             self.assertEqual(infos[key].storage_version_hash, expected)
 
     def test_new_version_is_not_stored_yet(self) -> None:
-        """A version is stored one release after it came, as long as the one before is there."""
+        """A version is stored from the release after its introduction, if there is an earlier one."""
         key = ("flowcontrol.apiserver.k8s.io", "flowschemas")
         versions = [served(minor)[key].storage_version for minor in (25, 26, 27, 29, 30)]
         self.assertEqual(versions, ["v1beta2", "v1beta2", "v1beta3", "v1beta3", "v1"])
 
     def test_subresources(self) -> None:
-        """Subresources come in the order of discovery, with the kinds they take."""
+        """Subresources are in the order of discovery, with their kinds."""
         pods = served()["", "pods"]
         names = [subresource.name for subresource in pods.subresources]
         self.assertEqual(names, sorted(names))
@@ -152,7 +152,7 @@ class KindsTests(SynchronousTestCase):
         self.assertIsNone(pods.subresource("scale"))
 
     def test_subresources_by_release(self) -> None:
-        """Pods can be resized since 1.33, and NetworkPolicies had a status until 1.27."""
+        """Pods have the subresource resize since 1.33, and NetworkPolicies had a status until 1.27."""
         self.assertIsNone(served(32)["", "pods"].subresource("resize"))
         self.assertIsNotNone(served(33)["", "pods"].subresource("resize"))
         self.assertIsNotNone(served(27)["networking.k8s.io", "networkpolicies"].subresource("status"))

@@ -8,10 +8,10 @@ from kubetwist.registry.kindtable import BETAS_ON_BY_DEFAULT, GROUP_PRIORITIES, 
 
 
 class TableTests(SynchronousTestCase):
-    """The table agrees with itself."""
+    """Tests of the consistency of the table."""
 
     def test_groups(self) -> None:
-        """Every group has a priority, and every priority is one of a group or version that some release has."""
+        """Every group has a priority, and every priority is of a group or version of a release."""
         self.assertEqual({kind.group for kind in KINDS}, set(GROUP_PRIORITIES))
         versions = {(kind.group, version) for kind in KINDS for version, _ in kind.versions}
         self.assertLessEqual(VERSION_PRIORITIES.keys(), versions)
@@ -19,15 +19,15 @@ class TableTests(SynchronousTestCase):
         self.assertLessEqual(BETAS_ON_BY_DEFAULT, known)
 
     def test_names(self) -> None:
-        """No two kinds of a group have a name in common."""
+        """The names of the kinds of a group are unique."""
         for name in ("kind", "resource"):
             names = [(kind.group, getattr(kind, name)) for kind in KINDS]
             self.assertEqual(len(names), len(set(names)), name)
 
-    def test_places(self) -> None:
-        """Kinds that share a place in the store are one thing in two groups."""
-        places: dict[str, set[str]] = {}
+    def test_storage_prefixes(self) -> None:
+        """Kinds that share a prefix of storage keys are the same kind in two groups."""
+        kinds_by_prefix: dict[str, set[str]] = {}
         for kind in KINDS:
             if kind.stored:
-                places.setdefault(kind.key_prefix, set()).add(kind.kind)
-        self.assertEqual([place for place, kinds in places.items() if len(kinds) > 1], [])
+                kinds_by_prefix.setdefault(kind.key_prefix, set()).add(kind.kind)
+        self.assertEqual([prefix for prefix, kinds in kinds_by_prefix.items() if len(kinds) > 1], [])

@@ -10,10 +10,10 @@ from tests.registry.printertools import NOW, made
 
 
 class EveryKindTests(SynchronousTestCase):
-    """What holds for all kinds."""
+    """Tests of the printers of all kinds."""
 
     def test_zero_objects(self) -> None:
-        """The zero object of every kind has a row, with a cell for each column and one too many for IPAddress."""
+        """The zero object of every kind has a row with a cell for each column, and one more for IPAddress."""
         for kind in KINDS:
             for empty in ({}, {"spec": {}, "status": {}}):
                 obj = {"apiVersion": f"{kind.group}/v1" if kind.group else "v1", "metadata": {}, **empty}
@@ -23,14 +23,14 @@ class EveryKindTests(SynchronousTestCase):
                 )
 
     def test_order(self) -> None:
-        """Flow schemas are shown as they are tried, and all else as it comes."""
+        """FlowSchemas are sorted by their matching order; other kinds are not sorted."""
         order = row_order("flowcontrol.apiserver.k8s.io", "FlowSchema")
         assert order is not None, "flow schemas have one"
         self.assertEqual(order(made({"spec": {"matchingPrecedence": 3}})), (3, "x"))
         self.assertIsNone(row_order("", "Pod"))
 
     def test_default(self) -> None:
-        """Kinds without a row of their own show their name and when they were made."""
+        """The default columns are the name and the creation time."""
         self.assertEqual(cells("", "LimitRange", made(), NOW), ["x", "2026-01-01T00:00:00Z"])
         capacity = cells("storage.k8s.io", "CSIStorageCapacity", made({"storageClassName": "s"}), NOW)
         self.assertEqual(capacity, ["x", "2026-01-01T00:00:00Z"])
@@ -38,7 +38,7 @@ class EveryKindTests(SynchronousTestCase):
         self.assertEqual(names, [("Name", "string", "name"), ("Created At", "date", "")])
 
     def test_descriptions(self) -> None:
-        """Columns that show a field have its description."""
+        """Columns of a field have the description of the field."""
         found = columns("", "Pod", "v1", lambda kind, field: f"{kind} {field}")
         self.assertEqual(
             found[5],
@@ -46,13 +46,13 @@ class EveryKindTests(SynchronousTestCase):
         )
 
     def test_descriptions_of_other_releases(self) -> None:
-        """Where a release lacks the usual version of a type, the description is that of the requested version."""
+        """If a release lacks the usual version of a type, the description is that of the requested version."""
         texts = {("api.networking.v1beta1.ServiceCIDRSpec", "cidrs"): "ranges"}
         found = columns("networking.k8s.io", "ServiceCIDR", "v1beta1", lambda *field: texts.get(field, ""))
         self.assertEqual(found[1]["description"], "ranges")
 
     def test_scale_of_any_group(self) -> None:
-        """A Scale has its own row, whatever it scales."""
+        """A Scale has its row in any group."""
         obj = made({"spec": {"replicas": 2}, "status": {"replicas": 1}})
         self.assertEqual(cells("apps", "Scale", obj, NOW), ["x", 2, 1, "3m"])
         self.assertEqual([column["name"] for column in columns("apps", "Scale")][1:3], ["Desired", "Available"])

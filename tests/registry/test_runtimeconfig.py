@@ -10,7 +10,7 @@ from .test_kinds import served
 
 
 class RuntimeConfigTests(SynchronousTestCase):
-    """Versions and resources that --runtime-config enables and disables."""
+    """Tests of enabled and disabled versions and resources."""
 
     def refusal(self, text: str) -> str:
         """Return the error for a bad value."""
@@ -58,7 +58,7 @@ class RuntimeConfigTests(SynchronousTestCase):
         )
 
     def test_refusals(self) -> None:
-        """Invalid keys and values are refused in the reference's words."""
+        """Invalid keys and values are rejected with the messages of the reference."""
         for text, words in {
             "api/all=false": "invalid runtime-config with only api/all=false",
             "api/all=maybe": "invalid value api/all=maybe",
@@ -78,7 +78,7 @@ class RuntimeConfigTests(SynchronousTestCase):
             self.assertEqual(self.refusal(text), words)
 
     def test_checked_early(self) -> None:
-        """Keys that need no types are checked with the other flags; all problems are reported at once."""
+        """Keys are checked without type definitions; all problems are reported at once."""
         for config, fairness, words in (
             ({"apps/v1": "maybe", "apps/v9": "true"}, True, None),
             ({"nowhere.io/v1": "", "apps": "true"}, True, "runtime-config invalid key apps"),

@@ -17,11 +17,11 @@ STORED = [kind for kind in KINDS if kind.stored and kind.storage_group == kind.g
 SEGMENTS = text(min_size=1).filter(lambda name: not validate_path_segment_name(name))
 
 
-class PlacesTests(SynchronousTestCase):
-    """Which resource is where."""
+class ResourceOfKeyTests(SynchronousTestCase):
+    """Tests of L{resource_of_key}."""
 
     def test_built_in(self) -> None:
-        """Every built-in resource is found at its place, by the name that its objects are stored by."""
+        """The key of each built-in resource is mapped to the group and resource in which its objects are stored."""
         found = resource_of_key("/registry/")
         for key, resource in (
             ("secrets/default/db", GroupResource("", "secrets")),
@@ -39,18 +39,18 @@ class PlacesTests(SynchronousTestCase):
 
     @given(kind=sampled_from(STORED), namespace=SEGMENTS, name=SEGMENTS)
     def test_cve_2022_3162(self, kind: Kind, namespace: str, name: str) -> None:
-        """CVE-2022-3162: whatever an object is called, its key is that of an object of its own resource."""
+        """CVE-2022-3162: the key of an object with any name is mapped to its resource."""
         key = f"{kind.key_prefix}/" + (f"{namespace}/{name}" if kind.namespaced else name)
         self.assertEqual(resource_of_key("/registry/")(f"/registry/{key}"), GroupResource(kind.group, kind.resource))
 
     def test_custom(self) -> None:
-        """A custom resource is found by its group, which is a domain."""
+        """The key of a custom resource is mapped by its group, which is a domain name."""
         found = resource_of_key("/r/")
         self.assertEqual(found("/r/example.com/swans/name"), GroupResource("example.com", "swans"))
         self.assertEqual(found("/r/example.com/swans/default/name"), GroupResource("example.com", "swans"))
 
     def test_nothing(self) -> None:
-        """What is no object is no resource."""
+        """Keys of no object are mapped to None."""
         found = resource_of_key("/registry/")
         for key in (
             "/registry/health",

@@ -14,12 +14,12 @@ from tests.resources.server import all_kinds
 
 
 class ContainerTests(StoreTestCase):
-    """The container of built-in resources."""
+    """Tests of built-in resources in the container."""
 
     resources = ("configmaps", "namespaces")
 
     def test_empty(self) -> None:
-        """A container without stores finds nothing, and starts and stops."""
+        """A container without stores finds nothing, and can be started and stopped."""
         stores = Stores()
         self.assertIsNone(stores.find("", "pods"))
         self.assertRaises(KeyError, stores.get, "", "pods")
@@ -33,7 +33,7 @@ class ContainerTests(StoreTestCase):
         stores.stop()
 
     def test_objects(self) -> None:
-        """Copies may be changed; views are shared and frozen."""
+        """Copies can be modified; decoded objects are shared and frozen."""
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}, "data": {"k": "v"}})
         copy: Any = self.stores.get_copy("", "configmaps", "default", "a")
         copy["data"]["k"] = "other"
@@ -44,7 +44,7 @@ class ContainerTests(StoreTestCase):
         self.assertEqual([load()["data"] for load in self.stores.list_lazy("", "configmaps")], [{"k": "v"}])
 
     def test_without_objects(self) -> None:
-        """A resource without objects has no store, but is known."""
+        """A resource without objects has an entry, but no store."""
         (info,) = (info for info in all_kinds() if info.resource == "tokenreviews")
         self.stores.add(info, None)
         self.assertNotIn(info, [store.info for store in self.stores])
@@ -52,10 +52,10 @@ class ContainerTests(StoreTestCase):
 
 
 class CustomTests(SynchronousTestCase):
-    """Custom resources in the container."""
+    """Tests of custom resources in the container."""
 
     def test_loaded(self) -> None:
-        """A custom resource is found once its objects are in memory; whether there are any is known before."""
+        """A custom resource is found once its cache is filled; any_stored works before."""
         server = CustomServer()
         stores = server.stores
         server.define(server.client(), definition())

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.strategies}: what kinds are, and what they default to."""
+"""Tests of L{kubetwist.registry.strategies}: the strategies of all kinds, and their defaults."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.registry.strategytools import defaulted
 
 
 class LookupTests(SynchronousTestCase):
-    """Tests for L{strategy_for}."""
+    """Tests of L{strategy_for}."""
 
     def test_same_instance(self) -> None:
-        """A kind has one strategy for the life of the server."""
+        """A kind always has the same strategy."""
         self.assertIs(strategy_for("", "Pod"), strategy_for("", "Pod"))
 
     def test_unknown_kind(self) -> None:
-        """A kind that nobody wrote rules for has a spec with a generation and a status."""
+        """A kind without a strategy has a spec with a generation and a status."""
         strategy = strategy_for("example.com", "Gadget")
         self.assertTrue(strategy.has_generation and strategy.has_status)
 
     def test_flags(self) -> None:
-        """Kinds differ in what PUT may create, what an update must know, and what DELETE answers with."""
+        """Strategies determine creation by PUT, required resourceVersions, and the response to DELETE."""
         makes = {kind for group, kind in KINDS if strategy_for(group, kind).allow_create_on_update}
         self.assertEqual(
             makes,
@@ -51,7 +51,7 @@ class LookupTests(SynchronousTestCase):
         self.assertEqual(orphan, {"ReplicationController", "Job"})
 
     def test_names(self) -> None:
-        """Names of roles are parts of paths, those of namespaces labels, those of configmaps domains."""
+        """Names of roles are path segments, those of namespaces DNS labels, those of ConfigMaps DNS subdomains."""
         for group, kind, good, bad in (
             ("rbac.authorization.k8s.io", "Role", "system:Node", "a/b"),
             ("", "Namespace", "a-b", "a.b"),
@@ -114,12 +114,12 @@ KINDS = [
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for C{default}."""
+    """Tests of C{default}."""
 
     @settings(max_examples=60, deadline=None)
     @given(kind=st.sampled_from(KINDS))
     def test_idempotent(self, kind: tuple[str, str]) -> None:
-        """Defaults applied twice are the same as applied once, even to an object without anything."""
+        """Setting defaults twice equals setting them once, even for an empty object."""
         once = defaulted(*kind)
         again = {**once}
         strategy_for(*kind).default(again)
@@ -127,10 +127,10 @@ class DefaultingTests(SynchronousTestCase):
 
 
 class CreationTests(SynchronousTestCase):
-    """Tests for C{prepare_for_create}."""
+    """Tests of C{prepare_for_create}."""
 
     def test_long_names(self) -> None:
-        """Kinds with long names count bytes, and do not check the generateName."""
+        """Kinds with long names limit their bytes, and do not validate the generateName."""
         for group, kind in (("", "ReplicationController"), ("resource.k8s.io", "DeviceClass")):
             strategy = strategy_for(group, kind)
             self.assertEqual(strategy.validate_name("x" * 254, False), ["must be no more than 253 bytes"])
@@ -139,10 +139,10 @@ class CreationTests(SynchronousTestCase):
 
 
 class UpdateTests(SynchronousTestCase):
-    """Tests for the preparation of updates and for generations."""
+    """Tests of the preparation of updates, and of generations."""
 
     def test_generation(self) -> None:
-        """A generation is made by the spec, not by metadata or status; a slice's labels count, too."""
+        """A change of the spec increments the generation, unlike metadata and status; labels of a slice do, too."""
         old = {"metadata": {}, "spec": {"replicas": 1}, "status": {}}
         strategy = strategy_for("apps", "Deployment")
         self.assertFalse(strategy.generation_changes({**old, "metadata": {"labels": {}}, "status": {"a": 1}}, old))
@@ -154,10 +154,10 @@ class UpdateTests(SynchronousTestCase):
 
 
 class MetadataTests(SynchronousTestCase):
-    """How often the metadata of updates are looked at."""
+    """Tests of the number of validations of metadata."""
 
     def test_update(self) -> None:
-        """The registry looks at it in two ways, and the kinds once, twice or three times more."""
+        """The registry validates the metadata of updates twice, and kinds once to three times."""
         old = {"name": "x", "namespace": "ns", "uid": "u"}
         new = {**old, "labels": {"a b": ""}}
         for kind, times in (
@@ -176,7 +176,7 @@ class MetadataTests(SynchronousTestCase):
             self.assertEqual([cause.field for cause in causes], ["metadata.labels"] * times, kind)
 
     def test_generated_names(self) -> None:
-        """Kinds that look at their changes as new objects look at what a name could be made from."""
+        """Kinds that validate changed objects as new ones validate the generateName."""
         old = {"name": "x", "uid": "u"}
         new = {**old, "generateName": "A/b"}
         for group, kind, times in (
@@ -195,7 +195,7 @@ class MetadataTests(SynchronousTestCase):
             self.assertEqual([cause.field for cause in causes], ["metadata.generateName"] * times, kind)
 
     def test_finalizers(self) -> None:
-        """Some kinds take any finalizer."""
+        """Some kinds accept any finalizer."""
         for group, kind, standard in (
             ("coordination.k8s.io", "Lease", False),
             ("node.k8s.io", "RuntimeClass", False),
@@ -205,14 +205,14 @@ class MetadataTests(SynchronousTestCase):
             self.assertEqual(strategy_for(group, kind).standard_finalizers, standard, kind)
 
     def test_names_in_order(self) -> None:
-        """What a name should be is told with the name, before labels."""
+        """Errors of the name precede those of labels."""
         strategy = strategy_for("apiregistration.k8s.io", "APIService")
         obj = {"metadata": {"name": "x", "labels": {"a b": ""}}, "spec": {"version": "v1", "group": "g"}}
         causes = validate_metadata_on_create(obj["metadata"], False, strategy.name_validator(obj))
         self.assertEqual([cause.field for cause in causes], ["metadata.name", "metadata.labels"])
 
     def test_status(self) -> None:
-        """Most kinds compare the metadata of a status that is written, some do not look at all."""
+        """Most kinds compare the metadata of a status update; some do not validate it."""
         self.assertEqual(strategy_for("policy", "PodDisruptionBudget").metadata_update_rules, ())
         for group, kind, rules in (
             ("flowcontrol.apiserver.k8s.io", "FlowSchema", ()),
@@ -225,10 +225,10 @@ class MetadataTests(SynchronousTestCase):
             self.assertEqual(strategy_for(group, kind).status_metadata_update_rules, rules)
 
     def test_creation(self) -> None:
-        """Some kinds leave metadata to the registry, which is not asked when they have found something."""
-        for group, kind, told in (
+        """Some kinds leave metadata to the registry, which validates it if the kind finds no errors."""
+        for group, kind, expected in (
             ("", "Event", False),
             ("events.k8s.io", "Event", True),
             ("policy", "PodDisruptionBudget", False),
         ):
-            self.assertEqual(strategy_for(group, kind).checks_metadata, told, kind)
+            self.assertEqual(strategy_for(group, kind).checks_metadata, expected, kind)

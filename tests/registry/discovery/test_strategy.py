@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.strategies import strategy_for
-from tests.registry.strategytools import copy, defaulted, made, told
+from tests.registry.strategytools import copy, defaulted, made, warnings_for
 
 SLICE = {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [{"addresses": ["10.0.0.1"]}]}
 
@@ -45,10 +45,10 @@ class StrategyTests(SynchronousTestCase):
 
     def test_warnings(self) -> None:
         """The address type FQDN and non-canonical addresses give warnings, except for slices of controllers."""
-        [text] = told("discovery.k8s.io", "EndpointSlice", addressType="FQDN", endpoints=[], ports=[])
+        [text] = warnings_for("discovery.k8s.io", "EndpointSlice", addressType="FQDN", endpoints=[], ports=[])
         self.assertEqual(text, "spec.addressType: FQDN endpoints are deprecated")
         odd = {"addressType": "IPv6", "ports": [], "endpoints": [{"addresses": ["0::1"]}]}
-        self.assertEqual(len(told("discovery.k8s.io", "EndpointSlice", **odd)), 1)
+        self.assertEqual(len(warnings_for("discovery.k8s.io", "EndpointSlice", **odd)), 1)
         labels = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
         meta = {"name": "x", "namespace": "ns", "labels": labels}
-        self.assertEqual(told("discovery.k8s.io", "EndpointSlice", metadata=meta, **odd), [])
+        self.assertEqual(warnings_for("discovery.k8s.io", "EndpointSlice", metadata=meta, **odd), [])

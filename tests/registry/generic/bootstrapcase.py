@@ -1,4 +1,4 @@
-"""A storage in which the first objects are created."""
+"""Base class of tests of bootstrap objects."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.schema.release import definitions
 
 
 class BootstrapTestCase(SynchronousTestCase):
-    """A test with the tools of several test cases."""
+    """Base class of tests of bootstrap objects."""
 
     def setUp(self) -> None:
-        """A server of everything."""
+        """Create a server with all resources."""
         self.server = Server(*(info.resource for info in all_kinds()), types=definitions())
         self.stores = self.server.stores
 
     async def everything(self, stores: Stores) -> None:
-        """Make all of it."""
+        """Create all bootstrap objects."""
         await system_namespaces(stores)
         await ensure_priority_classes(stores)
         await ensure_flow_control(stores)
         await kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
 
     def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:
-        """An object that is there."""
+        """Return an existing object."""
         obj = self.stores.get_copy(group, resource, namespace, name)
         self.assertIsNotNone(obj, name)
         return obj

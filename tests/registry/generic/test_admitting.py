@@ -1,4 +1,4 @@
-"""What passes admission, and as what: seen by a plugin, over HTTP in memory."""
+"""Tests of L{kubetwist.registry.generic.admitting} and of admission in stores, over HTTP in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @implementer(IMutatingAdmission, IValidatingAdmission)
 class Witness:
-    """Keeps what it sees; refuses if it is told to."""
+    """An admission plugin that records requests, and can reject them."""
 
     name = "Witness"
 
@@ -30,42 +30,42 @@ class Witness:
         self.change: Any = None
 
     def handles(self, operation: str) -> bool:
-        """Everything."""
+        """Handle all operations."""
         return True
 
     def admit(self, attributes: AdmissionAttributes) -> None:
-        """Look, and change."""
+        """Record the request, and change the object."""
         self.admitted.append(attributes)
         if self.change is not None:
             self.change(attributes)
 
     def validate(self, attributes: AdmissionAttributes) -> None:
-        """Look, and refuse."""
+        """Record the request, or reject it."""
         self.validated.append(attributes)
         if self.refuses:
             raise attributes.forbidden("the witness says so")
 
 
 class AdmittingTestCase(SynchronousTestCase):
-    """A test with a witness."""
+    """Base class of tests with a recording plugin."""
 
     server: Server
 
     def witness(self) -> Witness:
-        """Have one."""
+        """Install a recording plugin."""
         self.client = self.server.client()
         self.seen = Witness()
         self.server.admit(self.seen)
         return self.seen
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The answer to a request that succeeds."""
+        """Return the response to a request that succeeds."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
         return answer
 
     def summary(self) -> list[tuple[str, str, str, str]]:
-        """Operation, resource, kind and name of what was seen, the same in both phases."""
+        """Return operation, resource, kind and name of the recorded requests, which are the same in both phases."""
         both = [
             [
                 (
@@ -85,10 +85,10 @@ class AdmittingTestCase(SynchronousTestCase):
 
 
 class BuiltInTests(AdmittingTestCase):
-    """Built-in resources."""
+    """Tests of built-in resources."""
 
     def setUp(self) -> None:
-        """A pod, and somebody who watches."""
+        """Create a pod and install a plugin."""
         self.server = Server(
             "pods",
             "configmaps",
@@ -106,7 +106,7 @@ class BuiltInTests(AdmittingTestCase):
         self.witness()
 
     def test_connections(self) -> None:
-        """Connections are seen with what their query asks for; nothing is a dry run."""
+        """Plugins get connections with the options of their query; they are never dry runs."""
         self.client.ask("POST", f"{PODS}/p/exec?command=ls&command=-l&stdin=1&tty=false&container=main")
         self.assertEqual(self.seen.admitted[0].object, self.seen.validated[0].object)
         exec_options = {"kind": "PodExecOptions", "apiVersion": "v1", "stdin": True, "container": "main"}
@@ -133,7 +133,7 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual((code, answer["message"]), (403, 'pods "p" is forbidden: the witness says so'))
 
     def test_actions(self) -> None:
-        """Bindings and evictions are creations of their own kinds; what comes of them is not asked about again."""
+        """Bindings and evictions are creations of their kinds; the resulting write is not admitted again."""
         self.ask("POST", f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n"}})
         self.assertEqual(self.summary(), [("CREATE", "pods/binding", "v1 Binding", "p")])
         self.ask("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
@@ -145,7 +145,7 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual(self.summary(), [("CREATE", "bindings", "v1 Binding", "q")])
 
     def test_changed_binding(self) -> None:
-        """What a plugin makes of a binding is what is bound."""
+        """The binding as a plugin changed it is executed."""
 
         def change(attributes: AdmissionAttributes) -> None:
             assert attributes.object is not None
@@ -156,14 +156,14 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual(self.ask("GET", f"{PODS}/p")["metadata"]["labels"], {"zone": "a"})
 
     def test_refused_action(self) -> None:
-        """An eviction that is refused evicts nobody."""
+        """A rejected eviction deletes no pod."""
         self.seen.refuses = True
         code, _ = self.client.ask("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
         self.assertEqual(code, 403)
         self.assertNotIn("deletionTimestamp", self.ask("GET", f"{PODS}/p")["metadata"])
 
     def test_put_creates(self) -> None:
-        """A PUT of what is not there, where that is allowed, is a creation."""
+        """A PUT that creates an object is admitted as a creation."""
         path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
         made = self.ask("PUT", path, {"metadata": {"name": "l"}})
         self.ask("PUT", path, {**made, "spec": {"holderIdentity": "me"}})
@@ -171,7 +171,7 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual(self.summary(), [("CREATE", "leases", kind, "l"), ("UPDATE", "leases", kind, "l")])
 
     def test_namespaces(self) -> None:
-        """A namespace is within itself; its end is asked about when it begins, and for the object there was."""
+        """The namespace of a namespace is its name; its deletion is admitted once, with the old object."""
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
         self.ask("DELETE", "/api/v1/namespaces/n")
         self.ask("DELETE", "/api/v1/namespaces/n")
@@ -181,7 +181,7 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual((old["metadata"]["name"], self.seen.admitted[1].object), ("n", None))
 
     def test_generated_names(self) -> None:
-        """A name that is yet to be made is empty; the object has one when it is validated."""
+        """A name is empty until it is generated; validating plugins get the object with its name."""
         names = []
 
         def change(attributes: AdmissionAttributes) -> None:
@@ -196,7 +196,7 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual((validated.name, validated.object["metadata"]["name"]), ("", made["metadata"]["name"]))
 
     def test_owners(self) -> None:
-        """Owners that a plugin repeats are kept once, with a warning."""
+        """Duplicate owners that a plugin adds are removed, with a warning."""
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}
 
         def change(attributes: AdmissionAttributes) -> None:
@@ -210,7 +210,7 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual(self.ask("GET", f"{MAPS}/m")["metadata"]["ownerReferences"], [owner])
 
     def test_versions(self) -> None:
-        """The request's version and the object's are told apart."""
+        """Plugins get the version of the request and that of the object."""
         path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
         target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
         self.ask("POST", path, {"metadata": {"name": "h"}, "spec": {"scaleTargetRef": target, "maxReplicas": 2}})
@@ -218,7 +218,7 @@ class BuiltInTests(AdmittingTestCase):
         self.assertEqual((seen.version, seen.request_kind.version, seen.object_kind.version), ("v1", "v1", "v2"))
 
     def test_reviews(self) -> None:
-        """A question to the server is a creation; who may not ask is not answered."""
+        """Creating a review is admitted as a creation; a rejected review has no result."""
         review = {"spec": {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}}
         self.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
         kind = "authorization.k8s.io/v1 SubjectAccessReview"
@@ -229,10 +229,10 @@ class BuiltInTests(AdmittingTestCase):
 
 
 class CustomTests(AdmittingTestCase):
-    """Custom resources."""
+    """Tests of custom resources."""
 
     def setUp(self) -> None:
-        """One with two versions, a status and a scale."""
+        """Create a custom resource with two versions, a status and a scale."""
         self.server = server = CustomServer()
         client = server.client()
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -245,11 +245,11 @@ class CustomTests(AdmittingTestCase):
         self.witness()
 
     def kite(self, **spec: Any) -> dict[str, Any]:
-        """One of them."""
+        """Return an object."""
         return {"apiVersion": "example.com/v2", "kind": "Kite", "metadata": {"name": "k"}, "spec": spec}
 
     def test_versions(self) -> None:
-        """Plugins see the version of the request, before and after."""
+        """Plugins get objects in the version of the request, both new and old."""
         path = KITES.replace("/v1/", "/v2/")
         self.ask("POST", path, self.kite(replicas=1))
         self.ask("PATCH", f"{path}/k", {"spec": {"replicas": 2}}, Content_Type=MERGE)
@@ -267,7 +267,7 @@ class CustomTests(AdmittingTestCase):
         )
 
     def test_scale(self) -> None:
-        """A scale is a C{Scale}, which a plugin can change."""
+        """Plugins get a scale as a C{Scale}, and can change it."""
         self.ask("POST", KITES, {**self.kite(replicas=1), "apiVersion": "example.com/v1"})
         self.summary()
 
@@ -285,7 +285,7 @@ class CustomTests(AdmittingTestCase):
         self.assertEqual(self.ask("GET", f"{KITES}/k")["spec"]["replicas"], 13)
 
     def test_deletion(self) -> None:
-        """The end of one is asked about."""
+        """The deletion of a custom resource is admitted."""
         self.ask("POST", KITES, {**self.kite(), "apiVersion": "example.com/v1"})
         self.summary()
         self.ask("DELETE", f"{KITES}/k")

@@ -8,11 +8,11 @@ from kubetwist.registry.generic.allocation import NOTHING, AllocationConflict
 from kubetwist.storage.errors import RevisionConflict
 
 
-class HoldTests(SynchronousTestCase):
-    """Tests for what objects take of something shared."""
+class AllocationTests(SynchronousTestCase):
+    """Tests of L{Allocation}."""
 
     def test_nothing(self) -> None:
-        """Most kinds take nothing: nothing more is written, and nothing is changed in the object."""
+        """The default allocation adds no writes and does not modify the object."""
         self.assertEqual(NOTHING.writes(), ())
         obj = {"a": 1}
         NOTHING.undo(obj)
@@ -21,5 +21,5 @@ class HoldTests(SynchronousTestCase):
         self.assertEqual(obj, {"a": 1})
 
     def test_repeated(self) -> None:
-        """A write that lost what it was to take begins again like one that lost its revision."""
+        """AllocationConflict is a RevisionConflict, so that the write is retried."""
         self.assertIsInstance(AllocationConflict("/k", 3), RevisionConflict)

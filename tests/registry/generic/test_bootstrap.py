@@ -10,10 +10,10 @@ from tests.resources.server import Server
 
 
 class BootstrapTests(BootstrapTestCase):
-    """What a server makes for itself."""
+    """Tests of the objects that a server creates."""
 
     def test_made(self) -> None:
-        """A fresh server has its namespaces, classes, levels, service and endpoints."""
+        """A new server has its namespaces, classes, levels, service and endpoints."""
         self.successResultOf(self.everything(self.stores))
         for name in SYSTEM_NAMESPACES:
             self.assertEqual(self.found("", "namespaces", name)["status"], {"phase": "Active"})
@@ -30,26 +30,26 @@ class BootstrapTests(BootstrapTestCase):
         slices = self.found("discovery.k8s.io", "endpointslices", "kubernetes", "default")
         self.assertEqual(slices["endpoints"][0]["addresses"], ["192.0.2.7"])
 
-    def test_tellers(self) -> None:
-        """How flow schemas and ranges of services are is applied by those who see to it."""
+    def test_status_managers(self) -> None:
+        """The statuses of flow schemas and ServiceCIDRs are applied by their controllers' field managers."""
         self.successResultOf(self.everything(self.stores))
-        for group, resource, name, teller in (
+        for group, resource, name, manager in (
             ("flowcontrol.apiserver.k8s.io", "flowschemas", "exempt", APF_CONFIG_CONSUMER),
             ("networking.k8s.io", "servicecidrs", "kubernetes", "kubernetes-service-cidr-controller"),
         ):
             entries = self.found(group, resource, name)["metadata"]["managedFields"]
-            (told,) = (entry for entry in entries if entry.get("subresource") == "status")
-            self.assertEqual((told["manager"], told["operation"]), (teller, "Apply"))
+            (status_entry,) = (entry for entry in entries if entry.get("subresource") == "status")
+            self.assertEqual((status_entry["manager"], status_entry["operation"]), (manager, "Apply"))
 
     def test_twice(self) -> None:
-        """What is there is left alone, as users may have changed it: a second start writes nothing."""
+        """A second start writes nothing: existing objects may have been changed by users."""
         self.successResultOf(self.everything(self.stores))
         revision = self.server.backend.revision
         self.successResultOf(self.everything(self.stores))
         self.assertEqual(self.server.backend.revision, revision)
 
     def test_switched_off(self) -> None:
-        """What --runtime-config has switched off is not missed."""
+        """Resources that --runtime-config disables are skipped."""
         server = Server("services", "endpoints", "namespaces")
         made = kubernetes_service(server.stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
         self.successResultOf(made)

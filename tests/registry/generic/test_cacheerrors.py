@@ -15,7 +15,7 @@ from kubetwist.storage.errors import (
 
 
 class CacheErrorTests(SynchronousTestCase):
-    """The errors of watch caches as clients receive them."""
+    """Tests of the errors of watch caches for clients."""
 
     def test_watches(self) -> None:
         """A watch that can be continued after a new list ends with 410, any other with 500."""

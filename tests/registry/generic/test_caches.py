@@ -21,15 +21,15 @@ def record(key: str, value: bytes, revision: int) -> Record:
 
 
 def infos(resource: str) -> list[ResourceInfo]:
-    """Return what is known of the resources of a name."""
+    """Return the descriptions of the resources with a name."""
     return [info for info in all_kinds() if info.resource == resource]
 
 
 class WatchCachesTests(SynchronousTestCase):
-    """Tests for L{WatchCaches}."""
+    """Tests of L{WatchCaches}."""
 
     def setUp(self) -> None:
-        """Caches of two resources have sizes of their own."""
+        """Configure sizes for two resources."""
         self.clock = Clock()
         self.caches = WatchCaches(
             MemoryStorage(self.clock),
@@ -40,7 +40,7 @@ class WatchCachesTests(SynchronousTestCase):
         )
 
     def test_shared(self) -> None:
-        """Resources at the same place share a cache; others have one each."""
+        """Resources with the same storage prefix share a cache; other resources have separate caches."""
         one, other = (self.caches.shared(info, record) for info in infos("events"))
         self.assertIs(one, other)
         (pods,) = infos("pods")
@@ -48,12 +48,12 @@ class WatchCachesTests(SynchronousTestCase):
         self.assertEqual(one.prefix, "/x/events/")
 
     def test_created(self) -> None:
-        """A created cache is shared with nobody."""
+        """A created cache is not shared."""
         (pods,) = infos("pods")
         self.assertIsNot(self.caches.create(pods, record), self.caches.create(pods, record))
 
     def test_reads(self) -> None:
-        """A size of 0 has the backend answer reads."""
+        """With size 0, the backend answers reads."""
         (pods,), (deployments,), (secrets,) = infos("pods"), infos("deployments"), infos("secrets")
         self.assertFalse(self.caches.answers_reads(pods))
         self.assertTrue(self.caches.answers_reads(deployments))

@@ -10,7 +10,7 @@ from tests.registry.autoscaling.test_conversion import V1, V2, scaler
 
 
 class RenamingTests(SynchronousTestCase):
-    """Versions that differ in name only."""
+    """Tests of versions that differ in their names only."""
 
     def test_api_version(self) -> None:
         """Only kind and apiVersion change, and the fields are shared."""
@@ -24,6 +24,6 @@ class RenamingTests(SynchronousTestCase):
         self.assertFalse(only_renames(V1, V2))
 
     def test_same_version(self) -> None:
-        """An object in the wanted version is returned as it is."""
+        """An object in the target version is returned unchanged."""
         obj = scaler(V2)
         self.assertIs(convert(obj, V2, V2), obj)

@@ -1,4 +1,4 @@
-"""Tests for C{--allow-privileged} as stores have it."""
+"""Tests of C{--allow-privileged} in stores."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tests.resources.server import Server, pod
 
 
 class PrivilegeTests(SynchronousTestCase):
-    """Whether containers may be privileged."""
+    """Tests of privileged containers."""
 
     def create(self, server: Server) -> tuple[int, Any]:
-        """Make a pod with a privileged container."""
+        """Create a pod with a privileged container."""
         obj = pod("p")
         obj["spec"]["containers"][0]["securityContext"] = {"privileged": True}
         return server.client().ask("POST", "/api/v1/namespaces/default/pods", obj)
 
     def test_two_servers(self) -> None:
-        """Of two servers in one process each has its own say, when objects are created and when they are updated."""
+        """The option of each of two servers in one process applies to its creations and updates."""
         strict, lenient = Server("pods", allow_privileged=False), Server("pods")
         for _ in range(2):
             code, answer = self.create(strict)
@@ -32,7 +32,7 @@ class PrivilegeTests(SynchronousTestCase):
             self.assertIn(code, (201, 409), answer)
 
     def test_templates(self) -> None:
-        """What is made of templates is looked at, too, and updates are."""
+        """The option applies to templates, too, and to updates."""
         server = Server("replicationcontrollers", allow_privileged=False)
         template: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
         path = "/api/v1/namespaces/default/replicationcontrollers"

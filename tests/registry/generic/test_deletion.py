@@ -14,24 +14,24 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class Graceful(Strategy):
-    """Ends after half a minute unless told otherwise."""
+    """A strategy with a default grace period of 30 seconds."""
 
     def grace_period(self, obj, options):
-        """Half a minute, unless the client says."""
+        """Return the requested grace period, or 30 seconds."""
         return 30 if options.grace_period_seconds is None else options.grace_period_seconds
 
 
 class BeginGraceTests(SynchronousTestCase):
-    """Tests for L{deletion.before_delete}."""
+    """Tests of L{deletion.before_delete}."""
 
     def test_kinds_without_grace(self) -> None:
-        """Most kinds do not end gracefully, and nothing is written into them."""
+        """Kinds without a grace period are not modified."""
         obj = {"metadata": {"name": "a"}}
         self.assertEqual(deletion.before_delete(Strategy(), obj, DeleteOptions(), NOW), (False, False, None))
         self.assertEqual(obj, {"metadata": {"name": "a"}})
 
     def test_first_deletion(self) -> None:
-        """The first DELETE says when the object will end, and is a new generation of it."""
+        """The first DELETE sets the deletion timestamp, and increments the generation."""
         obj = {"metadata": {"name": "a", "generation": 4}}
         self.assertEqual(deletion.before_delete(Graceful(), obj, DeleteOptions(), NOW), (True, False, 30))
         self.assertEqual(
@@ -45,12 +45,12 @@ class BeginGraceTests(SynchronousTestCase):
         )
 
     def ending(self):
-        """An object that ends half a minute after L{NOW}."""
+        """Return an object that is deleted half a minute after L{NOW}."""
         meta = {"name": "a", "deletionTimestamp": "2026-01-02T03:04:35Z", "deletionGracePeriodSeconds": 30}
         return {"metadata": meta}
 
     def test_grace_only_shrinks(self) -> None:
-        """A later DELETE can not give an object more time."""
+        """A later DELETE cannot extend the grace period."""
         for options in (
             DeleteOptions(),
             DeleteOptions(grace_period_seconds=30),
@@ -61,57 +61,57 @@ class BeginGraceTests(SynchronousTestCase):
             self.assertEqual(obj, self.ending())
 
     def test_grace_shrinks(self) -> None:
-        """A later DELETE can take time away; it counts from the first one."""
+        """A later DELETE can shorten the grace period, which starts at the first DELETE."""
         obj = self.ending()
         options = DeleteOptions(grace_period_seconds=10)
         self.assertEqual(deletion.before_delete(Graceful(), obj, options, NOW), (True, False, 10))
         self.assertEqual(obj["metadata"]["deletionTimestamp"], "2026-01-02T03:04:15Z")
 
     def test_negative_grace_is_one_second(self) -> None:
-        """A negative grace period is the shortest there is, not none."""
+        """A negative grace period is one second."""
         obj = self.ending()
         options = DeleteOptions(grace_period_seconds=-5)
         self.assertEqual(deletion.before_delete(Graceful(), obj, options, NOW), (True, False, 1))
 
 
 class PropagationTests(SynchronousTestCase):
-    """Tests for L{deletion.deletion_finalizers_for_garbage_collection}."""
+    """Tests of L{deletion.deletion_finalizers_for_garbage_collection}."""
 
     def wanted(self, present, **options):
-        """The finalizers that a DELETE leads to."""
+        """Return the finalizers after a DELETE."""
         return deletion.deletion_finalizers_for_garbage_collection(
             Strategy(), {"finalizers": present}, DeleteOptions(**options)
         )
 
     def test_policies(self) -> None:
-        """Each policy has its finalizer, and background has none."""
+        """The policies Orphan and Foreground have a finalizer; Background has none."""
         self.assertEqual(self.wanted([], propagation_policy="Orphan"), ["orphan"])
         self.assertEqual(self.wanted([], propagation_policy="Foreground"), ["foregroundDeletion"])
         self.assertIsNone(self.wanted([], propagation_policy="Background"))
         self.assertEqual(self.wanted([], orphan_dependents=True), ["orphan"])
 
     def test_a_policy_replaces_another(self) -> None:
-        """What an earlier DELETE asked for gives way; other finalizers stay."""
+        """The finalizer of an earlier policy is replaced; other finalizers stay."""
         self.assertEqual(self.wanted(["a/b", "orphan"], propagation_policy="Foreground"), ["a/b", "foregroundDeletion"])
         self.assertEqual(self.wanted(["a/b", "orphan"], propagation_policy="Background"), ["a/b"])
 
     def test_without_policy(self) -> None:
-        """Without a policy, a finalizer that is there keeps its meaning."""
+        """Without a policy, an existing finalizer stays."""
         self.assertIsNone(self.wanted(["orphan"]))
         self.assertIsNone(self.wanted(["foregroundDeletion"]))
 
     def test_default_of_the_kind(self) -> None:
-        """Some old kinds orphan their dependents unless told otherwise."""
+        """Some kinds orphan their dependents by default."""
         strategy = Strategy()
         strategy.default_garbage_collection = "orphan"
         self.assertEqual(deletion.deletion_finalizers_for_garbage_collection(strategy, {}, DeleteOptions()), ["orphan"])
 
 
 class PreconditionTests(SynchronousTestCase):
-    """Tests for L{deletion.check_preconditions}."""
+    """Tests of L{deletion.check_preconditions}."""
 
     def test_other_uid(self) -> None:
-        """A DELETE that means another object of that name is refused."""
+        """A DELETE with another uid is rejected."""
         error = self.assertRaises(
             APIStatusError,
             deletion.check_preconditions,
@@ -123,23 +123,23 @@ class PreconditionTests(SynchronousTestCase):
         self.assertEqual((error.code, error.details), (409, {"name": "s", "kind": "Secret"}))
 
     def test_met(self) -> None:
-        """Preconditions that hold change nothing."""
+        """A DELETE whose preconditions are met is accepted."""
         options = DeleteOptions(precondition_uid="2", precondition_resource_version="7")
         meta = {"uid": "2", "resourceVersion": "7"}
         self.assertIsNone(deletion.check_preconditions(options, meta, GroupKind("", "Secret"), "s"))
 
 
 class EndTests(SynchronousTestCase):
-    """Tests for L{deletion.should_delete_during_update}."""
+    """Tests of L{deletion.should_delete_during_update}."""
 
     def test_last_finalizer(self) -> None:
-        """An update that takes the last finalizer from a deleted object ends it."""
+        """An update that removes the last finalizer of a deleted object removes the object."""
         old = {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": ["a/b"]}}
         self.assertTrue(deletion.should_delete_during_update({"metadata": {}}, old))
         self.assertFalse(deletion.should_delete_during_update({"metadata": {"finalizers": ["a/c"]}}, old))
         self.assertFalse(deletion.should_delete_during_update({"metadata": {}}, {"metadata": {"finalizers": ["a/b"]}}))
 
     def test_grace_left(self) -> None:
-        """An object that still has time is not ended by an update."""
+        """An update does not remove an object during its grace period."""
         meta = {"deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 30}
         self.assertFalse(deletion.should_delete_during_update({"metadata": {}}, {"metadata": meta}))

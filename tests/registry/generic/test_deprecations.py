@@ -9,10 +9,10 @@ from kubetwist.registry.generic.deprecations import deprecation_warning
 
 
 class DeprecationTests(SynchronousTestCase):
-    """Kinds that are deprecated."""
+    """Tests of L{deprecation_warning}."""
 
     def test_deprecated_kinds(self) -> None:
-        """Kinds are deprecated from a version on."""
+        """Kinds are deprecated from a minor version on."""
         endpoints = GroupVersionKind("", "v1", "Endpoints")
         self.assertEqual(
             deprecation_warning(endpoints, 36),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.empties}, alone and over HTTP in memory."""
+"""Tests of L{kubetwist.registry.generic.empties}, directly and over HTTP in memory."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ values = st.recursive(
 objects = st.dictionaries(st.sampled_from("abc"), values, max_size=3)
 
 
-class PutBackTests(SynchronousTestCase):
-    """Empty lists and maps that are restored and removed."""
+class RestoreTests(SynchronousTestCase):
+    """Tests of restored empty lists and maps."""
 
     @given(objects, objects)
     @settings(deadline=None)
@@ -38,7 +38,7 @@ class PutBackTests(SynchronousTestCase):
         remove_empties(restore_empties(obj, sent))
         self.assertEqual(obj, before)
 
-    def test_put_back(self) -> None:
+    def test_restore(self) -> None:
         """
         Values that are empty in the body and missing or null are restored, in lists of the same length, except in
         metadata.
@@ -71,15 +71,15 @@ class PutBackTests(SynchronousTestCase):
 
 
 class SentTests(SynchronousTestCase):
-    """Empty lists and maps in requests."""
+    """Tests of empty lists and maps in requests."""
 
     def setUp(self) -> None:
-        """A server."""
+        """Create a server."""
         self.server = Server("configmaps", "secrets", "resourcequotas")
         self.client = self.server.client()
 
     def test_message(self) -> None:
-        """A message shows an empty list as such, whatever its notation."""
+        """A message contains an empty list as such, in any encoding."""
         path = "/api/v1/namespaces/default/resourcequotas"
         quota = {"metadata": {"name": "q"}, "spec": {"scopes": ["Terminating"]}}
         self.client.ask("POST", path, quota)

@@ -11,12 +11,12 @@ from kubetwist.registry.generic.store import Store
 
 
 def subclasses(cls: type) -> set[type]:
-    """All subclasses of a class, also indirect ones."""
+    """Return all direct and indirect subclasses of a class."""
     return {one for child in cls.__subclasses__() for one in (child, *subclasses(child))}
 
 
 class HookTests(SynchronousTestCase):
-    """Tests for the way in which kinds extend the store."""
+    """Tests of hooks."""
 
     def test_mark(self) -> None:
         """A method is a hook if it is marked."""
@@ -29,7 +29,7 @@ class HookTests(SynchronousTestCase):
         self.assertTrue(is_hook(method))
 
     def test_only_hooks_are_overridden(self) -> None:
-        """The stores of kinds override hooks and the attributes that describe them, and nothing else of the store."""
+        """The stores of kinds override hooks and documented attributes only."""
         stores = [one for one in subclasses(Store) if one.__module__.startswith("kubetwist.")]
         self.assertIn(CustomStore, stores)
         self.assertIn(assembly.NamespaceStore, stores)

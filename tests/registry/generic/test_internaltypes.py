@@ -29,7 +29,7 @@ PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 
 def workload(kind: str, name: str, annotations: dict[str, str], **spec: Any) -> dict[str, Any]:
-    """A workload of apps/v1."""
+    """Return a workload of apps/v1."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     return {
         "apiVersion": "apps/v1",
@@ -40,7 +40,7 @@ def workload(kind: str, name: str, annotations: dict[str, str], **spec: Any) -> 
 
 
 def scaler(version: str, annotations: dict[str, str], **spec: Any) -> dict[str, Any]:
-    """A HorizontalPodAutoscaler C{h}."""
+    """Return a HorizontalPodAutoscaler C{h}."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
     return {
         "apiVersion": f"autoscaling/{version}",
@@ -51,34 +51,34 @@ def scaler(version: str, annotations: dict[str, str], **spec: Any) -> dict[str, 
 
 
 class InternalTypeTests(SynchronousTestCase):
-    """Annotations that represent fields of the reference's internal types."""
+    """Tests of annotations that represent fields of the reference's internal types."""
 
     def setUp(self) -> None:
-        """A server with workloads."""
+        """Create a server with workloads."""
         self.server = Server(
             "daemonsets", "deployments", "replicasets", "statefulsets", "horizontalpodautoscalers", "pods"
         )
         self.client = self.server.client()
 
     def ask(self, method: str, path: str, body: Any = None, media: str = "application/json") -> tuple[int, Any]:
-        """What the server answers."""
+        """Return the response to a request."""
         return self.client.ask(method, path, body, Content_Type=media)
 
     def annotations(self, method: str, path: str, body: Any = None, media: str = "application/json") -> Any:
-        """Return the annotations in a successful answer."""
+        """Return the annotations in the response to a successful request."""
         code, obj = self.ask(method, path, body, media)
         self.assertLess(code, 300, obj)
         return obj["metadata"].get("annotations")
 
     def test_template_generation(self) -> None:
-        """A DaemonSet's template begins with the generation of its creation, at least 1."""
+        """The template generation of a DaemonSet begins with the generation of its creation, at least 1."""
         for text, first in (("4", "4"), ("+4", "4"), ("0", "1"), ("-3", "1")):
             name = f"d{text.strip('+-')}{len(text)}{first}"
             created = self.annotations("POST", f"{APPS}/daemonsets", workload("DaemonSet", name, {GENERATION: text}))
             self.assertEqual(created, {GENERATION: first})
 
     def test_template_generation_is_the_servers(self) -> None:
-        """No update sets the generation of a DaemonSet's template: it increases with changes of the template only."""
+        """The template generation of a DaemonSet is only incremented by changes of the template."""
         path = f"{APPS}/daemonsets/d"
         self.annotations("POST", f"{APPS}/daemonsets", workload("DaemonSet", "d", {GENERATION: "4"}))
         for media in (MERGE, STRATEGIC):
@@ -114,7 +114,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertEqual(status["message"], prefix + why)
 
     def test_rollback(self) -> None:
-        """A Deployment's revision for a rollback is a number, which status updates do not change."""
+        """The rollback revision of a Deployment is a number, which status updates do not change."""
         path = f"{APPS}/deployments"
         created = self.annotations("POST", path, workload("Deployment", "d", {ROLLBACK: "+3", "mine": "x"}))
         self.assertEqual(created, {ROLLBACK: "3", "mine": "x"})
@@ -130,7 +130,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertIsNone(self.annotations("POST", path, workload("Deployment", "e", {ROLLBACK: ""})))
 
     def test_hidden(self) -> None:
-        """Rows of Tables and metadata-only answers lack the annotations; whole objects in rows have them."""
+        """Rows of Tables and PartialObjectMetadata lack the annotations; whole objects in rows have them."""
         for kind, name in (("DaemonSet", GENERATION), ("Deployment", ROLLBACK)):
             path = f"{APPS}/{kind.lower()}s"
             self.ask("POST", path, workload(kind, "d", {name: "2", "mine": "x"}))
@@ -148,7 +148,7 @@ class InternalTypeTests(SynchronousTestCase):
         self.assertEqual(self.bookmark("daemonsets")["metadata"]["annotations"], annotations)
 
     def bookmark(self, resource: str) -> Any:
-        """The object of the bookmark after the initial events of an empty resource."""
+        """Return the object of the bookmark after the initial events of an empty resource."""
         client = self.server.client()
         query = "watch=1&allowWatchBookmarks=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
         _, _, body = client.begin(f"{APPS}/{resource}?{query}").partition(b"\r\n\r\n")

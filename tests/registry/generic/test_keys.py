@@ -9,15 +9,15 @@ from kubetwist.registry.generic.keys import check_key
 
 
 class KeyTests(SynchronousTestCase):
-    """Tests for L{check_key}."""
+    """Tests of L{check_key}."""
 
     def test_good(self) -> None:
-        """A name, with a namespace or outside of all, can be looked up."""
+        """A valid name is accepted, with a namespace or for cluster-scoped objects."""
         check_key("a")
         check_key("a", "ns")
 
     def test_bad(self) -> None:
-        """Missing parts, and names that could lead elsewhere, are a bad request."""
+        """Missing names or namespaces, and names that are no path segments, are rejected (400)."""
         for name, namespace, message in (
             ("a", "", "Namespace parameter required."),
             ("", "ns", "Name parameter required."),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.objectwait} and who uses it: the admission plugin ServiceAccount."""
+"""Tests of L{kubetwist.registry.generic.objectwait} with its user, the admission plugin ServiceAccount."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from kubetwist.api.errors import APIStatusError
 from tests.controllers.harness import ControllerTestCase
 
 
-class AppearanceTests(ControllerTestCase):
-    """Pods that are made before the account that they run as."""
+class ObjectWaitTests(ControllerTestCase):
+    """Tests of pods that are created before their service account."""
 
     resources = ("namespaces", "pods", "serviceaccounts")
     admission = True
 
     def setUp(self) -> None:
-        """A namespace that has no account yet."""
+        """Create a namespace without service accounts."""
         super().setUp()
         self.make("namespaces", "default")
 
     def pod(self) -> Deferred[Any]:
-        """Begin to make a pod."""
+        """Start creating a pod."""
         pod = {
             "metadata": {"name": "a", "namespace": "default"},
             "spec": {"containers": [{"name": "c", "image": "c:1"}]},
@@ -30,8 +30,8 @@ class AppearanceTests(ControllerTestCase):
         made: Deferred[Any] = Deferred.fromCoroutine(self.user.create("", "pods", pod))
         return made
 
-    def test_account_comes(self) -> None:
-        """A pod waits for its account, and goes on when it is made."""
+    def test_account_is_created(self) -> None:
+        """The creation of a pod continues when its service account is created."""
         made = self.pod()
         self.settle(1)
         self.assertNoResult(made)
@@ -41,8 +41,8 @@ class AppearanceTests(ControllerTestCase):
         self.assertEqual(self.find("pods", "a", "default")["spec"]["serviceAccountName"], "default")
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
-    def test_account_does_not_come(self) -> None:
-        """When no account comes in a second and a half, the pod is refused."""
+    def test_timeout(self) -> None:
+        """The creation of a pod fails if its service account is missing after 1.5 seconds."""
         made = self.pod()
         self.settle(1.4)
         self.assertNoResult(made)
@@ -52,7 +52,7 @@ class AppearanceTests(ControllerTestCase):
         self.assertIn('serviceaccount "default" not found', error.message)
 
     def test_other_account(self) -> None:
-        """What else is made in the namespace makes no difference."""
+        """The creation of another service account does not end the wait."""
         made = self.pod()
         self.make("serviceaccounts", "other", "default")
         self.settle(1)

@@ -13,15 +13,15 @@ ONE, OTHER = ({"kind": "X", "name": name, "uid": name} for name in "ab")
 
 
 class OwnerTests(SynchronousTestCase):
-    """Tests for L{drop_repeated_owners}."""
+    """Tests of L{drop_repeated_owners}."""
 
     def setUp(self) -> None:
-        """Keep warnings."""
+        """Record warnings."""
         self.warned: list[str] = []
         self.scope = RequestScope(warn=self.warned.append)
 
     def test_once(self) -> None:
-        """Owners that differ in the order of their keys only are one, and the client is warned."""
+        """Owners that differ only in the order of their keys are duplicates, with a warning."""
         repeated = dict(reversed(ONE.items()))
         meta: dict[str, Any] = {"ownerReferences": [ONE, OTHER, repeated]}
         drop_repeated_owners(self.scope, meta)
@@ -31,12 +31,12 @@ class OwnerTests(SynchronousTestCase):
         self.assertNotIn("after mutating admission", text)
 
     def test_patched(self) -> None:
-        """Of a patch's result it is said when it was looked at."""
+        """The warning for a patched object contains the time of the check."""
         drop_repeated_owners(self.scope, {"ownerReferences": [ONE, dict(ONE)]}, patched=True)
         self.assertIn("contains duplicate entries after mutating admission happens;", self.warned[0])
 
     def test_nothing(self) -> None:
-        """Different owners stay as they are, without a warning."""
+        """Different owners are unchanged, without a warning."""
         owners = [ONE, OTHER, {**ONE, "controller": True}]
         meta = {"ownerReferences": owners}
         drop_repeated_owners(self.scope, meta)

@@ -14,10 +14,10 @@ from tests.registry.storetools import content
 
 
 class PartTests(ViewTestCase):
-    """Tests for L{kubetwist.registry.generic.parts}."""
+    """Tests of L{kubetwist.registry.generic.parts}."""
 
     def test_main_leaves_status(self) -> None:
-        """The main resource does not write the status, and counts generations when the spec changes."""
+        """Updates of the main resource do not change the status, and increment the generation."""
         new = self.changed(
             self.deployments, "d", lambda obj: (obj["spec"].update(replicas=3), obj.update(status={"replicas": 9}))
         )
@@ -27,7 +27,7 @@ class PartTests(ViewTestCase):
         self.assertEqual(new["metadata"]["generation"], 2)
 
     def test_status_leaves_the_rest(self) -> None:
-        """The status subresource writes the status alone."""
+        """Updates of the status change only the status."""
         part = SubresourceStore(self.deployments, status_rules(self.deployments))
         verifyObject(IPatcher, part)
 
@@ -46,7 +46,7 @@ class PartTests(ViewTestCase):
         self.assertEqual(content(part.get(self.scope, "d", GetOptions())), new)
 
     def test_status_makes_nothing(self) -> None:
-        """A PUT on the status of what is not there is a 404, also for kinds that PUT makes."""
+        """A PUT of the status of a missing object is a 404, even for kinds that PUT creates."""
         part = SubresourceStore(self.deployments, status_rules(self.deployments))
         error = self.refused(part.update(self.scope, "none", lambda old: deployment("none"), UpdateOptions()))
         self.assertEqual(error.code, 404)

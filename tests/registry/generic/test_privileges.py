@@ -8,15 +8,15 @@ from kubetwist.registry.generic.privileges import privileged_allowed, unprivileg
 
 
 class PrivilegeTests(SynchronousTestCase):
-    """Tests for whether privileged containers are allowed."""
+    """Tests of L{unprivileged}."""
 
     def test_within(self) -> None:
-        """They are not while objects are validated for such a server, and are again afterwards."""
+        """Privileged containers are not allowed during the validation, and allowed afterwards."""
         self.assertTrue(privileged_allowed())
         self.assertEqual(unprivileged(lambda text: (text, privileged_allowed()), "x"), ("x", False))
         self.assertTrue(privileged_allowed())
 
     def test_failure(self) -> None:
-        """A validation that fails leaves nothing behind."""
+        """The setting is reset after a validation that raises."""
         self.assertRaises(ZeroDivisionError, unprivileged, lambda: 1 // 0)
         self.assertTrue(privileged_allowed())

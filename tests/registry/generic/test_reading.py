@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.reading}: what selectors select."""
+"""Tests of L{kubetwist.registry.generic.reading}."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from tests.registry.storetools import StoreTestCase
 
 
 def selected(namespace: str = "default", **query: str) -> SelectionPredicate:
-    """What a query selects among objects in namespaces."""
+    """Return the selection predicate of a query for namespaced objects."""
     store: Any = SimpleNamespace(info=SimpleNamespace(namespaced=True))
     options = list_options({name: [value] for name, value in query.items()})
     return selection_predicate(store, RequestScope(namespace=namespace), options)
 
 
 class SelectTests(SynchronousTestCase):
-    """L{selection_predicate}."""
+    """Tests of L{selection_predicate}."""
 
     def test_one_matcher(self) -> None:
-        """Who selects the same has the same matcher, by which a cache knows that it need not be asked twice."""
+        """Equal selectors have the same matcher, which a cache calls once."""
         query = {"labelSelector": "app=a,tier!=b", "fieldSelector": "status.phase=Running"}
         self.assertIs(selected(**query).match, selected(**query).match)
         self.assertIsNot(selected(**query).match, selected(labelSelector="app=a,tier!=b").match)
         self.assertEqual(selected("", fieldSelector="metadata.namespace=other").prefix, "other/")
 
     def test_long(self) -> None:
-        """What is long is not kept."""
+        """Predicates of long selectors are not cached."""
         long = "x" * (MAX_CACHED_SELECTOR_LENGTH + 1)
         for how in (
             {"fieldSelector": f"spec.nodeName={long}"},
@@ -52,28 +52,28 @@ class SelectTests(SynchronousTestCase):
         ):
             self.assertIsNot(selected(**how).match, selected(**how).match)
 
-    def test_unwanted(self) -> None:
-        """Any number of excluded values of a field is one test."""
+    def test_excluded_values(self) -> None:
+        """Any number of excluded values of a field is one comparison."""
         terms = [f"metadata.name!=n{number}" for number in range(500)] + ["metadata.namespace!=a", "spec.x!=1"]
         found = selected("", fieldSelector=",".join(terms))
         self.assertEqual(found.tests, 3)
         assert found.match is not None
-        for key, fields, wanted in (
+        for key, fields, expected in (
             ("b/m", {}, True),
             ("b/n499", {}, False),
             ("a/m", {}, False),
             ("b/m", {"spec.x": "1"}, False),
         ):
-            self.assertEqual(found.match(Record(key, 1, b"{}", {}, fields)), wanted, key)
+            self.assertEqual(found.match(Record(key, 1, b"{}", {}, fields)), expected, key)
 
 
 class SliceTests(StoreTestCase):
-    """Lists with selectors that take long."""
+    """Tests of lists with expensive selectors."""
 
     resources = ("configmaps",)
 
     def setUp(self) -> None:
-        """Fifty ConfigMaps, and turns that are counted."""
+        """Create fifty ConfigMaps, and count pauses."""
         super().setUp()
         self.store_of_maps = self.store("configmaps")
         for number in range(50):
@@ -97,7 +97,7 @@ class SliceTests(StoreTestCase):
         return [record.name for record in result.records], result.next_key
 
     def test_turns(self) -> None:
-        """With many requirements in a selector, a list compares a bounded number of labels per turn."""
+        """With many requirements in a selector, a list compares a limited number of labels in a slice."""
         self.patch(reading, "COMPARISONS_PER_SLICE", 100)
         selector = ",".join(["n!=3", *(f"!a{number}" for number in range(9))])
         names, _ = self._listed(self._pause, labelSelector=selector)
@@ -106,7 +106,7 @@ class SliceTests(StoreTestCase):
         self.assertEqual(len(self.turns), 4)
 
     def test_same(self) -> None:
-        """The result of a list, and the beginning of the next page, do not depend on slices."""
+        """The result of a list and the beginning of the next page do not depend on slices."""
         self.patch(reading, "COMPARISONS_PER_SLICE", 7)
         for selector in ("n=3", "n in (1,2,3)", "n!=3,!x", "n=11", "n notin (3),n!=4,n!=5"):
             for limit in ("0", "1", "5", "7", "50"):

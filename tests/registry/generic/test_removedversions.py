@@ -1,7 +1,4 @@
-"""
-Tests for L{kubetwist.registry.generic.removedversions}, and for what codecs make of what patches leave in such
-versions.
-"""
+"""Tests of L{kubetwist.registry.generic.removedversions} and of results of patches in such versions."""
 
 from typing import Any
 
@@ -16,21 +13,21 @@ DISCOVERY = "discovery.k8s.io"
 
 
 class EarlierTests(SynchronousTestCase):
-    """Results of patches in versions that are no longer served."""
+    """Tests of results of patches in versions that are no longer served."""
 
     def read(self, group: str, kind: str, api_version: str, **fields: Any) -> tuple[dict[str, Any], list[str]]:
         """Return the converted object and the problems of its fields."""
         gvk = GroupVersionKind(group, "v1", kind)
         problems: list[str] = []
         value = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, **fields}
-        shown = repr(value)
+        before = repr(value)
         obj = Codec(definitions(), gvk, gvk).decode_patched(value, problems)
-        self.assertEqual(repr(value), shown)
+        self.assertEqual(repr(value), before)
         self.assertEqual(obj["apiVersion"], gvk.api_version)
         return obj, problems
 
     def refused(self, group: str, kind: str, api_version: str, **fields: Any) -> str:
-        """Return the reason of a refusal."""
+        """Return the message of a rejection."""
         gvk = GroupVersionKind(group, "v1", kind)
         value = {"apiVersion": api_version, "kind": kind, **fields}
         return str(self.assertRaises(ValueError, Codec(definitions(), gvk, gvk).decode_patched, value, []))
@@ -48,10 +45,10 @@ class EarlierTests(SynchronousTestCase):
             self.assertEqual(problems, [])
             self.assertEqual(obj["metadata"].get("labels"), labels)
             self.assertEqual(obj["spec"].get("selector"), labels and {"matchLabels": labels})
-        own = {"name": "a", "labels": {"x": "y"}}
+        metadata = {"name": "a", "labels": {"x": "y"}}
         selector = {"matchLabels": {"a": "c"}}
         spec = {"selector": selector, "template": template}
-        obj, _ = self.read("apps", "Deployment", "apps/v1beta1", spec=spec, metadata=own)
+        obj, _ = self.read("apps", "Deployment", "apps/v1beta1", spec=spec, metadata=metadata)
         self.assertEqual((obj["metadata"]["labels"], obj["spec"]["selector"]), ({"x": "y"}, selector))
         obj, _ = self.read("apps", "Deployment", "apps/v1beta1", spec={"template": {}})
         self.assertNotIn("labels", obj["metadata"])
@@ -65,7 +62,7 @@ class EarlierTests(SynchronousTestCase):
         self.assertIn('no kind "StatefulSet" is registered for version "extensions/v1beta1"', text)
 
     def test_ingress(self) -> None:
-        """Fields of services in earlier Ingresses are renamed; the present names are unknown."""
+        """Service fields of earlier Ingresses are renamed; the current names are unknown fields."""
         new = {"service": {"name": "n", "port": {"number": 1}}}
         paths = [{"backend": {"serviceName": "s", "servicePort": "p"}}, {"backend": new, "pathType": "Exact"}, 1]
         spec = {"defaultBackend": new, "backend": {"servicePort": 3}, "rules": [{"http": {"paths": paths[:2]}}]}
@@ -115,9 +112,9 @@ class EarlierTests(SynchronousTestCase):
 
     def test_scale(self) -> None:
         """Earlier scales have a map as their selector."""
-        said = "autoscaling", "Scale", "apps/v1beta2"
+        gvk = "autoscaling", "Scale", "apps/v1beta2"
         text = (
             "json: cannot unmarshal string into Go struct field ScaleStatus.status.selector of type map[string]string"
         )
-        self.assertEqual(self.refused(*said, status={"selector": "a=b"}), text)
-        self.assertIn("unknown conversion", self.refused(*said, status={"selector": {"a": "b"}}))
+        self.assertEqual(self.refused(*gvk, status={"selector": "a=b"}), text)
+        self.assertIn("unknown conversion", self.refused(*gvk, status={"selector": {"a": "b"}}))

@@ -9,16 +9,16 @@ from tests.resources.server import all_kinds
 
 
 class KindTests(SynchronousTestCase):
-    """Tests for L{define_kind}."""
+    """Tests of L{define_kind}."""
 
     def test_rules(self) -> None:
-        """What is not said follows from the names of the kind."""
+        """Omitted parameters are derived from the names of the kind."""
         kind = define_kind("apps", "odds", "Odd")
         self.assertEqual((kind.singular, kind.key_prefix, kind.storage_group), ("odd", "odds", "apps"))
         self.assertEqual(kind.versions, (("v1", 0),))
 
-    def test_said(self) -> None:
-        """What is said counts, the empty group included; subresources are ordered by their names."""
+    def test_parameters(self) -> None:
+        """Given parameters are used, including an empty group; subresources are sorted by name."""
         more = SubresourceInfo("approval", "Odd")
         kind = define_kind(
             "apps",
@@ -37,16 +37,16 @@ class KindTests(SynchronousTestCase):
 
 
 class ResourceTests(SynchronousTestCase):
-    """Tests for L{ResourceInfo}."""
+    """Tests of L{ResourceInfo}."""
 
     def test_hash(self) -> None:
-        """The hash is the reference's; what is not stored has none."""
+        """The hash is that of the reference; resources without objects have none."""
         self.assertEqual(storage_version_hash("", "v1", "Pod"), "xPOwRZ+Yhw8=")
         hashes = {info.resource: info.storage_version_hash for info in all_kinds()}
         self.assertEqual((hashes["pods"], hashes["bindings"]), ("xPOwRZ+Yhw8=", ""))
 
     def test_names(self) -> None:
-        """A resource knows its subresources by their names, and what its stored objects are."""
+        """A resource finds subresources by name, and has the kind of its stored objects."""
         pods = next(info for info in all_kinds() if info.resource == "pods" and not info.group)
         found = pods.subresource("eviction")
         assert found is not None

@@ -8,10 +8,10 @@ from kubetwist.registry.generic.scale import apply_scale, scale_of, selector_tex
 
 
 class ScaleTests(SynchronousTestCase):
-    """Tests for the view of objects as scales."""
+    """Tests of conversion between objects and scales."""
 
     def test_deployment(self) -> None:
-        """A scale has the identity of its object, what that wants and what it has."""
+        """A scale has the metadata of its object, the desired replicas, and the current ones."""
         obj = {
             "metadata": {"name": "d", "namespace": "n", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"}},
             "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "d"}}},
@@ -29,12 +29,12 @@ class ScaleTests(SynchronousTestCase):
         )
 
     def test_replication_controller(self) -> None:
-        """The selector of a replication controller is a plain map."""
+        """The selector of a ReplicationController is a map of labels."""
         obj = {"metadata": {"name": "r"}, "spec": {"selector": {"b": "2", "a": "1"}}}
         self.assertEqual(scale_of(obj, "", "ReplicationController")["status"]["selector"], "a=1,b=2")
 
     def test_selector(self) -> None:
-        """Expressions are written as clients can send them, in the order of their keys."""
+        """Expressions are formatted as in queries, sorted by key."""
         selector = {
             "matchLabels": {"app": "x"},
             "matchExpressions": [
@@ -46,7 +46,7 @@ class ScaleTests(SynchronousTestCase):
         self.assertEqual(selector_text(selector), "a,app=x,env in (a,b),!z")
 
     def test_apply(self) -> None:
-        """Only the number of replicas goes back into the object."""
+        """Only the number of replicas is written to the object."""
         obj = {"spec": {"replicas": 1, "paused": True}}
         apply_scale(obj, {"spec": {"replicas": 5}}, "apps", "Deployment")
         self.assertEqual(obj, {"spec": {"replicas": 5, "paused": True}})

@@ -13,10 +13,10 @@ from tests.registry.generic.updatetools import ViewTestCase
 
 
 class ScaleTests(ViewTestCase):
-    """Tests for L{kubetwist.registry.generic.scalestore}."""
+    """Tests of L{kubetwist.registry.generic.scalestore}."""
 
     def test_scale(self) -> None:
-        """A scale shows and writes the number of replicas, and the object counts a generation for it."""
+        """A scale contains and sets the number of replicas, which increments the generation of the object."""
         scale = ScaleStore(self.deployments, "v1")
         verifyObject(IPatcher, scale)
         shown = scale.get(self.scope, "d", GetOptions())
@@ -33,7 +33,7 @@ class ScaleTests(ViewTestCase):
         self.assertEqual((stored["spec"]["replicas"], stored["metadata"]["generation"]), (5, 2))
 
     def test_scale_conflict(self) -> None:
-        """A scale of another resourceVersion is a conflict; a negative one is invalid; of nothing, a 404."""
+        """A scale with another resourceVersion is a conflict, a negative one invalid, one of a missing object a 404."""
         scale = ScaleStore(self.deployments, "v1")
 
         def of(version: str, replicas: int) -> Any:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.schemes}, and for messages of codecs about bodies of other kinds."""
+"""Tests of L{kubetwist.registry.generic.schemes} and of messages about bodies of other kinds."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -10,7 +10,7 @@ from tests.resources.server import definitions
 
 
 class OtherKindTests(SynchronousTestCase):
-    """Bodies of another kind or version than the URL's."""
+    """Tests of bodies of another kind or version than that of the URL."""
 
     def refused(self, expected: tuple[str, str, str], api_version: str, kind: str) -> str:
         """Return the message for a body of an unexpected kind."""
@@ -21,7 +21,7 @@ class OtherKindTests(SynchronousTestCase):
         return error.message
 
     def test_other_versions(self) -> None:
-        """Another version of a kind is named as such, also from the kind's former group."""
+        """The message for another version of a kind names the version, also for its former group."""
         for expected, said in (
             (("autoscaling", "v2", "HorizontalPodAutoscaler"), "autoscaling/v1"),
             (("apps", "v1", "Deployment"), "extensions/v1beta1"),
@@ -37,7 +37,7 @@ class OtherKindTests(SynchronousTestCase):
             self.assertEqual(self.refused(expected, said, expected[2]), text)
 
     def test_unknown_versions(self) -> None:
-        """A version or group that the kind never had is registered nowhere."""
+        """The message for an unknown version or group states that it is not registered."""
         for expected, said, shown in (
             (("autoscaling", "v2", "HorizontalPodAutoscaler"), "autoscaling/v2beta2", "autoscaling/v2beta2"),
             (("apps", "v1", "StatefulSet"), "extensions/v1beta1", "extensions/v1beta1"),
@@ -48,18 +48,18 @@ class OtherKindTests(SynchronousTestCase):
             self.assertIn(f'no kind "{expected[2]}" is registered for version "{shown}" in scheme "{SCHEME}"', found)
 
     def test_other_kinds(self) -> None:
-        """A known kind cannot be converted."""
+        """The message for another known kind states that it cannot be converted."""
         for said, kind in (("apps/v1", "Deployment"), ("v1", "List"), ("v1", "PodExecOptions")):
             text = f"converting (v1.{kind}) to (batch.Job): unknown conversion"
             self.assertIn(text, self.refused(("batch", "v1", "Job"), said, kind))
 
     def test_own_schemes(self) -> None:
-        """Servers with a table of types of their own know no other groups."""
+        """Servers with a separate scheme do not know other groups."""
         text = self.refused(("apiregistration.k8s.io", "v1", "APIService"), "v1", "Pod")
         self.assertIn('no kind "Pod" is registered for version "v1" in scheme "k8s.io/kube-aggregator/', text)
 
     def test_group_alone(self) -> None:
-        """A body that names the group and no version is of the version of the URL."""
+        """A body with a group but no version has the version of the URL."""
         gvk = GroupVersionKind("apps", "v1", "Deployment")
         decoded = Codec(definitions(), gvk, gvk).decode({"apiVersion": "apps/", "kind": "Deployment"}, [])
         self.assertEqual(decoded["apiVersion"], "apps/v1")

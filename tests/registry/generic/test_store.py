@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.store}: creating, and caches that stores share."""
+"""Tests of L{kubetwist.registry.generic.store}: creation, and shared caches."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from tests.resources.server import config_map, pod
 
 
 class CreateTests(StoreTestCase):
-    """POST."""
+    """Tests of POST."""
 
     def setUp(self) -> None:
-        """ConfigMaps, which have no rules of their own."""
+        """Create the store of ConfigMaps."""
         super().setUp()
         self.maps = self.store("configmaps")
 
     def test_interfaces(self) -> None:
-        """A store can do all that clients do with objects; namespaces are not deleted as a collection."""
+        """A store provides all interfaces; namespaces have no collection deletion."""
         everything = (ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
         for interface in everything:
             verifyObject(interface, self.maps)
         self.assertFalse(ICollectionDeleter.providedBy(self.store("namespaces")))
 
     def test_identity(self) -> None:
-        """The server alone says when an object was made and which one it is; clients' claims are dropped."""
+        """The server sets the creation time and the uid; values of clients are dropped."""
         claims = {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 0}
         claims |= {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
         obj = config_map("a")
@@ -46,20 +46,20 @@ class CreateTests(StoreTestCase):
         self.assertNotEqual(meta["creationTimestamp"], "2001-01-01T00:00:00Z")
 
     def test_claimed_generation(self) -> None:
-        """Of kinds that do not count generations, a client may claim one."""
+        """Kinds without generations keep the generation of the client."""
         obj = config_map("a")
         obj["metadata"]["generation"] = 7
         self.assertEqual(self.made(self.maps, obj)["metadata"]["generation"], 7)
 
     def test_odd_revision(self) -> None:
-        """A resourceVersion that is none is forgiven."""
+        """A malformed resourceVersion is ignored."""
         for number, version in enumerate(("0", "x", "1e3")):
             obj = config_map(f"a{number}")
             obj["metadata"]["resourceVersion"] = version
             self.made(self.maps, obj)
 
     def test_revision(self) -> None:
-        """The resourceVersion is the revision of the write; a body that names one is refused."""
+        """The resourceVersion is the revision of the write; a body with one is rejected."""
         made = self.made(self.maps, config_map("a"))
         self.assertEqual(made["metadata"]["resourceVersion"], str(self.server.backend.revision))
         obj = config_map("b")
@@ -72,7 +72,7 @@ class CreateTests(StoreTestCase):
         self.assertEqual(self.made(self.maps, obj)["metadata"]["name"], "b")
 
     def test_kept_generation(self) -> None:
-        """Kinds that count none keep what their clients say, if it can be one."""
+        """Kinds without generations keep a valid generation of the client."""
         obj, below = config_map("a"), config_map("b")
         obj["metadata"]["generation"], below["metadata"]["generation"] = 7, -1
         self.assertEqual(self.made(self.maps, obj)["metadata"]["generation"], 7)
@@ -80,12 +80,12 @@ class CreateTests(StoreTestCase):
         self.assertIn("metadata.generation: Invalid value: -1", error.message)
 
     def test_generation(self) -> None:
-        """Kinds that count generations begin with 1."""
+        """Kinds with generations start with 1."""
         made = self.made(self.store("pods"), pod("a"))
         self.assertEqual(made["metadata"]["generation"], 1)
 
     def test_stored_bytes(self) -> None:
-        """What is stored begins with kind and apiVersion and has no resourceVersion, as another server expects it."""
+        """A stored value begins with kind and apiVersion and has no resourceVersion, as in kube-apiserver."""
         self.made(self.maps, config_map("a", x="1"))
         stored = self.successResultOf(self.server.backend.read("/registry/configmaps/default/a"))
         obj = orjson.loads(stored.value)
@@ -94,7 +94,7 @@ class CreateTests(StoreTestCase):
         self.assertEqual(obj["data"], {"x": "1"})
 
     def test_namespace(self) -> None:
-        """An object gets the namespace of its path and may name no other; a cluster-scoped one may, without effect."""
+        """An object gets the namespace of the path and must not name another; a cluster-scoped one has none."""
         obj = config_map("a")
         del obj["metadata"]["namespace"]
         self.assertEqual(self.made(self.maps, obj)["metadata"]["namespace"], "default")
@@ -104,7 +104,7 @@ class CreateTests(StoreTestCase):
         self.assertNotIn("namespace", made["metadata"])
 
     def test_taken(self) -> None:
-        """A name can be given once, and the error says so when its holder is on the way out."""
+        """Creating an existing name is a conflict, and the message mentions a pending deletion."""
         obj = config_map("a")
         obj["metadata"]["finalizers"] = ["example.org/wait"]
         self.made(self.maps, obj)
@@ -116,13 +116,13 @@ class CreateTests(StoreTestCase):
         self.assertEqual(error.message, 'object is being deleted: configmaps "a" already exists')
 
     def test_invalid(self) -> None:
-        """An object that breaks the rules is not stored, and is told of all that is wrong."""
+        """An invalid object is not stored, and all errors are reported."""
         error = self.refused(self.maps.create(self.scope, config_map("Big_Name"), CreateOptions()))
         self.assertEqual((error.code, error.reason), (422, "Invalid"))
         self.assertEqual(self.server.backend.revision, 1)
 
     def test_generate_name(self) -> None:
-        """A name is made from generateName, another one when the first is taken."""
+        """A name is generated from generateName, and again if it exists."""
         names = iter(["a-1", "a-1", "a-1", "a-2"])
         self.patch(creation, "generate_name", lambda base: next(names))
         for expected in ("a-1", "a-2"):
@@ -143,7 +143,7 @@ class CreateTests(StoreTestCase):
             self.assertEqual(made["spec"]["template"]["metadata"]["labels"]["job-name"], name)
 
     def test_generate_name_gives_up(self) -> None:
-        """When every made name is taken the client is told to try again."""
+        """If all generated names exist, the client is asked to retry."""
         self.patch(creation, "generate_name", lambda base: "a-1")
         self.made(self.maps, {"metadata": {"generateName": "a-"}})
         error = self.refused(self.maps.create(self.scope, {"metadata": {"generateName": "a-"}}, CreateOptions()))
@@ -151,12 +151,12 @@ class CreateTests(StoreTestCase):
         self.assertIn("was not able to generate a unique name", error.message)
 
     def test_name_wins(self) -> None:
-        """generateName beside a name is kept and has no effect."""
+        """generateName has no effect if there is a name, and is kept."""
         made = self.made(self.maps, {"metadata": {"name": "b", "generateName": "a-"}})
         self.assertEqual((made["metadata"]["name"], made["metadata"]["generateName"]), ("b", "a-"))
 
     def test_dry_run(self) -> None:
-        """A dry run answers as the write would, and writes nothing; a taken name is found too."""
+        """A dry run returns the result of the write without writing; an existing name is an error, too."""
         events = self.events(self.maps)
         made = self.made(self.maps, config_map("a"), dry_run=True)
         self.assertIn("uid", made["metadata"])
@@ -168,7 +168,7 @@ class CreateTests(StoreTestCase):
         self.assertEqual(events, [("ADDED", "a")])
 
     def test_repeated_owners(self) -> None:
-        """An owner that is named twice is kept once, with a warning that names it."""
+        """A duplicate owner is removed, with a warning that names it."""
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-1"}
         obj = config_map("a")
         obj["metadata"]["ownerReferences"] = [owner, {**owner, "uid": "u-2"}, dict(owner)]
@@ -178,7 +178,7 @@ class CreateTests(StoreTestCase):
         self.assertTrue(self.warnings[0].endswith("duplicate UID(s) observed: u-1"))
 
     def test_admission(self) -> None:
-        """Mutating plugins see the object before the rules of its kind, validating ones what will be stored."""
+        """Mutating plugins get the object before validation, validating plugins the object to be stored."""
 
         def act(attributes: Any) -> None:
             if plugin.seen == [("CREATE", "")]:
@@ -194,7 +194,7 @@ class CreateTests(StoreTestCase):
         self.assertEqual(plugin.seen, [("CREATE", ""), ("CREATE", "")])
 
     def test_refused_by_admission(self) -> None:
-        """What a plugin refuses is not stored."""
+        """An object that a plugin rejects is not stored."""
 
         def act(attributes: Any) -> None:
             raise APIStatusError.forbidden(GroupResource("", "configmaps"), "a", "no")
@@ -205,13 +205,13 @@ class CreateTests(StoreTestCase):
         self.assertIsNone(self.stored(self.maps, "a"))
 
     def test_storage_is_lost(self) -> None:
-        """A write that storage can not do is no answer to the client: the error goes up."""
+        """A storage error of a write is raised to the caller."""
         self.successResultOf(self.server.backend.close())
         self.failureResultOf(self.maps.create(self.scope, config_map("a"), CreateOptions()), StorageUnavailable)
 
 
 class SharedCacheTests(StoreTestCase):
-    """Resources that are stored at one place."""
+    """Tests of resources that share a storage prefix."""
 
     resources = ("events",)
 
@@ -227,7 +227,7 @@ class SharedCacheTests(StoreTestCase):
         self.assertEqual(found["metadata"]["uid"], made["metadata"]["uid"])
 
     def test_ttl(self) -> None:
-        """Events are kept for a while."""
+        """Events expire."""
         store = self.store("events")
         event = {
             "metadata": {"name": "e", "namespace": "default"},

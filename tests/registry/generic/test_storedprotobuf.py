@@ -1,4 +1,4 @@
-"""Tests of stores whose objects are protobuf in the storage: some of them, or all that they write."""
+"""Tests of stores whose objects are stored as protobuf, by another server or by themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import GetOptions
 from kubetwist.api.storage import Write
-from kubetwist.registry.core.service.portregistry import decode_bitmap, decoded, encoded
+from kubetwist.registry.core.service.portregistry import decode_bitmap, decode_range, encode_range
 from kubetwist.registry.generic.objects import ALWAYS_JSON
 from kubetwist.registry.generic.storedprotobuf import decode_stored, encode_stored
 from kubetwist.registry.kinds import kinds_for
@@ -35,35 +35,35 @@ PREFIX = "/registry/"
 
 
 class ReadingTests(StoreTestCase):
-    """What kube-apiserver has written."""
+    """Tests of objects that kube-apiserver has written."""
 
     resources = ("configmaps", "pods", "horizontalpodautoscalers", "volumeattributesclasses")
 
     def setUp(self) -> None:
-        """With types."""
+        """Create a server with type definitions."""
         self.options = {"types": definitions()}  # type: ignore[misc]
         super().setUp()
         self.maps = self.store("configmaps")
 
     def write(self, key: str, value: bytes) -> int:
-        """Have another server write something."""
+        """Write a value as another server."""
         revision: int = self.successResultOf(self.server.backend.commit([Write(PREFIX + key, value, None)]))
         return revision
 
     def value(self, key: str) -> bytes:
-        """What is stored."""
+        """Return a stored value."""
         value: bytes = self.successResultOf(Deferred.fromCoroutine(self.server.backend.read(PREFIX + key))).value
         return value
 
     def map(self, name: str, **data: str) -> bytes:
-        """A config map in protobuf."""
+        """Return a ConfigMap in protobuf."""
         entries = [counted(2, counted(1, key), counted(2, value)) for key, value in data.items()]
         return enveloped(
             "v1", "ConfigMap", counted(1, counted(1, name), counted(3, "default"), counted(5, "u")) + b"".join(entries)
         )
 
     def test_read(self) -> None:
-        """Objects are what they would be as JSON, in the watch of clients, too."""
+        """Objects are read as if they were stored as JSON, also by watches."""
         events = self.events(self.maps)
         revision = self.write("configmaps/default/a", self.map("a", k="v"))
         meta = {"resourceVersion": str(revision), "name": "a", "namespace": "default", "uid": "u"}
@@ -73,7 +73,7 @@ class ReadingTests(StoreTestCase):
         self.assertEqual(events, [("ADDED", "a")])
 
     def test_change(self) -> None:
-        """An update writes JSON; from then on one that changes nothing writes nothing."""
+        """An update writes JSON; a further update without changes writes nothing."""
         self.write("configmaps/default/a", self.map("a", k="v"))
         changed = self.changed(self.maps, "a", lambda obj: obj["data"].update(k="w"))
         value = self.value("configmaps/default/a")
@@ -82,7 +82,7 @@ class ReadingTests(StoreTestCase):
         self.assertEqual(again["metadata"]["resourceVersion"], changed["metadata"]["resourceVersion"])
 
     def test_no_change(self) -> None:
-        """As in the reference, an update that changes nothing writes what is in another form; a dry run does not."""
+        """As in the reference, an update without changes writes objects in another format; a dry run does not."""
         self.write("configmaps/default/a", self.map("a", k="v"))
         self.changed(self.maps, "a", lambda obj: None, dry_run=True)
         self.assertTrue(is_protobuf(self.value("configmaps/default/a")))
@@ -90,13 +90,13 @@ class ReadingTests(StoreTestCase):
         self.assertEqual(orjson.loads(self.value("configmaps/default/a"))["data"], {"k": "v"})
 
     def test_deletion(self) -> None:
-        """They can be deleted."""
+        """Objects in protobuf can be deleted."""
         self.write("configmaps/default/a", self.map("a"))
         self.delete(self.maps, "a")
         self.assertIsNone(self.stored(self.maps, "a"))
 
     def test_older_version(self) -> None:
-        """What is stored in an older version is converted."""
+        """An object in an older version is converted."""
         scaler = {
             "metadata": {"name": "h", "namespace": "default"},
             "spec": {
@@ -112,7 +112,7 @@ class ReadingTests(StoreTestCase):
         self.assertEqual(found["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50)
 
     def test_version_that_is_not_served(self) -> None:
-        """As in the reference, versions are read that are known, whether or not they are served."""
+        """As in the reference, known versions are read even if they are not served."""
         meta = {"name": "fast", "uid": "u"}
         content = {"metadata": meta, "driverName": "d.example", "parameters": {"iops": "7"}}
         raw = Encoder(definitions()).message("io.k8s.api.storage.v1beta1.VolumeAttributesClass", content)
@@ -129,9 +129,9 @@ class ReadingTests(StoreTestCase):
             self.assertEqual(found["parameters"], {"iops": "7"})
 
     def test_other_kind(self) -> None:
-        """What is of another kind than its key says is refused with that key, whoever asks how."""
+        """A value of another kind than its key is rejected with the key, by all reads."""
         other = enveloped("v1", "Secret", counted(1, counted(1, "a"), counted(3, "default")))
-        for value, why in (
+        for value, reason in (
             (other, "it is a Secret of v1, which is not known here"),
             (enveloped("v1", "Swan", counted(1, counted(1, "a"))), "it is a Swan of v1, which is not known here"),
             (self.map("a", k="v")[:-9], "it is damaged protobuf"),
@@ -141,25 +141,25 @@ class ReadingTests(StoreTestCase):
             self.assertEqual(len(self.flushLoggedErrors()), 1)
             error = self.assertRaises(APIStatusError, self.maps.existing, self.scope, "a")
             self.assertEqual(error.code, 500)
-            self.assertIn(f'"/registry/configmaps/default/a": {why}', error.message)
+            self.assertIn(f'"/registry/configmaps/default/a": {reason}', error.message)
             self.maps.cached = False
             error = self.refused(self.maps.get(self.scope, "a", GetOptions()))
-            self.assertIn(f'"/registry/configmaps/default/a": {why}', error.message)
+            self.assertIn(f'"/registry/configmaps/default/a": {reason}', error.message)
             self.maps.cached = True
 
     def test_without_types(self) -> None:
-        """Where there are no types, it can not be read."""
+        """Without type definitions, protobuf cannot be read."""
         maps = Server("configmaps").stores.get("", "configmaps")
         self.assertRaises(UnknownFormatError, maps.decode_value, "default/a", self.map("a"), 1)
 
 
 class WritingTests(SharedStoresTestCase):
-    """One server that writes protobuf, and one that writes JSON."""
+    """Tests of a server that writes protobuf and one that writes JSON."""
 
     resources = ("configmaps", "services", "customresourcedefinitions", "apiservices")
 
     def setUp(self) -> None:
-        """Each learns what the other one writes from bytes alone."""
+        """Create two servers that get the writes of the other one as bytes."""
         super().setUp()
         commit = self.backend.commit
 
@@ -169,18 +169,18 @@ class WritingTests(SharedStoresTestCase):
         self.patch(self.backend, "commit", plain)
 
     def server(self) -> Any:
-        """The first one writes protobuf."""
+        """Create a server; the first one writes protobuf."""
         self.options = {"protobuf": not hasattr(self, "one") and not self.options}  # type: ignore[misc]
         self.types = definitions()
         return super().server()
 
     def value(self, key: str) -> bytes:
-        """What is stored."""
+        """Return a stored value."""
         value: bytes = self.done(self.backend.read(PREFIX + key)).value
         return value
 
     def test_beside_each_other(self) -> None:
-        """Each reads what the other one writes, and writes anew in its own form what it is told to write."""
+        """Each server reads the other's format, and rewrites objects in its format when they are updated."""
         made = self.make(self.one, "configmaps", config_map("a", k="v"))
         value = self.value("configmaps/default/a")
         self.assertTrue(is_protobuf(value))
@@ -197,24 +197,24 @@ class WritingTests(SharedStoresTestCase):
         self.assertIsNone(self.one.get_copy("", "configmaps", "default", "a"))
 
     def test_node_ports(self) -> None:
-        """The ports in use are read in both forms, and written in that of who writes."""
+        """The node ports are read in both formats, and written in that of the server."""
         for name, stores in (("a", self.one), ("b", self.other), ("c", self.one)):
             self.make(
                 stores, "services", {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
             )
             value = self.value("ranges/servicenodeports")
             self.assertEqual(is_protobuf(value), stores is self.one)
-            self.assertEqual(decode_bitmap(*decoded(value)), self.allocators(self.one).services.ports.held())
+            self.assertEqual(decode_bitmap(*decode_range(value)), self.allocators(self.one).services.ports.held())
         self.assertEqual(len(self.allocators(self.other).services.ports.held()), 3)
 
     def test_definitions(self) -> None:
-        """Definitions of custom resources are JSON, as the reference has them."""
+        """CustomResourceDefinitions are stored as JSON, as in the reference."""
         always = {store.info.group for store in self.one if store.stored_as is None}
         self.assertEqual(always, set(ALWAYS_JSON))
         self.assertEqual([store for store in self.other if store.stored_as is not None], [])
 
     def test_not_written(self) -> None:
-        """What has no form in protobuf is an error, and nothing is stored."""
+        """An object without a protobuf form is an error, and is not stored."""
         store = self.one.get("", "configmaps")
         deep: Any = "x"
         for _ in range(3):
@@ -226,19 +226,19 @@ class WritingTests(SharedStoresTestCase):
 
 
 class FormatTests(SynchronousTestCase):
-    """Which bytes are written."""
+    """Tests of stored bytes."""
 
     def test_ports(self) -> None:
-        """The object of ports, octet by octet: metadata that says nothing, the range, and a big number."""
-        value = encoded(30000, 32767, [30000, 30009], protobuf=True)
+        """The bytes of a RangeAllocation are those of kube-apiserver: empty metadata, the range, and the bitmap."""
+        value = encode_range(30000, 32767, [30000, 30009], protobuf=True)
         expected = "0a150a027631120f52616e6765416c6c6f636174696f6e"  # v1, RangeAllocation
         meta = "0a0012001a0022002a00320038004200"
         expected += "12230a10" + meta + "120b" + b"30000-32767".hex() + "1a0202011a002200"
         self.assertEqual(value.hex(), b"k8s\0".hex() + expected)
-        self.assertEqual(decode_bitmap(*decoded(value)), {30000, 30009})
+        self.assertEqual(decode_bitmap(*decode_range(value)), {30000, 30009})
 
     def test_foreign_ports(self) -> None:
-        """What is no range is refused, however it is made."""
+        """A value that is not a RangeAllocation is rejected in any format."""
         for value in (
             b"k8s\0",
             enveloped("v1", "RangeAllocation", b""),
@@ -248,10 +248,10 @@ class FormatTests(SynchronousTestCase):
             enveloped("v1", "RangeAllocation", counted(2, "30000-32767") + b"\x1a\x7f"),
             enveloped("v1", "RangeAllocation", number(2, 30000)),
         ):
-            self.assertRaises(UnknownFormatError, decoded, value)
+            self.assertRaises(UnknownFormatError, decode_range, value)
 
     def test_all_kinds(self) -> None:
-        """Everything that is stored can be, in the oldest release and in the newest."""
+        """All stored kinds can be encoded, in the oldest release and in the newest."""
         versions = available_versions()
         for minor in (versions[0], versions[-1]):
             types = Definitions.load(minor)
@@ -264,6 +264,6 @@ class FormatTests(SynchronousTestCase):
                     self.assertEqual((found["kind"], found["metadata"]["name"]), (info.kind, "a"))
 
     def test_no_object(self) -> None:
-        """What can not be written is told."""
+        """A value that cannot be encoded is an error."""
         kind = next(one.storage_kind for one in kinds_for(definitions().gvks(), 36) if one.resource == "configmaps")
         self.assertRaises(WireError, encode_stored, definitions(), kind, b'{"metadata":[]}')

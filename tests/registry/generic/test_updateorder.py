@@ -15,10 +15,10 @@ TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name":
 
 
 class OrderTests(SynchronousTestCase):
-    """Each kind validates metadata and other fields in its own order, after the registry has validated metadata."""
+    """Tests of the order of errors: the registry validates metadata first, then each kind in its order."""
 
     def setUp(self) -> None:
-        """A server."""
+        """Create a server."""
         self.server = Server(
             *("secrets", "ingressclasses", "runtimeclasses", "roles", "storageclasses", "statefulsets", "jobs"),
             *("poddisruptionbudgets", "events", "configmaps", "clusterroles", "rolebindings", "clusterrolebindings"),
@@ -79,7 +79,7 @@ class OrderTests(SynchronousTestCase):
         self.assertEqual(found, [META] * 2 + ["status.observedGeneration", META])
 
     def test_finalizers(self) -> None:
-        """Kinds whose metadata only the registry validates accept finalizers and names that others refuse."""
+        """Kinds whose metadata only the registry validates accept any finalizer and name."""
         for path, obj in (
             ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {"spec": {}}),
             ("/api/v1/namespaces/default/events", {"involvedObject": {"namespace": "default"}}),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.updates} and the views of objects: status, scale, finalize."""
+"""Tests of L{kubetwist.registry.generic.updates}."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.resources.server import config_map, pod
 
 
 class UpdateTests(StoreTestCase):
-    """PUT and PATCH."""
+    """Tests of PUT and PATCH."""
 
     def setUp(self) -> None:
-        """ConfigMaps, one of them there already."""
+        """Create a ConfigMap."""
         super().setUp()
         self.maps = self.store("configmaps")
         self.first = self.made(self.maps, config_map("a", x="1"))
 
     def put_error(self, obj: dict[str, Any], **options: Any) -> APIStatusError:
-        """The error that a PUT fails with."""
+        """Return the error of a PUT."""
         return self.refused(
             self.maps.update(self.scope, obj["metadata"]["name"], lambda stored: obj, UpdateOptions(**options))
         )
 
     def test_replaces(self) -> None:
-        """A PUT without a resourceVersion replaces whatever is there, but for what identifies it."""
+        """A PUT without a resourceVersion replaces any state, except for the identity."""
         events = self.events(self.maps)
         new = self.put(self.maps, config_map("a", y="2"))
         self.assertEqual(new["data"], {"y": "2"})
@@ -39,7 +39,7 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(events, [("MODIFIED", "a")])
 
     def test_newest_version(self) -> None:
-        """A PUT that names a resourceVersion replaces that one only."""
+        """A PUT with a resourceVersion replaces only that version."""
         second = self.put(self.maps, {**self.first, "data": {"y": "2"}})
         error = self.put_error({**self.first, "data": {"z": "3"}})
         self.assertEqual((error.code, error.reason), (409, "Conflict"))
@@ -47,7 +47,7 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(self.put(self.maps, {**second, "data": {"z": "3"}})["data"], {"z": "3"})
 
     def test_unreadable_version(self) -> None:
-        """A resourceVersion that is no number is a 500 without a reason, as in the reference."""
+        """A malformed resourceVersion is a 500 without a reason, as in the reference."""
         for text in ("x", "-1", "1.0", "٣", str(1 << 64), "1" * 5000):
             obj = config_map("a")
             obj["metadata"]["resourceVersion"] = text
@@ -57,7 +57,7 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(parse_version(str((1 << 64) - 1)), (1 << 64) - 1)
 
     def test_versions_that_are_required(self) -> None:
-        """Leases can only be replaced by whoever says which version."""
+        """Leases can only be replaced with a resourceVersion."""
         leases = self.store("leases", "coordination.k8s.io")
         lease = self.made(
             leases, {"metadata": {"name": "l", "namespace": "default"}, "spec": {"leaseDurationSeconds": 9}}
@@ -68,14 +68,14 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(error.details, {**(error.details or {}), "kind": "leases", "name": "l"})
 
     def test_missing(self) -> None:
-        """Most kinds are not made by PUT, and none by PATCH."""
+        """Most kinds are not created by PUT, and none by PATCH."""
         self.assertEqual(self.put_error(config_map("b")).code, 404)
         leases = self.store("leases", "coordination.k8s.io")
         error = self.refused(leases.update(self.scope, "l", lambda old: {}, UpdateOptions(), patching=True))
         self.assertEqual(error.code, 404)
 
     def test_creates(self) -> None:
-        """Some kinds are made by PUT, whatever resourceVersion it names, but not under another's uid."""
+        """Some kinds are created by PUT with any resourceVersion, but not with a uid."""
         leases = self.store("leases", "coordination.k8s.io")
         lease: dict[str, Any] = {"metadata": {"name": "l", "resourceVersion": "5"}, "spec": {"leaseDurationSeconds": 9}}
         record, created = self.successResultOf(leases.update(self.scope, "l", lambda old: lease, UpdateOptions()))
@@ -87,13 +87,13 @@ class UpdateTests(StoreTestCase):
         self.assertIn("UID in precondition: u, UID in object meta: ", error.message)
 
     def test_creates_in_a_race(self) -> None:
-        """A PUT that makes an object and finds it made meanwhile replaces it."""
+        """A PUT that creates an object that exists by then replaces it."""
         leases = self.store("leases", "coordination.k8s.io")
 
         def lease(seconds: int, **meta: str) -> dict[str, Any]:
             return {"metadata": {"name": "l", **meta}, "spec": {"leaseDurationSeconds": seconds}}
 
-        self.meddler(leases).before.append(lambda: self.made(leases, lease(1)))
+        self.racing_backend(leases).before.append(lambda: self.made(leases, lease(1)))
 
         def change(stored: Any) -> dict[str, Any]:
             return lease(2) if stored is None else lease(2, resourceVersion=stored["metadata"]["resourceVersion"])
@@ -103,7 +103,7 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(content(record)["spec"]["leaseDurationSeconds"], 2)
 
     def test_uid(self) -> None:
-        """A PUT that names another object's uid is a conflict."""
+        """A PUT with another uid is a conflict."""
         obj = config_map("a")
         obj["metadata"]["uid"] = "other"
         with self.assertRaises(APIStatusError) as caught:
@@ -117,7 +117,7 @@ class UpdateTests(StoreTestCase):
         self.maps.check_uid(self.scope, config_map("a"), self.first)
 
     def test_unchanged(self) -> None:
-        """A write that changes nothing is not written: no event, the same resourceVersion."""
+        """An update without changes is not written: there is no event, and the resourceVersion stays."""
         events = self.events(self.maps)
         again = self.put(self.maps, config_map("a", x="1"))
         self.assertEqual(again["metadata"]["resourceVersion"], self.first["metadata"]["resourceVersion"])
@@ -131,22 +131,22 @@ class UpdateTests(StoreTestCase):
         self.assertTrue(equal_objects({"a": 1, "b": 2, "kind": "X", "apiVersion": "v1"}, {"b": 2, "a": 1}))
 
     def test_dry_run(self) -> None:
-        """A dry run answers with the new state and its old resourceVersion, and writes nothing."""
+        """A dry run returns the new state with the old resourceVersion, and writes nothing."""
         new = self.put(self.maps, config_map("a", y="2"), dry_run=True)
         self.assertEqual(new["data"], {"y": "2"})
         self.assertEqual(new["metadata"]["resourceVersion"], self.first["metadata"]["resourceVersion"])
         self.assertEqual(self.stored(self.maps, "a")["data"], {"x": "1"})
 
     def test_patch_is_repeated(self) -> None:
-        """A patch that somebody's write overtakes is applied to what he wrote."""
-        self.meddler(self.maps).before.append(
+        """A patch with a concurrent write is applied to the new state."""
+        self.racing_backend(self.maps).before.append(
             lambda: self.changed(self.maps, "a", lambda obj: obj["data"].update(y="2"))
         )
         new = self.changed(self.maps, "a", lambda obj: obj["data"].update(z="3"))
         self.assertEqual(new["data"], {"x": "1", "y": "2", "z": "3"})
 
     def test_patch_of_a_version(self) -> None:
-        """A patch that says a resourceVersion is not repeated on another."""
+        """A patch with a resourceVersion is not retried with another."""
         version = self.first["metadata"]["resourceVersion"]
         self.changed(self.maps, "a", lambda obj: obj["data"].update(y="2"))
 
@@ -158,51 +158,51 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(error.code, 409)
 
     def test_put_of_a_version_is_not_repeated(self) -> None:
-        """A PUT of a resourceVersion that is overtaken between its check and its write is a conflict."""
-        self.meddler(self.maps).before.append(
+        """A PUT with a resourceVersion that a concurrent write replaces is a conflict."""
+        self.racing_backend(self.maps).before.append(
             lambda: self.changed(self.maps, "a", lambda obj: obj["data"].update(y="2"))
         )
         error = self.put_error({**self.first, "data": {"z": "3"}})
         self.assertEqual((error.code, error.reason), (409, "Conflict"))
         self.assertEqual(self.stored(self.maps, "a")["data"], {"x": "1", "y": "2"})
 
-    def test_deleted_meanwhile(self) -> None:
-        """A patch whose object goes away finds nothing."""
-        self.meddler(self.maps).before.append(lambda: self.delete(self.maps, "a"))
+    def test_concurrent_deletion(self) -> None:
+        """A patch of an object that is concurrently deleted is a 404."""
+        self.racing_backend(self.maps).before.append(lambda: self.delete(self.maps, "a"))
         error = self.refused(
             self.maps.update(self.scope, "a", lambda old: {**old, "data": {}}, UpdateOptions(), patching=True)  # type: ignore[dict-item]
         )
         self.assertEqual(error.code, 404)
 
     def test_gives_up(self) -> None:
-        """A patch that is overtaken again and again is a conflict in the end."""
-        meddler = self.meddler(self.maps)
+        """A patch with a conflict in each attempt is a conflict."""
+        racing_backend = self.racing_backend(self.maps)
         backend = self.server.backend
 
         def touch() -> None:
             self.maps.backend = backend
-            self.changed(self.maps, "a", lambda obj: obj["data"].update(n=str(meddler.commits)))
-            self.maps.backend = meddler  # type: ignore[assignment]
+            self.changed(self.maps, "a", lambda obj: obj["data"].update(n=str(racing_backend.commits)))
+            self.maps.backend = racing_backend  # type: ignore[assignment]
 
-        meddler.before += [touch] * (updates.ATTEMPTS + 1)
+        racing_backend.before += [touch] * (updates.ATTEMPTS + 1)
         error = self.refused(
             self.maps.update(self.scope, "a", lambda old: {**old, "data": {}}, UpdateOptions(), patching=True)  # type: ignore[dict-item]
         )
-        self.assertEqual((error.code, meddler.commits), (409, updates.ATTEMPTS))
+        self.assertEqual((error.code, racing_backend.commits), (409, updates.ATTEMPTS))
 
     def test_invalid(self) -> None:
-        """An update that breaks the rules changes nothing."""
+        """An invalid update changes nothing."""
         obj = config_map("a")
         obj["metadata"]["labels"] = {"no good": "x"}
         self.assertEqual(self.put_error(obj).code, 422)
         self.assertEqual(self.stored(self.maps, "a")["data"], {"x": "1"})
 
     def test_other_namespace(self) -> None:
-        """An update can not move an object."""
+        """An update cannot move an object to another namespace."""
         self.assertEqual(self.put_error(config_map("a", "elsewhere")).code, 400)
 
     def test_too_large(self) -> None:
-        """What could not be written back is not stored, however small the request was that leads to it."""
+        """An object that is larger than a request can be is not stored."""
         self.patch(objects, "MAX_OBJECT_SIZE", 2000)
         self.made(self.maps, config_map("b", x="1" * 1000))
         error = self.refused(self.maps.create(self.scope, config_map("c", x="1" * 2000), CreateOptions()))
@@ -210,17 +210,14 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(self.put_error(config_map("b", x="1" * 2000)).code, 413)
 
     def test_large_already(self) -> None:
-        """What is too large already may become smaller, and go."""
+        """A stored object that is too large can become smaller, and can be deleted."""
         self.made(self.maps, config_map("b", x="1" * 3000))
         self.patch(objects, "MAX_OBJECT_SIZE", 2000)
         self.assertEqual(self.put(self.maps, config_map("b", x="1" * 2500))["data"], {"x": "1" * 2500})
         self.assertEqual(self.put_error(config_map("b", x="1" * 2501)).code, 413)
 
     def test_admission_sees_the_final_object(self) -> None:
-        """
-        CVE-2016-1905: a patch is admitted as the object that will be stored, as a PUT is, in the main resource and
-        in a subresource.
-        """
+        """CVE-2016-1905: a patch is admitted as the resulting object, in the main resource and in subresources."""
         plugin = Plugin()
         self.admit(plugin)
         seen: list[Any] = []
@@ -236,7 +233,7 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(plugin.seen, [("CREATE", "")] * 2 + [("UPDATE", "status")] * 2)
 
     def test_old_object_is_a_copy(self) -> None:
-        """CVE-2021-25735: plugins see the old object as it is stored, apart from the new one."""
+        """CVE-2021-25735: plugins get the old object as a copy of the stored one."""
 
         def act(attributes: Any) -> None:
             self.assertEqual(attributes.old_object["data"], {"x": "1"})

@@ -10,10 +10,10 @@ from kubetwist.registry.kindtable import KINDS
 
 
 class VersionTests(SynchronousTestCase):
-    """The order of versions."""
+    """Tests of the order of versions."""
 
     def test_preference(self) -> None:
-        """Stable versions come before betas, those before alphas, larger numbers before smaller, others last."""
+        """Stable versions precede beta and alpha versions, larger numbers smaller ones; other names are last."""
         versions = ["foo10", "v1alpha1", "v1", "v10", "v2beta1", "v2", "v1beta2", "foo1"]
         self.assertEqual(
             sorted(versions, key=version_preference),
@@ -21,7 +21,7 @@ class VersionTests(SynchronousTestCase):
         )
 
     def test_priorities(self) -> None:
-        """The better version of a group has the higher priority."""
+        """The preferred version of a group has the highest priority."""
         self.assertEqual(version_priority("autoscaling", "v2"), 30)
         self.assertEqual(version_priority("apps", "v1"), 15)
         self.assertEqual(version_priority("certificates.k8s.io", "v1beta1"), 9)

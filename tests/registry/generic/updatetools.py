@@ -1,4 +1,4 @@
-"""What tests of updates share."""
+"""Base class and objects of tests of updates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.registry.storetools import StoreTestCase
 
 
 def deployment(name: str, **spec: Any) -> dict[str, Any]:
-    """A Deployment."""
+    """Return a Deployment."""
     return {
         "kind": "Deployment",
         "apiVersion": "apps/v1",
@@ -25,10 +25,10 @@ def deployment(name: str, **spec: Any) -> dict[str, Any]:
 
 
 class ViewTestCase(StoreTestCase):
-    """A test with the tools of several test cases."""
+    """Base class of tests with a Deployment."""
 
     def setUp(self) -> None:
-        """A Deployment."""
+        """Create a Deployment."""
         super().setUp()
         self.deployments = self.store("deployments", "apps")
         self.first = self.made(self.deployments, deployment("d", replicas=2))

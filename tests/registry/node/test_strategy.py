@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.registry.strategytools import change_problems, problems, told
+from tests.registry.strategytools import change_problems, problems, warnings_for
 
 
 class StrategyTests(SynchronousTestCase):
@@ -20,5 +20,5 @@ class StrategyTests(SynchronousTestCase):
     def test_warnings(self) -> None:
         """Deprecated node labels give warnings."""
         selector = {"nodeSelector": {"beta.kubernetes.io/arch": "amd64"}}
-        [text] = told("node.k8s.io", "RuntimeClass", handler="a", scheduling=selector)
+        [text] = warnings_for("node.k8s.io", "RuntimeClass", handler="a", scheduling=selector)
         self.assertEqual(text, 'scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/arch" instead')

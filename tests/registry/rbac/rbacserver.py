@@ -1,4 +1,4 @@
-"""A server in memory on which RBAC decides, for requests of several users."""
+"""A server in memory with RBAC, for requests of several users."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RESOURCES = (
     "tokenreviews",
 )
 
-#: By token, which is the name of the user.
+#: The users by token, which is their name.
 USERS = {
     "admin": UserInfo("admin", groups=("system:masters", "system:authenticated")),
     "alice": UserInfo("alice", "uid-alice", ("developers", "qa", "system:authenticated")),
@@ -46,37 +46,35 @@ USERS = {
 
 @implementer(IAuthenticator)
 class Tokens:
-    """Knows users by their bearer tokens."""
+    """An authenticator of users by their bearer tokens."""
 
     def authenticate(self, request: Any) -> UserInfo | None:
-        """Whose token it is."""
+        """Return the user of the token."""
         return USERS.get(request.fields[b"authorization"][0].decode().removeprefix("Bearer "))
 
 
 def authenticate_token(token: str, audiences: Sequence[str]) -> TokenAuthentication:
-    """What a token review finds; such tokens have no audiences."""
+    """Return the result of a token review; the tokens have no audiences."""
     user = USERS.get(token)
     return TokenAuthentication(user, error="" if user else "invalid bearer token")
 
 
 class Issuer:
-    """Stands for whom tokens are issued by."""
+    """A stub of the token issuer."""
 
     audiences = ("https://here",)
 
 
 class RBACServer(Server):
     """
-    As L{Server}, with RBAC.
+    A L{Server} with RBAC.
 
     @ivar rbac: The authorizer.
-    @ivar grants: What roles and bindings say.
+    @ivar grants: The index of roles and bindings.
     """
 
     def __init__(self, authorizer: Any = None) -> None:
-        """
-        @param authorizer: Decides instead of RBAC.
-        """
+        """@param authorizer: The authorizer instead of RBAC."""
         self.grants = RuleResolver(Stores())
         self.rbac = RBAC(self.grants)
         super().__init__(
@@ -89,7 +87,7 @@ class RBACServer(Server):
         )
 
     def ask(self, user: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """Send a request of one of L{USERS}; its status, and the decoded body of its answer."""
+        """Send a request of one of L{USERS}; return the status and the decoded body of the response."""
         if method == "PATCH":
             headers.setdefault("Content_Type", "application/merge-patch+json")
         return self.client().ask(method, path, body, Authorization=f"Bearer {user}", **headers)
@@ -101,7 +99,7 @@ class RBACServer(Server):
         return answer
 
     def run(self, coroutine: Any) -> Any:
-        """The result of what needs no waiting for."""
+        """Return the result of a coroutine that does not wait."""
         results: list[Any] = []
         Deferred.fromCoroutine(coroutine).addBoth(results.append)
         (result,) = results
@@ -111,21 +109,25 @@ class RBACServer(Server):
 
 
 def rule(verbs: str, resources: str, groups: Sequence[str] = ("",), **more: Any) -> dict[str, Any]:
-    """A rule about resources."""
+    """Return a rule for resources."""
     return {"verbs": verbs.split(), "apiGroups": list(groups), "resources": resources.split(), **more}
 
 
 def role(name: str, *rules: Any, **more: Any) -> dict[str, Any]:
-    """A Role or a ClusterRole."""
+    """Return a Role or a ClusterRole."""
     return {"metadata": {"name": name, **more}, "rules": list(rules)}
 
 
 def binding(name: str, reference: str, *subjects: str) -> dict[str, Any]:
     """
-    A binding.
+    Return a binding.
 
-    @param reference: C{kind/name} of the role, as C{subjects} are.
+    @param reference: The role as C{kind/name}; C{subjects} have the same form.
     """
     kind, _, target = reference.partition("/")
-    found = [dict(zip(("kind", "name"), one.split("/"), strict=True)) for one in subjects]
-    return {"metadata": {"name": name}, "roleRef": {"apiGroup": GROUP, "kind": kind, "name": target}, "subjects": found}
+    subject_objects = [dict(zip(("kind", "name"), one.split("/"), strict=True)) for one in subjects]
+    return {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": target},
+        "subjects": subject_objects,
+    }

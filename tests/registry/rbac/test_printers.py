@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class BindingTests(SynchronousTestCase):
-    """Rows of bindings."""
+    """Tests of rows of bindings."""
 
     def test_role_binding(self) -> None:
-        """Subjects are sorted into users, groups and accounts."""
+        """Subjects are grouped into users, groups and service accounts."""
         subjects = [
             {"kind": "User", "name": "ann"},
             {"kind": "ServiceAccount", "name": "sa", "namespace": "ns"},

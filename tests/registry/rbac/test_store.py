@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.rbac.store}, over HTTP in memory."""
+"""Tests of L{kubetwist.registry.rbac.store}, over HTTP in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = ("create", "get", "update", "patch")
 
 @implementer(IAuthorizer)
 class WithoutEscalation:
-    """Allows everything but what the two verbs that are made for this allow."""
+    """An authorizer that allows all verbs except C{escalate} and C{bind}."""
 
     name = "WithoutEscalation"
 
@@ -31,25 +31,25 @@ class WithoutEscalation:
 
 
 class EscalationTestCase(SynchronousTestCase):
-    """A test with a user who may write roles and bindings, and read ConfigMaps."""
+    """Base class of tests with a user who may write roles and bindings, and read ConfigMaps."""
 
     def setUp(self) -> None:
-        """Let her."""
+        """Create the user's roles."""
         self.server = RBACServer()
         kinds = "roles rolebindings clusterroles clusterrolebindings"
         self.grant("writer", rule(" ".join(ALL), kinds, [GROUP]), rule("get list", "configmaps"))
 
     def grant(self, name: str, *rules: Any) -> None:
-        """Give Alice a cluster role everywhere."""
+        """Bind a ClusterRole to Alice."""
         self.server.make(CLUSTER_ROLES, role(name, *rules))
         self.server.make(CLUSTER_BINDINGS, binding(name, f"ClusterRole/{name}", "User/alice"))
 
     def alice(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """What the server answers to Alice."""
+        """Return the response to a request of Alice."""
         return self.server.ask("alice", method, path, body)
 
     def assertRefused(self, answer: tuple[int, Any], *missing: str) -> None:
-        """She is told that she does not hold these rules."""
+        """Assert that the response rejects the request, and names the missing rules."""
         code, status = answer
         self.assertEqual((code, status["reason"]), (403, "Forbidden"), status)
         message = status["message"]
@@ -62,15 +62,15 @@ class EscalationTestCase(SynchronousTestCase):
 
 
 class RoleTests(EscalationTestCase):
-    """Tests for L{RoleStore}."""
+    """Tests of L{RoleStore}."""
 
     def test_held(self) -> None:
-        """Whoever holds rules can put them in roles."""
+        """A user can write roles with rules that the user has."""
         for path in (ROLES, CLUSTER_ROLES):
             self.assertEqual(self.alice("POST", path, role("small", rule("get", "configmaps")))[0], 201)
 
     def test_not_held(self) -> None:
-        """Rules that the writer does not hold are refused, also in a dry run."""
+        """Rules that the user lacks are rejected, also in a dry run."""
         big = role("big", rule("get delete", "configmaps secrets"))
         for path in (ROLES, CLUSTER_ROLES, f"{ROLES}?dryRun=All"):
             answer = self.alice("POST", path, big)
@@ -83,12 +83,12 @@ class RoleTests(EscalationTestCase):
         self.assertEqual(self.server.ask("admin", "GET", f"{ROLES}/big")[0], 404)
 
     def test_invalid(self) -> None:
-        """What may not be given away is not looked at any further."""
+        """The escalation check precedes validation."""
         self.assertEqual(self.alice("POST", ROLES, role("a/b", rule("get", "secrets")))[0], 403)
         self.assertEqual(self.alice("POST", ROLES, role("a/b", rule("get", "configmaps")))[0], 422)
 
     def test_updates(self) -> None:
-        """Updates must not add what the writer does not hold, by PUT or PATCH, or PUT where nothing is."""
+        """Updates must not add rules that the user lacks, by PUT, PATCH, or PUT that creates."""
         self.server.make(ROLES, role("small", rule("get", "configmaps")))
         big = role("small", rule("get", "secrets"))
         missing = '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}'
@@ -98,20 +98,20 @@ class RoleTests(EscalationTestCase):
         self.assertEqual(self.alice("PATCH", f"{ROLES}/small", {"metadata": {"labels": {"a": "b"}}})[0], 200)
 
     def test_garbage_collection(self) -> None:
-        """Whoever changes nothing but finalizers and owners needs not hold the rules."""
+        """A change of finalizers and owners alone needs no rules."""
         self.server.make(ROLES, role("big", rule("*", "*")))
         self.assertEqual(self.alice("PATCH", f"{ROLES}/big", {"metadata": {"finalizers": ["a.b/c"]}})[0], 200)
         answer = self.alice("PATCH", f"{ROLES}/big", {"metadata": {"labels": {"a": "b"}}})
         self.assertRefused(answer, '{APIGroups:[""], Resources:["*"], Verbs:["*"]}')
 
     def test_escalate(self) -> None:
-        """The verb C{escalate} lets its owner write any role."""
+        """A user with the verb C{escalate} can write any role."""
         self.grant("escalator", rule("escalate", "roles", [GROUP]))
         self.assertEqual(self.alice("POST", ROLES, role("big", rule("*", "*")))[0], 201)
         self.assertEqual(self.alice("POST", CLUSTER_ROLES, role("big", rule("*", "*")))[0], 403)
 
     def test_escalate_named(self) -> None:
-        """C{escalate} on a name is good for updates of that role, and not for creating, where there is no name."""
+        """C{escalate} for a name allows updates of that role, but no creation, which has no name."""
         self.grant("escalator", rule("escalate", "roles", [GROUP], resourceNames=["big"]))
         big = role("big", rule("*", "*"))
         self.assertEqual(self.alice("POST", ROLES, big)[0], 403)
@@ -119,7 +119,7 @@ class RoleTests(EscalationTestCase):
         self.assertEqual(self.alice("PUT", f"{ROLES}/other", {**big, "metadata": {"name": "other"}})[0], 403)
 
     def test_aggregation(self) -> None:
-        """Only who may do everything can let a role gather rules, or change one that does."""
+        """Only users with all permissions can write aggregating roles."""
         gathering = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
         code, status = self.alice("POST", CLUSTER_ROLES, {**role("sum"), **gathering})
         self.assertEqual(code, 403)
@@ -130,38 +130,38 @@ class RoleTests(EscalationTestCase):
         self.assertEqual(self.alice("PATCH", f"{CLUSTER_ROLES}/sum", {"aggregationRule": None})[0], 200)
 
     def test_repeated(self) -> None:
-        """What a role names twice is told twice."""
+        """Duplicate rules of a role are reported twice."""
         answer = self.alice("POST", ROLES, role("big", rule("get", "secrets secrets")))
         self.assertRefused(answer, '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "get"]}')
 
     def test_missing_roles(self) -> None:
-        """A refusal tells which of the writer's roles were not found, by the name of what she writes."""
+        """The error lists missing roles of the user, with the resource that is written."""
         self.server.make(BINDINGS, binding("a", "Role/none", "User/alice"))
         _, status = self.alice("POST", ROLES, role("big", rule("get", "secrets")))
         self.assertTrue(status["message"].endswith(f'; resolution errors: [roles.{GROUP} "none" not found]'))
 
     def test_other_authorizers(self) -> None:
-        """The rules are compared whoever authorized the request."""
+        """The rules are checked with any authorizer."""
         self.server = RBACServer(WithoutEscalation())
         self.assertEqual(self.alice("POST", ROLES, role("big", rule("get", "secrets")))[0], 403)
 
 
 class BindingTests(EscalationTestCase):
-    """Tests for L{BindingStore}."""
+    """Tests of L{BindingStore}."""
 
     def setUp(self) -> None:
-        """Two roles, of which she holds one."""
+        """Create two roles, one with rules that the user has."""
         super().setUp()
         self.server.make(CLUSTER_ROLES, role("big", rule("get", "secrets")))
         self.server.make(CLUSTER_ROLES, role("small", rule("get", "configmaps")))
 
     def test_held(self) -> None:
-        """A role whose rules the writer holds can be bound to anyone."""
+        """A role with rules that the user has can be bound to any subject."""
         for path in (BINDINGS, CLUSTER_BINDINGS):
             self.assertEqual(self.alice("POST", path, binding("a", "ClusterRole/small", "User/bob"))[0], 201)
 
     def test_not_held(self) -> None:
-        """Any other role can not, not even to more people than have it already."""
+        """Another role cannot be bound, and subjects cannot be added to its binding."""
         missing = '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}'
         for path in (BINDINGS, CLUSTER_BINDINGS):
             self.assertRefused(self.alice("POST", path, binding("a", "ClusterRole/big", "User/bob")), missing)
@@ -171,14 +171,14 @@ class BindingTests(EscalationTestCase):
         self.assertRefused(self.alice("PUT", f"{BINDINGS}/b", binding("b", "ClusterRole/big", "User/bob")), missing)
 
     def test_bind(self) -> None:
-        """The verb C{bind} on a role, in the namespace of the binding, lets its owner bind it."""
+        """The verb C{bind} for a role, in the namespace of the binding, allows binding it."""
         self.server.make(ROLES, role("binder", rule("bind", "clusterroles", [GROUP], resourceNames=["big"])))
         self.server.make(BINDINGS, binding("binder", "Role/binder", "User/alice"))
         self.assertEqual(self.alice("POST", BINDINGS, binding("a", "ClusterRole/big", "User/bob"))[0], 201)
         self.assertEqual(self.alice("POST", CLUSTER_BINDINGS, binding("a", "ClusterRole/big", "User/bob"))[0], 403)
 
     def test_no_such_role(self) -> None:
-        """A role that is not there is not found; what can be the name of none is a bad request."""
+        """A missing role is a 404, a name that no role can have a 400."""
         for path, reference, code, text in (
             (BINDINGS, "Role/none", 404, f'rolebindings.{GROUP} "none" not found'),
             (BINDINGS, "Role/", 400, "Name parameter required."),
@@ -190,14 +190,14 @@ class BindingTests(EscalationTestCase):
             self.assertEqual((got, status["message"]), (code, text))
 
     def test_bind_ahead(self) -> None:
-        """Who may C{bind} can do so before there is a role; who may not is told that it is not there."""
+        """A user with C{bind} can bind a role that does not exist; other users get a 404."""
         code, status = self.alice("POST", BINDINGS, binding("a", "Role/none", "User/bob"))
         self.assertEqual((code, status["message"]), (404, f'rolebindings.{GROUP} "none" not found'))
         self.grant("binder", rule("bind", "roles", [GROUP]))
         self.assertEqual(self.alice("POST", BINDINGS, binding("a", "Role/none", "User/bob"))[0], 201)
 
     def test_rules_in_namespace(self) -> None:
-        """Rules that are held in a namespace can be given away there, and nowhere else."""
+        """Rules of a namespace can be granted in that namespace only."""
         self.server.make(BINDINGS, binding("mine", "ClusterRole/big", "User/alice"))
         self.assertEqual(self.alice("POST", BINDINGS, binding("a", "ClusterRole/big", "User/bob"))[0], 201)
         other = f"{API}/namespaces/other/rolebindings"
@@ -205,12 +205,12 @@ class BindingTests(EscalationTestCase):
         self.assertEqual(self.alice("POST", CLUSTER_BINDINGS, binding("a", "ClusterRole/big", "User/bob"))[0], 403)
 
     def test_role_stays(self) -> None:
-        """What a binding binds can not be changed, by the administrator neither."""
+        """The role of a binding is immutable, also for the administrator."""
         self.server.make(BINDINGS, binding("a", "ClusterRole/small", "User/bob"))
         code, status = self.server.ask("admin", "PATCH", f"{BINDINGS}/a", {"roleRef": {"name": "big"}})
         self.assertEqual((code, status["details"]["causes"][0]["field"]), (422, "roleRef"))
         self.assertIn("cannot change roleRef", status["message"])
 
     def test_masters(self) -> None:
-        """Members of system:masters can give away everything."""
+        """Members of system:masters can grant everything."""
         self.assertEqual(self.server.ask("admin", "POST", ROLES, role("all", rule("*", "*")))[0], 201)

@@ -8,10 +8,10 @@ from tests.registry.strategytools import defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for the defaults of bindings."""
+    """Tests of the defaults of bindings."""
 
     def test_binding_groups(self) -> None:
-        """Users and groups are of the group that roles are of, service accounts of the core one."""
+        """The default group of users and groups is that of roles, that of service accounts the core group."""
         subjects = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s"}]
         binding = defaulted("rbac.authorization.k8s.io", "RoleBinding", roleRef={"name": "r"}, subjects=subjects)
         self.assertEqual(binding["roleRef"]["apiGroup"], "rbac.authorization.k8s.io")

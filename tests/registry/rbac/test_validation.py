@@ -8,10 +8,10 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class RoleTests(SynchronousTestCase):
-    """Roles and bindings."""
+    """Tests of roles and bindings."""
 
     def test_role(self) -> None:
-        """A rule says what may be done, to what; a role's do not reach beyond its namespace."""
+        """A rule needs verbs and resources; rules of a Role cannot have URLs."""
         group = "rbac.authorization.k8s.io"
         self.assertEqual(
             problems(group, "Role", rules=[{"apiGroups": ["apps"], "resources": ["deployments"]}]),
@@ -22,7 +22,7 @@ class RoleTests(SynchronousTestCase):
         self.assertIn("namespaced rules cannot apply", problems(group, "Role", rules=[rule])[0])
 
     def test_role_of_binding_stays(self) -> None:
-        """A binding is to one role for ever."""
+        """The role of a binding is immutable."""
         group = "rbac.authorization.k8s.io"
         old = {"roleRef": {"kind": "Role", "name": "a"}}
         found = change_problems(group, "RoleBinding", old, {"roleRef": {"kind": "ClusterRole", "name": "view"}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.strategies import strategy_for
-from tests.registry.strategytools import change_problems, copy, defaulted, made, status_problems, told
+from tests.registry.strategytools import change_problems, copy, defaulted, made, status_problems, warnings_for
 
 G = "storage.k8s.io"
 
@@ -42,8 +42,8 @@ class CSIDriverTests(SynchronousTestCase):
     def test_tokens(self) -> None:
         """Token requests give a warning about tokens in attributes when they change."""
         tokens = {"tokenRequests": [{"audience": "a"}]}
-        self.assertEqual(len(told(G, "CSIDriver", spec=tokens)), 1)
-        self.assertEqual(told(G, "CSIDriver", spec={**tokens, "serviceAccountTokenInSecrets": False}), [])
+        self.assertEqual(len(warnings_for(G, "CSIDriver", spec=tokens)), 1)
+        self.assertEqual(warnings_for(G, "CSIDriver", spec={**tokens, "serviceAccountTokenInSecrets": False}), [])
         driver = made(G, "CSIDriver", spec=tokens)
         self.assertEqual(list(strategy_for(G, "CSIDriver").warnings(driver, copy(driver))), [])
 

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.core.node.validation import validate_node_update
 from kubetwist.registry.strategies import strategy_for
-from tests.registry.strategytools import change_problems, problems, status_problems, told
+from tests.registry.strategytools import change_problems, problems, status_problems, warnings_for
 
 
 class NodeUpdateTests(SynchronousTestCase):
@@ -102,6 +102,6 @@ class NodeTests(SynchronousTestCase):
     def test_warnings(self) -> None:
         """Clients are told of what has no effect any more."""
         gone = "spec.externalID: this field is deprecated, and is unused by Kubernetes"
-        self.assertEqual(told("", "Node", spec={"externalID": "x", "configSource": {}}), [gone])
+        self.assertEqual(warnings_for("", "Node", spec={"externalID": "x", "configSource": {}}), [gone])
         kept = strategy_for("", "Node").warnings({"spec": {"configSource": {}}}, None)
         self.assertEqual(kept, ["spec.configSource: the feature is removed"])

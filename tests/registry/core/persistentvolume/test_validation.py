@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.registry.strategytools import change_problems, problems, told
+from tests.registry.strategytools import change_problems, problems, warnings_for
 
 VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
 
@@ -188,7 +188,7 @@ class VolumeTests(SynchronousTestCase):
         }
         where = "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key"
         self.assertEqual(
-            told("", "PersistentVolume", metadata={"name": "x", "annotations": annotations}, spec=spec),
+            warnings_for("", "PersistentVolume", metadata={"name": "x", "annotations": annotations}, spec=spec),
             [
                 "metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; "
                 'use "storageClassName" attribute instead',

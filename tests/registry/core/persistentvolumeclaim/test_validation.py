@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.core.persistentvolumeclaim.validation import validate_claim_status_update
 from kubetwist.registry.strategies import strategy_for
-from tests.registry.strategytools import change_problems, copy, made, problems, told
+from tests.registry.strategytools import change_problems, copy, made, problems, warnings_for
 
 
 class NewClaimTests(SynchronousTestCase):
@@ -113,7 +113,7 @@ class ClaimTests(SynchronousTestCase):
     def test_fractions(self) -> None:
         """Parts of a byte are warned of in requests and in limits."""
         amounts = {"requests": {"storage": "1500m"}, "limits": {"storage": "2500m", "cpu": "100m"}}
-        found = told("", "PersistentVolumeClaim", spec={**CLAIM, "resources": amounts})
+        found = warnings_for("", "PersistentVolumeClaim", spec={**CLAIM, "resources": amounts})
         self.assertEqual(
             found,
             [
@@ -181,6 +181,6 @@ class ClaimTests(SynchronousTestCase):
         """The class by annotation is on its way out."""
         metadata = {"name": "x", "namespace": "ns", "annotations": {ANNOTATION: "slow"}}
         self.assertEqual(
-            told("", "PersistentVolumeClaim", metadata=metadata, spec=CLAIM),
+            warnings_for("", "PersistentVolumeClaim", metadata=metadata, spec=CLAIM),
             [f'metadata.annotations[{ANNOTATION}]: deprecated since v1.8; use "storageClassName" attribute instead'],
         )

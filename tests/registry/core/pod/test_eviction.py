@@ -89,7 +89,7 @@ class EvictionTests(StoreTestCase):
         """Two evictions never share one disruption, however they overtake each other."""
         self.budget("b", 1)
         self.running("q")
-        self.meddler(self.budgets).before.append(lambda: self.successResultOf(self.evict("q")))
+        self.racing_backend(self.budgets).before.append(lambda: self.successResultOf(self.evict("q")))
         self.assertEqual(self.refused(self.evict("p")).code, 429)
         self.assertIsNone(self.stored(self.pods, "q"))
         self.assertIsNotNone(self.stored(self.pods, "p"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.strategies import strategy_for
-from tests.registry.strategytools import copy, defaulted, made, told
+from tests.registry.strategytools import copy, defaulted, made, warnings_for
 
 
 class StrategyTests(SynchronousTestCase):
@@ -29,5 +29,5 @@ class StrategyTests(SynchronousTestCase):
     def test_warnings(self) -> None:
         """Templates are warned of like pods."""
         spec = {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"beta.kubernetes.io/os": "linux"}}
-        [text] = told("", "PodTemplate", template={"spec": spec})
+        [text] = warnings_for("", "PodTemplate", template={"spec": spec})
         self.assertTrue(text.startswith("template.spec.nodeSelector[beta.kubernetes.io/os]"), text)

@@ -99,7 +99,7 @@ class IPAddressTests(StoreTestCase):
         def fail() -> None:
             raise StorageUnavailable("gone")
 
-        self.meddler(self.services).before.append(fail)
+        self.racing_backend(self.services).before.append(fail)
         obj = service("s", "10.0.0.7")
         self.services.strategy.default(obj)
         self.failureResultOf(
@@ -123,7 +123,7 @@ class IPAddressTests(StoreTestCase):
     def test_client_first(self) -> None:
         """An address whose object somebody makes while a service is written with it stays theirs after the refusal."""
         others = self.addresses.create_write("10.0.0.9", "default", "other")
-        self.meddler(self.services).before.append(lambda: self.server.backend.commit([others]))
+        self.racing_backend(self.services).before.append(lambda: self.server.backend.commit([others]))
         obj = service("s", "10.0.0.9")
         self.services.strategy.default(obj)
         error = self.refused(self.services.create(self.scope, obj, CreateOptions()))

@@ -29,7 +29,7 @@ from kubetwist.registry.core.service.portregistry import (
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import KeyNotFound, RevisionCompacted, UnknownFormatError
 from tests.registry.sharedstores import SharedStoresTestCase
-from tests.registry.storetools import Meddler
+from tests.registry.storetools import RacingBackend
 
 KEY = "/registry/ranges/servicenodeports"
 
@@ -92,11 +92,11 @@ class SharedNumbersTests(SharedStoresTestCase):
         """The ports that the object in the storage has."""
         return decode_bitmap(*decode_range(self.done(self.backend.read(KEY)).value))
 
-    def meddle(self, stores: Stores) -> Meddler:
+    def meddle(self, stores: Stores) -> RacingBackend:
         """Have somebody else write before a server does."""
         store = stores.get("", "services")
-        store.backend = meddler = Meddler(self.backend)  # type: ignore[assignment]
-        return meddler
+        store.backend = racing_backend = RacingBackend(self.backend)  # type: ignore[assignment]
+        return racing_backend
 
     def refused(self, stores: Stores, obj: dict[str, Any]) -> APIStatusError:
         """Why a service can not be made."""

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.core.service.validation import drop_type_dependent_fields
 from kubetwist.registry.strategies import strategy_for
-from tests.registry.strategytools import change_problems, copy, made, problems, status_problems, told
+from tests.registry.strategytools import change_problems, copy, made, problems, status_problems, warnings_for
 
 
 class ServiceTests(SynchronousTestCase):
@@ -431,7 +431,7 @@ class ServiceChangeTests(SynchronousTestCase):
             ],
         )
         text = f"annotation {hints} is deprecated, please use {mode} instead"
-        self.assertEqual(told("", "Service", metadata=metadata, spec=spec), [text])
+        self.assertEqual(warnings_for("", "Service", metadata=metadata, spec=spec), [text])
 
     def test_warnings(self) -> None:
         """Clients are told of what has no effect, or is not written as it should be."""
@@ -447,7 +447,7 @@ class ServiceChangeTests(SynchronousTestCase):
         }
         path, later = "spec.loadBalancerSourceRanges", "is invalid: use"
         self.assertEqual(
-            told("", "Service", spec=spec),
+            warnings_for("", "Service", spec=spec),
             [
                 'spec.clusterIPs[0]: IPv6 address "2001:db8:0::2" should be in RFC 5952 canonical format '
                 '("2001:db8::2")',
@@ -465,7 +465,7 @@ class ServiceChangeTests(SynchronousTestCase):
             ],
         )
         old = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
-        self.assertEqual(told("", "Service", spec={"externalIPs": ["192.0.2.1"]}), [old])
+        self.assertEqual(warnings_for("", "Service", spec={"externalIPs": ["192.0.2.1"]}), [old])
         name = {"type": "ExternalName", "externalName": "a.b", "externalIPs": ["192.0.2.1"]}
         text = 'spec.externalIPs is ignored when spec.type is "ExternalName"'
-        self.assertEqual(told("", "Service", spec=name), [text])
+        self.assertEqual(warnings_for("", "Service", spec=name), [text])

@@ -1,4 +1,4 @@
-"""Objects whose fields are owned."""
+"""Objects with managed fields, for tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INFOS = {info.resource: info for info in kinds_for(set(definitions().gvks()), 36
 
 
 def endpoint(resource: str, version: str = "v1", subresource: str = "") -> FieldManager:
-    """The field manager of an endpoint."""
+    """Return the field manager of an endpoint."""
     info = INFOS[resource]
     kinds = {info.gvk(one).api_version: info.gvk(one) for one in info.known_versions}
     gvk = info.gvk(version)
@@ -40,19 +40,19 @@ CONFIG_MAPS = endpoint("configmaps")
 
 
 def config_map(**data: str) -> JSONObject:
-    """A ConfigMap."""
+    """Return a ConfigMap."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": data}
 
 
 def created(obj: JSONObject, manager: str = "maker", fields: FieldManager = CONFIG_MAPS) -> JSONObject:
-    """An object as it is when it was created by POST."""
+    """Return an object as it was created by POST."""
     obj = copied(obj)
     fields.update(None, obj, manager, NOW)
     return stored(obj)
 
 
 def stored(obj: JSONObject) -> JSONObject:
-    """An object as it comes back from the store."""
+    """Return an object as it is read from the store."""
     obj = copied(obj)
     obj["metadata"].update(uid="u-1", resourceVersion="7")
     obj.pop("kind", None)
@@ -61,18 +61,18 @@ def stored(obj: JSONObject) -> JSONObject:
 
 
 def copied(obj: JSONObject) -> JSONObject:
-    """The same object, sharing nothing."""
+    """Return a deep copy of an object."""
     copy: JSONObject = orjson.loads(orjson.dumps(obj))
     return copy
 
 
 def owners(obj: JSONObject) -> dict[str, Any]:
-    """Who owns what."""
+    """Return the fields of each manager."""
     return {entry["manager"]: entry["fieldsV1"] for entry in obj["metadata"].get("managedFields", ())}
 
 
 def updated(live: JSONObject, manager: str = "other", fields: FieldManager = CONFIG_MAPS, **parts: Any) -> JSONObject:
-    """An object with other parts, as it is when it was updated."""
+    """Return an object with changed fields, as it was updated."""
     obj = {**copied(live), **copied(parts)}
     fields.update(live, obj, manager, LATER)
     return stored(obj)

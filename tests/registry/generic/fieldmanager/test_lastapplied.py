@@ -21,34 +21,34 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class KubectlTests(SynchronousTestCase):
-    """From client-side apply to server-side apply."""
+    """Tests of the migration from client-side to server-side apply."""
 
     def setUp(self) -> None:
-        """An object that was applied from the client's side, and changed by someone else since."""
-        left = orjson.dumps(config_map(a="1", b="1")).decode()
+        """Create an object of client-side apply that another manager has changed since."""
+        last_applied = orjson.dumps(config_map(a="1", b="1")).decode()
         obj = config_map(a="1", b="1")
-        obj["metadata"]["annotations"] = {ANNOTATION: left}
+        obj["metadata"]["annotations"] = {ANNOTATION: last_applied}
         self.live = updated(created(obj, "kubectl-client-side-apply"), data={"a": "1", "b": "2"})
 
     def apply(self, applied: JSONObject, manager: str = "kubectl") -> JSONObject:
-        """Apply to it."""
+        """Apply to the object."""
         return CONFIG_MAPS.apply(self.live, applied, manager, LATER, False)
 
     def test_migration(self) -> None:
-        """What was applied from the client's side, and still is so, is no conflict for kubectl."""
+        """Fields of client-side apply with unchanged values do not conflict for kubectl."""
         obj = self.apply(config_map(a="9"))
         self.assertEqual(obj["data"], {"a": "9", "b": "2"})
         self.assertEqual(owners(obj)["kubectl"], {"f:data": {"f:a": {}}})
 
     def test_others(self) -> None:
-        """For everyone else it is, and what changed since is for kubectl too."""
+        """They conflict for other managers, and changed fields conflict for kubectl, too."""
         error = self.assertRaises(APIStatusError, self.apply, config_map(a="9"), "someone")
         self.assertIn(".data.a", str(error))
         error = self.assertRaises(APIStatusError, self.apply, config_map(a="9", b="9"))
         self.assertEqual(str(error), 'Apply failed with 1 conflict: conflict with "other" using v1: .data.b')
 
     def test_annotation(self) -> None:
-        """The annotation is brought up to date, with sorted keys and a newline, by nobody."""
+        """The annotation is updated, with sorted keys and a newline, and has no owner."""
         obj = self.apply(config_map(b="2", a="<1>"))
         self.assertEqual(
             obj["metadata"]["annotations"][ANNOTATION],
@@ -57,7 +57,7 @@ class KubectlTests(SynchronousTestCase):
         self.assertEqual(owners(obj)["kubectl"], {"f:data": {"f:a": {}, "f:b": {}}})
 
     def test_unreadable_annotation(self) -> None:
-        """An annotation that is no object of the version allows nothing."""
+        """An annotation that is not an object of the version allows no fields."""
         for text in (
             "broken {",
             "[]",

@@ -1,7 +1,4 @@
-"""
-Tests for L{kubetwist.registry.generic.fieldmanager.manager}, L{kubetwist.registry.generic.fieldmanager.lastapplied} and
-what is around them.
-"""
+"""Tests of L{kubetwist.registry.generic.fieldmanager.manager}, with L{lastapplied}."""
 
 from __future__ import annotations
 
@@ -33,15 +30,15 @@ from tests.schema.release import definitions
 
 
 def times(obj: JSONObject) -> dict[str, Any]:
-    """Who owns since when."""
+    """Return the time of each manager."""
     return {entry["manager"]: entry.get("time") for entry in obj["metadata"].get("managedFields", ())}
 
 
 class UpdateTests(SynchronousTestCase):
-    """Writes other than applies."""
+    """Tests of writes other than apply."""
 
     def test_create(self) -> None:
-        """Whoever creates an object owns what is in it, but for what says which object it is."""
+        """The creator of an object owns its fields, except those of its identity."""
         obj = created({**config_map(a="1"), "metadata": {"name": "x", "namespace": "y", "labels": {"l": "1"}}})
         expected = {
             "manager": "maker",
@@ -57,7 +54,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(obj["metadata"]["managedFields"], [expected])
 
     def test_zero_values(self) -> None:
-        """Fields that show up empty in every object of the kind are nobody's until they change."""
+        """Fields that every object of the kind has have no owner until they change."""
         codec = definitions().type_for(GroupVersionKind("apps", "v1", "Deployment"))
         obj = codec.decode(
             {"metadata": {"name": "x"}, "spec": {"replicas": 1, "template": {"spec": {"containers": []}}}}, []
@@ -66,11 +63,11 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(owners(found), {"maker": {"f:spec": {"f:replicas": {}}}})
 
     def test_unnamed(self) -> None:
-        """A client that does not say who it is is unknown."""
+        """A client without a name has the manager name unknown."""
         self.assertEqual(list(owners(created(config_map(a="1"), manager=""))), ["unknown"])
 
     def test_change(self) -> None:
-        """A field that changes gets another owner, others stay whose they are."""
+        """A changed field gets a new owner; other fields keep theirs."""
         live = created(config_map(a="1", b="1"))
         obj = updated(live, data={"a": "2", "b": "1", "c": "1"})
         self.assertEqual(
@@ -80,7 +77,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(times(obj), {"maker": NOW, "other": LATER})
 
     def test_no_change(self) -> None:
-        """When nothing changed, the entries are those of before, whether the client sent them or not."""
+        """Without changes the entries stay the same, whether or not the client sent them."""
         live = created(config_map(a="1"))
         sent = copied(live)
         CONFIG_MAPS.update(live, sent, "other", LATER)
@@ -90,14 +87,14 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(sent, live)
 
     def test_live_stays(self) -> None:
-        """The object that is replaced is not touched."""
+        """The live object is not modified."""
         live = created(config_map(a="1", b="1"))
         before = copied(live)
         updated(live, data={"a": "2"})
         self.assertEqual(live, before)
 
     def test_reset(self) -> None:
-        """An update can say that nobody owns anything; from then on updates track nothing."""
+        """An update can reset the entries; subsequent updates record nothing."""
         for sent in ([], [{}]):
             live = created(config_map(a="1"))
             obj = copied(live)
@@ -107,13 +104,13 @@ class UpdateTests(SynchronousTestCase):
             self.assertEqual(owners(updated(stored(obj), data={"b": "1"})), {})
 
     def test_create_ignores_reset(self) -> None:
-        """A new object is tracked whatever it says."""
+        """A reset in a new object is ignored."""
         obj = config_map(a="1")
         obj["metadata"]["managedFields"] = [{}]
         self.assertEqual(list(owners(created(obj))), ["maker"])
 
     def test_sent_entries(self) -> None:
-        """A client may say who owns what."""
+        """A client can send the entries."""
         live = created(config_map(a="1", b="1"))
         obj = copied(live)
         obj["metadata"]["managedFields"][0].update(manager="someone", fieldsV1={"f:data": {"f:b": {".": {}}}})
@@ -121,7 +118,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(owners(obj), {"someone": {"f:data": {"f:b": {}}}})
 
     def test_bad_entries(self) -> None:
-        """Entries that are wrong in themselves are ignored; those of a version that is not there are dropped."""
+        """Malformed entries are ignored; entries of an unknown version are dropped."""
         live = created(config_map(a="1"))
         for change, expected in (
             ({"operation": "Take"}, ["maker"]),
@@ -137,7 +134,7 @@ class UpdateTests(SynchronousTestCase):
             self.assertEqual(list(owners(obj)), expected, change)
 
     def test_untypical_object(self) -> None:
-        """An update to an object that does not fit its type clears the entries; the write does not fail."""
+        """An update of an object that does not fit its type clears the entries; the write succeeds."""
         live = created(config_map(a="1"))
         obj = copied(live)
         obj.update(data=["no", "map"], more=1)
@@ -145,9 +142,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertNotIn("managedFields", obj["metadata"])
 
     def test_unparsable_version(self) -> None:
-        """
-        An entry whose version has two slashes clears all entries, while one of an unknown version is only dropped.
-        """
+        """An entry whose version has two slashes clears all entries; one of an unknown version is dropped."""
         live = created(config_map(a="1", b="1"))
         (entry,) = live["metadata"]["managedFields"]
         for version, expected in (("v9", ["maker"]), ("x/y/z", [])):
@@ -157,9 +152,7 @@ class UpdateTests(SynchronousTestCase):
             self.assertEqual(list(owners(obj)), expected, version)
 
     def test_nameless_item(self) -> None:
-        """
-        An apply to an object with a list item without a key fails, and the error contains the position of the item.
-        """
+        """Applying to an object with a list item without a key fails; the error contains the position of the item."""
         accounts = endpoint("serviceaccounts")
         body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x", "namespace": "y"}}
         live = stored({**body, "secrets": [{}]})
@@ -205,7 +198,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(error.code, 400)
 
     def test_status(self) -> None:
-        """The main resource's clients do not own the status, and those of the status own nothing else."""
+        """Clients of the main resource do not own the status, and those of the status own nothing else."""
         main, status = endpoint("deployments"), endpoint("deployments", subresource="status")
         obj = {"metadata": {"name": "x"}, "spec": {"replicas": 1}, "status": {"replicas": 1}}
         live = created(obj, fields=main)
@@ -216,7 +209,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(found["metadata"]["managedFields"][1]["subresource"], "status")
 
     def test_status_takes_no_entries(self) -> None:
-        """Through a subresource nobody can say who owns what."""
+        """Entries that are sent through a subresource are ignored."""
         live = created(config_map(a="1"))
         obj = copied(live)
         obj["metadata"]["managedFields"] = [{}]
@@ -224,7 +217,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(owners(obj), owners(live))
 
     def test_versions(self) -> None:
-        """An update in one version takes fields from those who set them in another."""
+        """An update in one version takes fields from owners in another version."""
         two, one = endpoint("horizontalpodautoscalers", "v2"), endpoint("horizontalpodautoscalers", "v1")
         metric = {
             "type": "Resource",
@@ -240,7 +233,7 @@ class UpdateTests(SynchronousTestCase):
         )
 
     def test_groups(self) -> None:
-        """An event that is changed by one of its two groups forgets who set what by the other."""
+        """An update of an event in one group drops the owners of the other group."""
         older, newer = (
             built_in_field_manager(definitions(), info, "v1")
             for group in ("", "events.k8s.io")
@@ -254,7 +247,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(owners(found), {"other": {"f:count": {}}})
 
     def test_many_updaters(self) -> None:
-        """There are never more than ten entries of updates."""
+        """An object has at most ten entries of updates."""
         live = created(config_map())
         for number in range(14):
             live = updated(live, f"u{number:02d}", data={**live["data"], f"k{number}": "1"})
@@ -263,33 +256,33 @@ class UpdateTests(SynchronousTestCase):
 
 
 class ApplyTests(SynchronousTestCase):
-    """Server-side apply."""
+    """Tests of server-side apply."""
 
     def apply(self, live: JSONObject | None, applied: Any, manager: str = "ann", force: bool = False) -> JSONObject:
         """Apply to a ConfigMap."""
         return stored(CONFIG_MAPS.apply(live, applied, manager, LATER, force))
 
     def refused(self, live: JSONObject | None, applied: Any, manager: str = "ann") -> APIStatusError:
-        """The error for an apply."""
+        """Return the error of an apply."""
         error = self.assertRaises(APIStatusError, CONFIG_MAPS.apply, live, applied, manager, LATER, False)
         assert isinstance(error, APIStatusError)
         return error
 
     def test_create(self) -> None:
-        """What is not there is made, and its applier owns what it said."""
+        """Applying an object that does not exist creates it, and its manager owns the applied fields."""
         obj = self.apply(None, config_map(a="1"))
         self.assertEqual(obj["data"], {"a": "1"})
         self.assertEqual(owners(obj), {"ann": {"f:data": {"f:a": {}}}})
         self.assertEqual(times(obj), {"ann": LATER})
 
     def test_no_op(self) -> None:
-        """Applying the same again changes nothing at all."""
+        """Applying the same object again changes nothing."""
         live = self.apply(None, config_map(a="1"))
         again = CONFIG_MAPS.apply(live, config_map(a="1"), "ann", "2027-01-01T00:00:00Z", False)
         self.assertEqual(stored(again), live)
 
     def test_shared(self) -> None:
-        """Those who apply the same value own it together, the newcomer without a time."""
+        """Managers that apply the same value share its ownership; the new entry has no time."""
         live = self.apply(None, config_map(a="1"))
         obj = self.apply(live, config_map(a="1"), "bea")
         self.assertEqual(owners(obj), {"ann": {"f:data": {"f:a": {}}}, "bea": {"f:data": {"f:a": {}}}})
@@ -297,19 +290,19 @@ class ApplyTests(SynchronousTestCase):
         self.assertEqual(obj["metadata"]["managedFields"][0]["manager"], "bea")
 
     def test_removal(self) -> None:
-        """A field that its last applier leaves out is removed, one that others own stays."""
+        """A field that its last owner omits is removed; one with other owners stays."""
         live = self.apply(None, config_map(a="1", b="1", c="1"))
         live = self.apply(live, config_map(b="1"), "bea")
         obj = self.apply(live, config_map(c="1"))
         self.assertEqual(obj["data"], {"b": "1", "c": "1"})
 
     def test_update_keeps(self) -> None:
-        """A field that an updater changed since stays when its applier leaves it out."""
+        """A field that an update changed stays when its former applier omits it."""
         live = updated(self.apply(None, config_map(a="1", b="1")), data={"a": "2", "b": "1"})
         self.assertEqual(self.apply(live, config_map(b="1"))["data"], {"a": "2", "b": "1"})
 
     def test_conflict(self) -> None:
-        """One conflict is told in a line; updaters are named with their version."""
+        """A single conflict has a one-line message; updaters are named with their version."""
         error = self.refused(created(config_map(a="1")), config_map(a="2"))
         self.assertEqual((error.code, error.reason), (409, "Conflict"))
         self.assertEqual(error.message, 'Apply failed with 1 conflict: conflict with "maker" using v1: .data.a')
@@ -317,7 +310,7 @@ class ApplyTests(SynchronousTestCase):
         self.assertEqual(error.details, {"causes": [cause]})
 
     def test_conflicts(self) -> None:
-        """Several conflicts are told by owner."""
+        """Several conflicts are grouped by manager."""
         live = self.apply(None, config_map(a="1", b="1"), "bea")
         live = self.apply(live, config_map(c="1"), "ann")
         error = self.refused(live, config_map(a="2", b="2", c="2"), "cat")
@@ -334,7 +327,7 @@ class ApplyTests(SynchronousTestCase):
         self.assertEqual(owners(obj), {"ann": {"f:data": {"f:a": {}}}, "maker": {"f:data": {".": {}, "f:b": {}}}})
 
     def test_before_first_apply(self) -> None:
-        """When nothing was tracked, the first apply gives all there is an owner."""
+        """Without entries, the first apply adds an owner of all existing fields."""
         live = created(config_map(a="1"))
         del live["metadata"]["managedFields"]
         error = self.refused(live, config_map(a="2"))
@@ -343,8 +336,8 @@ class ApplyTests(SynchronousTestCase):
         self.assertEqual(owners(obj), {"ann": {"f:data": {"f:a": {}}}, "before-first-apply": {"f:data": {}}})
 
     def test_wrong_kind(self) -> None:
-        """What is not of the endpoint's kind and version is refused."""
-        for applied, said in (
+        """An object of another kind or version is rejected."""
+        for applied, gvk in (
             (None, "/, Kind="),
             ({}, "/, Kind="),
             ({"apiVersion": "v1"}, "/v1, Kind="),
@@ -353,17 +346,17 @@ class ApplyTests(SynchronousTestCase):
             ({"kind": "Role", "apiVersion": "a/b/c"}, "/, Kind="),
         ):
             error = self.refused(None, applied)
-            self.assertEqual((error.code, error.message), (400, f"invalid object type: {said}"))
+            self.assertEqual((error.code, error.message), (400, f"invalid object type: {gvk}"))
 
     def test_entries_in_the_body(self) -> None:
-        """Nobody applies managedFields."""
+        """Applied managedFields are rejected."""
         applied = config_map(a="1")
         applied["metadata"]["managedFields"] = []
         error = self.refused(None, applied)
         self.assertEqual((error.code, error.message), (400, "metadata.managedFields must be nil"))
 
     def test_schema_errors(self) -> None:
-        """What the type does not have, or has otherwise, is a plain failure."""
+        """Unknown fields and wrong types are errors (500)."""
         error = self.refused(None, {**config_map(a="1"), "extra": 1})
         self.assertEqual((error.code, error.reason), (500, ""))
         self.assertEqual(
@@ -372,7 +365,7 @@ class ApplyTests(SynchronousTestCase):
         )
 
     def test_nothing_is_changed(self) -> None:
-        """The live object and the body stay as they are."""
+        """The live object and the body are not modified."""
         live, applied = created(config_map(a="1", b="1")), config_map(a="2")
         before = copied(live), copied(applied)
         self.apply(live, applied, force=True)
@@ -391,7 +384,7 @@ class ApplyTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["ports"], [{"port": 53}])
 
     def test_large(self) -> None:
-        """Lists of ten thousand items are merged item by item."""
+        """Lists of ten thousand items are merged by item."""
         services = endpoint("services")
         body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
         ports = [{"port": number, "protocol": "TCP"} for number in range(10_000)]
@@ -401,10 +394,10 @@ class ApplyTests(SynchronousTestCase):
 
 
 class TimesTests(SynchronousTestCase):
-    """L{ignore_managed_fields_timestamps}."""
+    """Tests of L{ignore_managed_fields_timestamps}."""
 
     def test_only_times(self) -> None:
-        """When nothing but times differs, they are those of before."""
+        """If only times differ, the old times are restored."""
         live = created(config_map(a="1"))
         obj = {**copied(live), "kind": "ConfigMap"}
         obj["metadata"]["managedFields"][0]["time"] = LATER
@@ -412,7 +405,7 @@ class TimesTests(SynchronousTestCase):
         self.assertEqual(times(obj), {"maker": NOW})
 
     def test_more(self) -> None:
-        """When anything else differs, they stay."""
+        """If anything else differs, the new times stay."""
         live = created(config_map(a="1"))
         for change in ({"data": {"a": "2"}}, {"immutable": True}):
             obj = {**copied(live), **change}
@@ -426,7 +419,7 @@ class TimesTests(SynchronousTestCase):
 
 
 class VersionsTests(SynchronousTestCase):
-    """L{BuiltInVersionConverter}."""
+    """Tests of L{BuiltInVersionConverter}."""
 
     def test_unknown(self) -> None:
         """A version that the kind does not have has no type."""

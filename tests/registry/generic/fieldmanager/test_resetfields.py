@@ -16,17 +16,17 @@ from tests.registry.generic.fieldmanager.objects import (
 
 
 class AllowedFieldsTests(SynchronousTestCase):
-    """L{kubetwist.registry.generic.fieldmanager.resetfields}."""
+    """Tests of L{kubetwist.registry.generic.fieldmanager.resetfields}."""
 
     def test_usual(self) -> None:
-        """Where there is a status, the main resource's clients do not own it; elsewhere they own everything."""
+        """Clients of the main resource own everything except a status with a subresource."""
         self.assertEqual(reset_fields_filter(INFOS["nodes"], ""), EXCEPT_STATUS)
         fields = field_set_from_paths([("f:spec",), ("f:status",), ("f:metadata", "f:labels")])
         self.assertEqual(reset_fields_filter(INFOS["configmaps"], "")(fields), fields)
         self.assertEqual(default_reset_fields_filter(True, "status")(fields), {"f:status": {}})
 
     def test_special(self) -> None:
-        """Of requests for certificates their clients own nothing of what they ask; of a pod's resize all they send."""
+        """Clients own no status and spec of CertificateSigningRequests, and everything in a resize of a pod."""
         fields = field_set_from_paths(
             [("f:spec", "f:containers", 'k:{"name":"a"}', name) for name in ("f:image", "f:resources")]
         )

@@ -26,12 +26,12 @@ from tests.schema.release import definitions
 
 
 class ScaleTests(SynchronousTestCase):
-    """Entries between a resource and its scale."""
+    """Tests of the mapping of entries between a resource and its scale."""
 
     PATHS = replicas_paths(["apps/v1"])
 
     def entry(self, manager: str, fields: Any, **parts: Any) -> JSONObject:
-        """An entry of the main resource."""
+        """Return an entry of the main resource."""
         return {
             "manager": manager,
             "operation": "Apply",
@@ -43,7 +43,7 @@ class ScaleTests(SynchronousTestCase):
         }
 
     def test_shown(self) -> None:
-        """A scale shows who owns the replicas, as fields of its own."""
+        """A scale contains the entries that own the replicas, with the field path of the scale."""
         entries = [
             self.entry("a", {"f:replicas": {}, "f:paused": {}}),
             self.entry("b", {"f:paused": {}}),
@@ -55,7 +55,7 @@ class ScaleTests(SynchronousTestCase):
         )
 
     def test_taken(self) -> None:
-        """Who changes the replicas through the scale takes them from their owner, who keeps the rest."""
+        """A change of the replicas through the scale takes them from their owner, which keeps its other fields."""
         scales = FieldManager(
             GroupVersionKind("autoscaling", "v1", "Scale"),
             BuiltInVersionConverter(definitions(), {"autoscaling/v1": GroupVersionKind("autoscaling", "v1", "Scale")}),
@@ -73,10 +73,10 @@ class ScaleTests(SynchronousTestCase):
         self.assertEqual(found, [rest, taken])
 
     def test_kept(self) -> None:
-        """An applier whose replicas nobody touched keeps its entry."""
+        """The entry of an applier whose replicas did not change stays."""
         entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}})]
         self.assertEqual(to_parent(entries, to_subresource(entries, self.PATHS), "apps/v1", self.PATHS), entries)
 
     def test_path(self) -> None:
-        """Custom resources say where their replicas are."""
+        """Custom resources specify the path to their replicas."""
         self.assertEqual(replicas_path(".spec.count"), ("f:spec", "f:count"))

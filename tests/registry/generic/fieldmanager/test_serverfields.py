@@ -15,16 +15,16 @@ GROUP = "networking.k8s.io"
 
 
 class ServerFieldsTests(SynchronousTestCase):
-    """Tests for L{ServerFields}."""
+    """Tests of L{ServerFields}."""
 
     def setUp(self) -> None:
-        """A ServiceCIDR without status."""
+        """Create a ServiceCIDR without status."""
         self.fields = ServerFields(definitions())
         (self.info,) = (info for info in all_kinds() if info.resource == "servicecidrs")
         self.obj: dict[str, Any] = {"metadata": {"name": "c"}, "spec": {"cidrs": ["10.0.0.0/24"]}}
 
     def test_manager(self) -> None:
-        """A part of the server owns what it sets; there is one field manager for each subresource."""
+        """A component of the server owns the fields that it sets; each subresource has one field manager."""
         manager = self.fields.manager(self.info, "")
         self.assertIs(self.fields.manager(self.info, ""), manager)
         self.assertIsNot(self.fields.manager(self.info, "status"), manager)
@@ -34,7 +34,7 @@ class ServerFieldsTests(SynchronousTestCase):
         self.assertEqual(entry["fieldsV1"], {"f:spec": {"f:cidrs": {}}})
 
     def test_apply(self) -> None:
-        """An applied status replaces what others have set, and is owned."""
+        """An applied status replaces the status of other managers, and has an owner."""
         gvk = GroupVersionKind(GROUP, "v1", "ServiceCIDR")
         condition = {"type": "Ready", "status": "True", "lastTransitionTime": None, "message": "m"}
         applied = {"kind": gvk.kind, "apiVersion": gvk.api_version, **self.obj, "status": {"conditions": [condition]}}

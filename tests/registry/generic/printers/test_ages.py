@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.printers import AgeCell, cells, human_duration, row
-from tests.registry.printertools import BORN, NOW, made
+from tests.registry.printertools import CREATED, NOW, made
 
 
 class AgeTests(SynchronousTestCase):
-    """Times in words."""
+    """Tests of texts of ages."""
 
     def test_units(self) -> None:
-        """The longer it is, the larger the units; at most two are named."""
+        """Longer durations have larger units; at most two units are used."""
         minute, hour, day = 60, 3600, 86400
         for seconds, words in {
             -5: "<invalid>",
@@ -43,17 +43,17 @@ class AgeTests(SynchronousTestCase):
     @settings(max_examples=100)
     @given(seconds=st.floats(min_value=0, max_value=1e10))
     def test_whole_seconds(self, seconds: float) -> None:
-        """Parts of a second never show."""
+        """Fractions of seconds are not shown."""
         self.assertEqual(human_duration(seconds), human_duration(float(int(seconds))))
 
     def test_row_is_kept(self) -> None:
-        """A row is the same at any time; what grows old in it is filled in when it is shown."""
+        """A row is the same at any time; ages in it are formatted when it is shown."""
         obj = made({"data": {"a": "1"}})
-        self.assertEqual(row("", "ConfigMap", obj), ("x", 1, AgeCell(BORN)))
+        self.assertEqual(row("", "ConfigMap", obj), ("x", 1, AgeCell(CREATED)))
         self.assertEqual(cells("", "ConfigMap", obj, NOW), ["x", 1, "3m"])
         self.assertEqual(cells("", "ConfigMap", obj, NOW + 86400), ["x", 1, "24h"])
 
     def test_unknown_age(self) -> None:
-        """What has no time has an unknown age."""
+        """An object without a time has an unknown age."""
         for stamp in (None, "", "yesterday"):
             self.assertEqual(cells("", "ConfigMap", made(creationTimestamp=stamp), NOW), ["x", 0, "<unknown>"])

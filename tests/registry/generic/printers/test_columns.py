@@ -8,10 +8,10 @@ from kubetwist.registry.generic.printers.columns import AGE, NAME, Column, boole
 
 
 class ColumnTests(SynchronousTestCase):
-    """Tests for L{Column}."""
+    """Tests of L{Column}."""
 
     def test_definition(self) -> None:
-        """The description of a column is a text, or that of a field in the release that is served."""
+        """The description of a column is a text, or that of a field in the served release."""
         described = integer("Desired", core_field("X", "replicas")).definition(lambda kind, field: f"{kind}/{field}")
         self.assertEqual(
             described,
@@ -26,6 +26,6 @@ class ColumnTests(SynchronousTestCase):
         self.assertEqual(Column("A", "said").definition(lambda kind, field: "no")["description"], "said")
 
     def test_sorts(self) -> None:
-        """Columns are texts unless they are said to be something else; those of wide output have a priority."""
+        """The default type of columns is string; columns of wide output have a priority."""
         self.assertEqual((wide("A", "").priority, wide("A", "").type), (1, "string"))
         self.assertEqual((boolean("A", "").type, NAME.format, AGE.type), ("boolean", "name", "string"))

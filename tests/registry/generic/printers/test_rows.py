@@ -10,15 +10,15 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows that several kinds share."""
+    """Tests of rows for kinds of several groups."""
 
     def test_status(self) -> None:
-        """A Status shows what went wrong, and has no name."""
+        """A Status has its reason and message in the row, and no name."""
         obj = {"status": "Failure", "reason": "NotFound", "message": "m", "code": 404}
         self.assertEqual(list(status(obj)), ["Failure", "NotFound", "m"])
         self.assertEqual(list(status({})), ["", "", ""])
 
     def test_name_and_age(self) -> None:
-        """A row of nothing but name and age."""
+        """The row of name and age has only these cells."""
         self.assertEqual(next(iter(name_and_age(made()))), "x")
         self.assertEqual(cells("", "ServiceAccount", made(), NOW), ["x", "3m"])

@@ -8,10 +8,10 @@ from kubetwist.registry.generic.printers.texts import first_few, selector_cell
 
 
 class TextTests(SynchronousTestCase):
-    """Shared pieces."""
+    """Tests of texts of cells."""
 
     def test_selector(self) -> None:
-        """Requirements are sorted by key, and values among themselves."""
+        """Requirements of a selector are sorted by key, and their values are sorted."""
         selector = {
             "matchLabels": {"z": "1", "a": "2"},
             "matchExpressions": [
@@ -25,7 +25,7 @@ class TextTests(SynchronousTestCase):
         self.assertEqual(selector_cell({"matchExpressions": [{"key": "a", "operator": "Like"}]}), "<error>")
 
     def test_first_few(self) -> None:
-        """Nothing, some, and too many."""
+        """A list is empty, complete, or truncated with the number of the remaining items."""
         self.assertEqual(first_few([], 2), "<unset>")
         self.assertEqual(first_few(["a", "b"], 2), "a,b")
         self.assertEqual(first_few(["a", "b", "c"], 2), "a,b + 1 more...")

@@ -11,10 +11,10 @@ from kubetwist.registry.generic.validation.addresses import address_warnings
 
 
 class AddressTests(SynchronousTestCase):
-    """Tests for L{address_warnings}."""
+    """Tests of L{address_warnings}."""
 
     def test_forms(self) -> None:
-        """Addresses that are written in another way than they should be are warned of, with the right way."""
+        """Addresses in a non-canonical form cause a warning with the canonical form."""
         for text, warning in (
             ("10.0.0.1", ""),
             ("::1", ""),
@@ -29,6 +29,6 @@ class AddressTests(SynchronousTestCase):
 
     @given(st.ip_addresses())
     def test_canonical(self, address: object) -> None:
-        """An address that is written as it should be is not warned of, unless it hides one of IPv4."""
+        """A canonical address causes no warning, except for an IPv4-mapped one."""
         mapped = getattr(address, "ipv4_mapped", None)
         self.assertEqual(bool(address_warnings(str(address), "p")), mapped is not None)

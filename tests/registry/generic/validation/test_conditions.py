@@ -18,21 +18,21 @@ GOOD: dict[str, Any] = {
 
 
 def fields(*found: dict[str, Any]) -> list[str]:
-    """The fields of conditions that something is wrong with."""
+    """Return the fields of conditions with errors."""
     causes: list[FieldError] = []
     conditions(found, "c", causes)
     return [cause.field for cause in causes]
 
 
 class ConditionTests(SynchronousTestCase):
-    """Tests for L{conditions}."""
+    """Tests of L{conditions}."""
 
     def test_good(self) -> None:
-        """A condition with all that it needs is good."""
+        """A complete condition is valid."""
         self.assertEqual(fields(GOOD, {**GOOD, "type": "example.com/Other", "message": "x" * 32768}), [])
 
     def test_parts(self) -> None:
-        """Each part is checked; what is missing is told."""
+        """Each field is validated; missing fields are reported."""
         for part, field in (
             ({"type": ""}, "c[0].type"),
             ({"status": "Maybe"}, "c[0].status"),
@@ -46,5 +46,5 @@ class ConditionTests(SynchronousTestCase):
             self.assertEqual(set(fields({**GOOD, **part})), {field}, part)
 
     def test_twice(self) -> None:
-        """Each type stands once."""
+        """The types of conditions must be unique."""
         self.assertEqual(fields(GOOD, GOOD), ["c[1].type"])

@@ -14,10 +14,10 @@ from kubetwist.registry.generic.validation.fields import (
 
 
 class PathTests(SynchronousTestCase):
-    """Paths in volumes."""
+    """Tests of paths in volumes."""
 
     def test_below(self) -> None:
-        """A path stays below where it begins; a backslash is a character like any other."""
+        """A path must be relative and without ..; a backslash is an ordinary character."""
         up, dots = "must not contain '..'", "must not start with '..'"
         for path, wanted in (
             ("a/b", []),
@@ -34,10 +34,10 @@ class PathTests(SynchronousTestCase):
 
 
 class ShownTests(SynchronousTestCase):
-    """Values in messages."""
+    """Tests of values in messages."""
 
     def test_strings(self) -> None:
-        """A value of a named string type is shown as JSON with HTML escapes, a plain string as Go quotes it."""
+        """A value of a named string type is formatted as JSON with HTML escapes, a plain string as Go quotes it."""
         choice = ("<a>", "b")
         supported = 'supported values: "<a>", "b"'
         self.assertEqual(

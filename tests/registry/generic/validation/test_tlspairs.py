@@ -10,10 +10,10 @@ from tests.registry.keypairs import encoded, pair
 
 
 class PairTests(SynchronousTestCase):
-    """Certificates and their keys."""
+    """Tests of L{tls_problem}."""
 
     def test_pairs(self) -> None:
-        """A secret for TLS that no server could use is told of, in Go's words."""
+        """An invalid TLS secret causes a warning with the message of Go."""
         certificate, key = pair()
         strategy = strategy_for("", "Secret")
 

@@ -1,4 +1,4 @@
-"""Roles that a server creates at its start."""
+"""Base class of tests of RBAC bootstrap objects."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tests.registry.rbac.rbacserver import RBACServer
 
 
 class ReconcileTestCase(SynchronousTestCase):
-    """A test on a server."""
+    """Base class of tests with a server."""
 
     def setUp(self) -> None:
-        """Without any role."""
+        """Create a server without roles."""
         self.server = RBACServer()
 
     def reconcile(self) -> int:
-        """Start; the number of writes."""
+        """Reconcile; return the number of writes."""
         before = self.server.backend.revision
         self.server.run(reconcile(self.server.stores))
         return self.server.backend.revision - before
 
     def admin(self, method: str, path: str, body: Any = None) -> Any:
-        """What the server answers to the administrator, who succeeds."""
+        """Return the response to a request of the administrator, which succeeds."""
         code, answer = self.server.ask("admin", method, path, body)
         self.assertIn(code, (200, 201), answer)
         return answer

@@ -22,10 +22,10 @@ CLUSTER_ROLES, CLUSTER_BINDINGS = f"{API}/clusterroles", f"{API}/clusterrolebind
 
 
 class ReconcileTests(ReconcileTestCase):
-    """Tests for L{reconcile}."""
+    """Tests of L{reconcile}."""
 
     def test_first_start(self) -> None:
-        """Everything is made, each object in one write, and the namespaces that it needs."""
+        """The first start creates every object in one write, and the namespaces of the roles."""
         objects = [
             *expected_cluster_roles(),
             *expected_cluster_role_bindings(),
@@ -38,7 +38,7 @@ class ReconcileTests(ReconcileTestCase):
             self.assertEqual(len(self.server.stores.get(GROUP, resource).cache), count)
 
     def test_objects(self) -> None:
-        """The objects are those of the reference in full: labels, annotations, rules and subjects."""
+        """The objects are those of the reference, with labels, annotations, rules and subjects."""
         self.reconcile()
         scheduler = self.admin(
             "GET", f"{API}/namespaces/kube-system/rolebindings/system::leader-locking-kube-scheduler"
@@ -71,12 +71,12 @@ class ReconcileTests(ReconcileTestCase):
         self.assertNotIn("subjects", self.admin("GET", f"{CLUSTER_BINDINGS}/system:node"))
 
     def test_next_start(self) -> None:
-        """When nothing was changed, nothing is written."""
+        """Without changes, a second start writes nothing."""
         self.reconcile()
         self.assertEqual(self.reconcile(), 0)
 
     def test_missing(self) -> None:
-        """What was deleted or taken away comes back."""
+        """Deleted objects and removed rules are restored."""
         self.reconcile()
         self.admin("DELETE", f"{CLUSTER_ROLES}/system:kube-dns")
         self.admin(
@@ -96,7 +96,7 @@ class ReconcileTests(ReconcileTestCase):
         self.assertEqual(self.reconcile(), 0)
 
     def test_owner(self) -> None:
-        """What comes back is the server's."""
+        """The server owns restored fields."""
         self.reconcile()
         self.admin("PATCH", f"{CLUSTER_BINDINGS}/cluster-admin", {"subjects": None})
         owned: list[Any] = []
@@ -104,15 +104,15 @@ class ReconcileTests(ReconcileTestCase):
         self.patch(
             store,
             "update_managed_fields",
-            lambda live, new, *said: owned.append((live.get("subjects"), new["subjects"], *said)),
+            lambda live, new, *names: owned.append((live.get("subjects"), new["subjects"], *names)),
         )
         self.reconcile()
-        ((before, now, *said),) = owned
+        ((before, now, *names),) = owned
         self.assertFalse(before)
-        self.assertEqual(([one["name"] for one in now], said), (["system:masters"], ["", "kube-apiserver"]))
+        self.assertEqual(([one["name"] for one in now], names), (["system:masters"], ["", "kube-apiserver"]))
 
     def test_additions(self) -> None:
-        """Rules, subjects, labels and annotations that were added are left alone."""
+        """Added rules, subjects, labels and annotations are kept."""
         self.reconcile()
         more = rule("get", "core", "pods")
         rules = [more, *self.admin("GET", f"{CLUSTER_ROLES}/system:kube-dns")["rules"]]
@@ -124,7 +124,7 @@ class ReconcileTests(ReconcileTestCase):
         self.assertEqual(self.admin("GET", f"{CLUSTER_ROLES}/system:kube-dns")["rules"], rules)
 
     def test_opted_out(self) -> None:
-        """An object that says so is left as it is, even a binding of another role."""
+        """An object with the annotation is unchanged, even a binding of another role."""
         self.reconcile()
         out = {"metadata": {"annotations": {AUTOUPDATE: "false"}}}
         self.admin("PATCH", f"{CLUSTER_ROLES}/system:discovery", {**out, "rules": None})
@@ -136,7 +136,7 @@ class ReconcileTests(ReconcileTestCase):
         self.assertIsNone(self.admin("GET", f"{CLUSTER_ROLES}/system:discovery")["rules"])
 
     def test_other_role(self) -> None:
-        """A binding of another role is made anew."""
+        """A binding of another role is deleted and created again."""
         self.reconcile()
         self.admin("DELETE", f"{CLUSTER_BINDINGS}/system:discovery")
         self.admin("POST", CLUSTER_BINDINGS, binding("system:discovery", "ClusterRole/other", "User/eve"))
@@ -146,14 +146,14 @@ class ReconcileTests(ReconcileTestCase):
         self.assertEqual([subject["name"] for subject in again["subjects"]], ["system:authenticated"])
 
     def test_selectors(self) -> None:
-        """A role that gathers gets its selector back; one that should not gather stops."""
+        """A missing selector of an aggregating role is restored; an unexpected one is removed."""
         admin, dns = (
             one for one in expected_cluster_roles() if one["metadata"]["name"] in ("admin", "system:kube-dns")
         )
         gathering = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
-        mended = compute_reconciled_role({**admin, "aggregationRule": gathering}, admin)
-        assert mended is not None
-        selectors = mended["aggregationRule"]["clusterRoleSelectors"]
+        reconciled = compute_reconciled_role({**admin, "aggregationRule": gathering}, admin)
+        assert reconciled is not None
+        selectors = reconciled["aggregationRule"]["clusterRoleSelectors"]
         self.assertEqual(selectors, [{"matchLabels": {"a": "b"}}, *admin["aggregationRule"]["clusterRoleSelectors"]])
         self.assertEqual(compute_reconciled_role({**dns, "aggregationRule": gathering}, dns), dns)
         self.assertIsNone(compute_reconciled_role(dns, dns))

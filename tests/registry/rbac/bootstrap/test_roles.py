@@ -16,10 +16,10 @@ from tests.registry.rbac.bootstrap.reconcilecase import ReconcileTestCase
 
 
 class WeaknessTests(SynchronousTestCase):
-    """What no role that is given to people may allow."""
+    """Tests of permissions that roles for users must not have."""
 
     def test_cve_2021_25740(self) -> None:
-        """CVE-2021-25740: who may edit a namespace can not lead its services to addresses of others."""
+        """CVE-2021-25740: editors of a namespace cannot direct its services to other addresses."""
         given = (
             "edit",
             "admin",
@@ -28,22 +28,22 @@ class WeaknessTests(SynchronousTestCase):
             "system:aggregate-to-admin",
             "system:aggregate-to-view",
         )
-        looked_at = 0
+        checked = 0
         for one in expected_cluster_roles():
             if one["metadata"]["name"] not in given:
                 continue
-            looked_at += 1
-            for what in one.get("rules") or ():
-                if {"endpoints", "endpointslices", "*"} & set(what.get("resources", ())):
-                    self.assertLessEqual(set(what["verbs"]), {"get", "list", "watch"}, one["metadata"]["name"])
-        self.assertEqual(looked_at, len(given))
+            checked += 1
+            for rule in one.get("rules") or ():
+                if {"endpoints", "endpointslices", "*"} & set(rule.get("resources", ())):
+                    self.assertLessEqual(set(rule["verbs"]), {"get", "list", "watch"}, one["metadata"]["name"])
+        self.assertEqual(checked, len(given))
 
 
 class SchedulerTests(ReconcileTestCase):
-    """Tests for the roles of the scheduler."""
+    """Tests of the roles of the scheduler."""
 
     def test_scheduler(self) -> None:
-        """With them components can do their work, and everyone can see what there is, but not change it."""
+        """The roles let components do their work, and let all users discover the API, but not change objects."""
         self.reconcile()
         scheduler = UserInfo("system:kube-scheduler", groups=("system:authenticated",))
 

@@ -7,11 +7,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.registry.rbac.bootstrap.rules import paths, rule
 
 
-class ShortHandTests(SynchronousTestCase):
-    """Tests for L{kubetwist.registry.rbac.bootstrap.rules}."""
+class RuleTests(SynchronousTestCase):
+    """Tests of L{kubetwist.registry.rbac.bootstrap.rules}."""
 
     def test_rule(self) -> None:
-        """Words become sorted lists; some stand for several verbs, and C{core} for the group without a name."""
+        """Lists are sorted; abbreviations expand to several verbs, and C{core} is the core group."""
         self.assertEqual(
             rule("update read", "core apps", "pods nodes", "b a"),
             {
