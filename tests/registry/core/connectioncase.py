@@ -1,4 +1,4 @@
-"""Pods, services and nodes that requests are passed on to."""
+"""Base classes of tests of connect subresources."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.resources.server import pod
 
 
 class ConnectionCase(StoreTestCase):
-    """Connections of some pods, services and nodes."""
+    """Base class of tests with pods, services and nodes that requests are proxied to."""
 
     resources = ("pods", "services", "endpoints", "nodes")
     rules = ConnectionRules()
 
-    def leads(self, resource: str, subresource: str, name: str, path: str = "", **query: Any) -> Target | None:
-        """Where it leads."""
+    def connect(self, resource: str, subresource: str, name: str, path: str = "", **query: Any) -> Target | None:
+        """Return the target of a request."""
         info = self.store(resource).info
         part = info.subresource(subresource)
         assert part is not None
@@ -38,42 +38,42 @@ class ConnectionCase(StoreTestCase):
         target: Target | None = results[0]
         return target
 
-    def shown(self, resource: str, subresource: str, name: str, path: str = "", **query: Any) -> str:
-        """The URL that it leads to."""
-        target = self.leads(resource, subresource, name, path, **query)
+    def target_url(self, resource: str, subresource: str, name: str, path: str = "", **query: Any) -> str:
+        """Return the URL of the target of a request."""
+        target = self.connect(resource, subresource, name, path, **query)
         assert target is not None
         behind = "" if target.query is None else f"?{target.query}"
         return f"{target.scheme}://{target.host}:{target.port}{target.path}{behind}"
 
-    def why(self, resource: str, subresource: str, name: str, **query: Any) -> tuple[int, str]:
-        """Why it leads nowhere."""
+    def connection_error(self, resource: str, subresource: str, name: str, **query: Any) -> tuple[int, str]:
+        """Return the code and message of the error of a request."""
         with self.assertRaises(APIStatusError) as caught:
-            self.leads(resource, subresource, name, **query)
+            self.connect(resource, subresource, name, **query)
         return caught.exception.code, caught.exception.message
 
-    def tell(self, resource: str, name: str, **status: Any) -> None:
-        """Change a status."""
+    def set_status(self, resource: str, name: str, **status: Any) -> None:
+        """Change the status of an object."""
         store = self.store(resource)
         self.changed(store, name, lambda obj: obj["status"].update(status), rules=status_rules(store))
 
     def running(self, name: str = "p", node: str = "n", **spec: Any) -> None:
-        """A pod on a node."""
+        """Create a pod on a node."""
         obj = pod(name)
         obj["spec"].update(nodeName=node, **spec)
         self.made(self.store("pods"), obj)
 
     def node(self, name: str = "n", **status: Any) -> None:
-        """A node that tells its address."""
+        """Create a node with a status."""
         self.made(self.store("nodes"), {"metadata": {"name": name}})
         status.setdefault("addresses", [{"type": "InternalIP", "address": "10.1.2.3"}])
-        self.tell("nodes", name, **status)
+        self.set_status("nodes", name, **status)
 
 
 class ProxyTestCase(ConnectionCase):
-    """A test with the tools of several test cases."""
+    """Base class of tests of proxies."""
 
     def endpoints(self, name: str, ports: Any = ({"port": 8080, "name": "w"},), **subset: Any) -> None:
-        """Have a service's endpoints be these."""
+        """Create or replace the endpoints of a service."""
         store = self.store("endpoints")
         subsets = [{**subset, "ports": list(ports)}]
         if self.stores.get_copy("", "endpoints", "default", name) is None:

@@ -8,16 +8,16 @@ from tests.resources.server import pod
 
 
 class ProxyTests(ProxyTestCase):
-    """Tests for connections to pods."""
+    """Tests of connections to pods."""
 
     def test_pods(self) -> None:
-        """A pod is reached at its address, by a port that is told, or the first that it has."""
+        """A pod is reached at its address, at the requested port or its first one."""
         ports = [{"containerPort": 8080, "name": "web"}, {"containerPort": 9090}]
         spec = {"containers": [{"name": "c", "image": "i", "ports": ports}]}
         self.made(self.store("pods"), {"metadata": {"name": "p"}, "spec": spec})
         self.made(self.store("pods"), pod("q"))
         for name in ("p", "q"):
-            self.tell("pods", name, podIP="10.1.2.3", podIPs=[{"ip": "10.1.2.3"}])
+            self.set_status("pods", name, podIP="10.1.2.3", podIPs=[{"ip": "10.1.2.3"}])
         for name, url in (
             ("p", "http://10.1.2.3:8080"),
             ("p:9090", "http://10.1.2.3:9090"),
@@ -26,29 +26,29 @@ class ProxyTests(ProxyTestCase):
             ("q", "http://10.1.2.3:80"),
             ("https:q:", "https://10.1.2.3:443"),
         ):
-            self.assertEqual(self.shown("pods", "proxy", name, "/a//b/../c/"), f"{url}/a/c/")
-        self.assertEqual(self.why("pods", "proxy", "ftp:p:1"), (400, 'invalid pod request "ftp:p:1"'))
-        self.assertEqual(self.why("pods", "proxy", "p:none")[0], 400)
+            self.assertEqual(self.target_url("pods", "proxy", name, "/a//b/../c/"), f"{url}/a/c/")
+        self.assertEqual(self.connection_error("pods", "proxy", "ftp:p:1"), (400, 'invalid pod request "ftp:p:1"'))
+        self.assertEqual(self.connection_error("pods", "proxy", "p:none")[0], 400)
         for port in ("0", "65536", "9" * 50):
             told = f"error trying to reach service: dial tcp: address {port}: invalid port"
-            self.assertEqual(self.why("pods", "proxy", f"p:{port}"), (503, told))
+            self.assertEqual(self.connection_error("pods", "proxy", f"p:{port}"), (503, told))
 
     def test_addresses_that_are_refused(self) -> None:
-        """CVE-2020-8562: nobody is led to this machine, to its link, or to metadata services."""
+        """CVE-2020-8562: requests are not proxied to loopback or link-local addresses, such as metadata services."""
         self.made(self.store("pods"), pod("p"))
         refused = (400, "address not allowed")
-        self.assertEqual(self.why("pods", "proxy", "p:8080"), refused)
+        self.assertEqual(self.connection_error("pods", "proxy", "p:8080"), refused)
         bad = ("127.0.0.1", "169.254.169.254", "::1", "fe80::1", "100.100.100.200", "0.0.0.0")
         for address in bad:
-            self.tell("pods", "p", podIP=address, podIPs=[{"ip": address}])
-            self.assertEqual(self.why("pods", "proxy", "p"), refused, address)
-            self.assertEqual(self.why("pods", "proxy", "https:p:9"), refused, address)
+            self.set_status("pods", "p", podIP=address, podIPs=[{"ip": address}])
+            self.assertEqual(self.connection_error("pods", "proxy", "p"), refused, address)
+            self.assertEqual(self.connection_error("pods", "proxy", "https:p:9"), refused, address)
         self.node()
         for address in bad:
-            self.tell("nodes", "n", addresses=[{"type": "InternalIP", "address": address}])
-            self.assertEqual(self.why("nodes", "proxy", "n"), refused, address)
+            self.set_status("nodes", "n", addresses=[{"type": "InternalIP", "address": address}])
+            self.assertEqual(self.connection_error("nodes", "proxy", "n"), refused, address)
         self.rules = ConnectionRules(loopback=True)
-        self.tell("nodes", "n", addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
-        self.assertEqual(self.shown("nodes", "proxy", "n"), "https://127.0.0.1:10250")
-        self.tell("nodes", "n", addresses=[{"type": "InternalIP", "address": "169.254.169.254"}])
-        self.assertEqual(self.why("nodes", "proxy", "n"), refused)
+        self.set_status("nodes", "n", addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+        self.assertEqual(self.target_url("nodes", "proxy", "n"), "https://127.0.0.1:10250")
+        self.set_status("nodes", "n", addresses=[{"type": "InternalIP", "address": "169.254.169.254"}])
+        self.assertEqual(self.connection_error("nodes", "proxy", "n"), refused)

@@ -9,7 +9,7 @@ from kubetwist.registry.core.connectoptions import connect_options
 
 
 class OptionsTests(SynchronousTestCase):
-    """Tests for L{connect_options}."""
+    """Tests of L{connect_options}."""
 
     def test_proxies(self) -> None:
         """The options of a proxy are the path below it."""
@@ -19,7 +19,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertNotIn("path", connect_options("services", "proxy", {}, ""))
 
     def test_commands(self) -> None:
-        """A command is a list, or null; flags that are off are left out."""
+        """A command is a list, or null; false flags are omitted."""
         query = {"command": ["sh", "-c"], "stdin": ["true"], "tty": ["false"], "container": ["c"]}
         self.assertEqual(
             connect_options("pods", "exec", query, ""),
@@ -29,12 +29,12 @@ class OptionsTests(SynchronousTestCase):
         self.assertNotIn("command", connect_options("pods", "attach", query, ""))
 
     def test_ports(self) -> None:
-        """Ports may stand in one parameter or in several."""
+        """Ports can be in one parameter or in several."""
         found = connect_options("pods", "portforward", {"ports": ["80,443", "1"]}, "")
         self.assertEqual(found["ports"], [80, 443, 1])
 
     def test_bad_ports(self) -> None:
-        """What is no number of 16 bits is a bad request, in Go's words."""
+        """A port that is not a number of 16 bits is rejected (400) with the message of Go."""
         for text, problem in (("x", "invalid syntax"), ("", "invalid syntax"), ("65536", "value out of range")):
             error = self.assertRaises(APIStatusError, connect_options, "pods", "portforward", {"ports": [text]}, "")
             self.assertEqual(error.code, 400)

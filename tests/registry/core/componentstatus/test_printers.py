@@ -9,14 +9,14 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of ComponentStatuses."""
+    """Tests of rows of ComponentStatuses."""
 
     def test_healthy(self) -> None:
-        """A row tells whether the component is healthy, and what it says."""
+        """A row contains the health of the component, its message and error."""
         for status, shown in (("True", "Healthy"), ("False", "Unhealthy")):
             obj = made({"conditions": [{"type": "Healthy", "status": status, "message": "m", "error": "e"}]})
             self.assertEqual(cells("", "ComponentStatus", obj, NOW), ["x", shown, "m", "e"])
 
     def test_unknown(self) -> None:
-        """A component without a condition is unknown."""
+        """A component without a condition has the status Unknown."""
         self.assertEqual(cells("", "ComponentStatus", made(), NOW), ["x", "Unknown", "", ""])

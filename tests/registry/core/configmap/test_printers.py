@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of ConfigMaps."""
+    """Tests of rows of ConfigMaps."""
 
     def test_keys(self) -> None:
-        """Keys of texts and of bytes are counted together."""
+        """The number of keys includes texts and binary data."""
         obj = made({"data": {"a": "1", "b": "2"}, "binaryData": {"c": "AA=="}})
         self.assertEqual(cells("", "ConfigMap", obj, NOW), ["x", 3, "3m"])
         self.assertEqual(cells("", "ConfigMap", made(), NOW), ["x", 0, "3m"])

@@ -9,10 +9,10 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class StrategyTests(SynchronousTestCase):
-    """Tests for the strategy of ConfigMaps."""
+    """Tests of the strategy of ConfigMaps."""
 
     def test_immutable(self) -> None:
-        """Data that are immutable stay, and are compared as they are."""
+        """Immutable data cannot be changed, and are compared including empty maps."""
         strategy = strategy_for("", "ConfigMap")
         self.assertTrue(strategy.compares_empties({"immutable": True}))
         self.assertFalse(strategy.compares_empties({}))
@@ -20,6 +20,6 @@ class StrategyTests(SynchronousTestCase):
         self.assertEqual([text.partition(":")[0] for text in found], ["data"])
 
     def test_keys(self) -> None:
-        """A key is the name of a file."""
+        """A key must be a valid file name."""
         self.assertEqual(problems("", "ConfigMap", data={"a.b-c_d": ""}), [])
         self.assertEqual(len(problems("", "ConfigMap", data={"a/b": ""})), 1)

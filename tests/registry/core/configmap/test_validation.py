@@ -8,10 +8,10 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class ConfigMapTests(SynchronousTestCase):
-    """ConfigMaps."""
+    """Tests of ConfigMaps."""
 
     def test_keys(self) -> None:
-        """A key is a file's name, and is there once."""
+        """A key must be a valid file name, and unique."""
         self.assertEqual(
             problems("", "ConfigMap", data={"same": "x"}, binaryData={"same": "eA=="}),
             ['data[same]: Invalid value: "same": duplicate of key present in binaryData'],
@@ -19,13 +19,13 @@ class ConfigMapTests(SynchronousTestCase):
         self.assertIn("a valid config key must consist of", problems("", "ConfigMap", data={"a/b": ""})[0])
 
     def test_size(self) -> None:
-        """A megabyte is the most, over all keys."""
+        """The maximum size of all values is 1 MiB."""
         self.assertEqual(problems("", "ConfigMap", data={"a": "x" * 2**20}), [])
         found = problems("", "ConfigMap", data={"a": "x" * 2**20, "b": "x"})
         self.assertEqual(found, ["[]: Too long: may not be more than 1048576 bytes"])
 
     def test_immutable(self) -> None:
-        """What is marked immutable stays so and stays as it is."""
+        """An immutable ConfigMap cannot become mutable, and its data cannot be changed."""
         old = {"immutable": True, "data": {"a": "1"}}
         self.assertEqual(change_problems("", "ConfigMap", old, old), [])
         self.assertEqual(

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class EndpointsTests(SynchronousTestCase):
-    """Rows of endpoints."""
+    """Tests of rows of Endpoints."""
 
     def test_endpoints(self) -> None:
-        """The first three addresses are shown, IPv6 ones in brackets."""
+        """A row contains the first three addresses, IPv6 ones in brackets."""
         subset = {
             "addresses": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}],
             "ports": [{"port": 80}, {"port": 443}],

@@ -10,16 +10,16 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class EndpointTests(SynchronousTestCase):
-    """Endpoints."""
+    """Tests of Endpoints and EndpointSlices."""
 
     def test_let_through(self) -> None:
-        """Endpoints that an older server let through may stay, as long as none changes."""
+        """Invalid subsets of stored Endpoints are accepted while no subset changes."""
         old: dict[str, Any] = {"subsets": [{}]}
         self.assertEqual(change_problems("", "Endpoints", old, old), [])
         self.assertEqual(len(change_problems("", "Endpoints", old, {"subsets": [{}, {}]})), 2)
 
     def test_too_many(self) -> None:
-        """Where there are too many of anything, nobody looks on."""
+        """Validation stops at lists that are too long."""
 
         def found(**parts: Any) -> list[str]:
             return problems("discovery.k8s.io", "EndpointSlice", addressType="IPv4", **parts)

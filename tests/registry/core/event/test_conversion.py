@@ -9,10 +9,10 @@ from kubetwist.registry.generic.conversion import convert
 
 
 class EventTests(SynchronousTestCase):
-    """Events of both groups."""
+    """Tests of conversion between both groups."""
 
     def test_names(self) -> None:
-        """What the core group calls involvedObject, message and count is regarding, note and deprecatedCount."""
+        """The fields involvedObject, message and count are regarding, note and deprecatedCount in events.k8s.io."""
         core = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -48,7 +48,7 @@ class EventTests(SynchronousTestCase):
         self.assertEqual(convert(event, EVENTS, CORE), core)
 
     def test_newer_zero_values(self) -> None:
-        """A newer event shows structs and times that it does not know, too."""
+        """An event of events.k8s.io includes empty structs and times."""
         core = convert({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}, EVENTS, CORE)
         event = convert(core, CORE, EVENTS)
         for name, value in (("regarding", {}), ("deprecatedSource", {}), ("deprecatedLastTimestamp", None)):
@@ -56,7 +56,7 @@ class EventTests(SynchronousTestCase):
         self.assertNotIn("reportingController", event)
 
     def test_core_zero_values(self) -> None:
-        """A core event shows what it does not know."""
+        """A core event includes empty structs and times."""
         event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}
         core = convert(event, EVENTS, CORE)
         self.assertEqual((core["source"], core["lastTimestamp"], core["reportingComponent"]), ({}, None, ""))

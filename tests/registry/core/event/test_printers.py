@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class EventTests(SynchronousTestCase):
-    """Rows of events."""
+    """Tests of rows of Events."""
 
     def test_event(self) -> None:
-        """An event shows when it was last seen and first seen; its series, if it has one, counts."""
+        """A row contains the first and last time of the event; those of its series have precedence."""
         obj = made(
             {
                 "type": "Normal",
@@ -28,10 +28,10 @@ class EventTests(SynchronousTestCase):
         expected = ["60s", "Normal", "Started", "pod/p", "spec", "kubelet, n1", "up", "3m", 4, "x"]
         self.assertEqual(cells("", "Event", obj, NOW), expected)
         obj["series"] = {"count": 9, "lastObservedTime": "2026-01-01T00:02:30.5Z"}
-        self.assertEqual([cells("", "Event", obj, NOW)[place] for place in (0, 8)], ["29s", 9])
+        self.assertEqual([cells("", "Event", obj, NOW)[column] for column in (0, 8)], ["29s", 9])
 
     def test_event_of_both_groups(self) -> None:
-        """An event has the same row in both of its groups."""
+        """An event has the same row in both groups."""
         obj = made(
             {
                 "apiVersion": "events.k8s.io/v1",

@@ -8,10 +8,10 @@ from tests.registry.strategytools import problems
 
 
 class NamespaceTests(SynchronousTestCase):
-    """Namespaces of events."""
+    """Tests of the namespaces of events."""
 
     def test_event(self) -> None:
-        """An event lives where the object lives that it is about."""
+        """The namespace of an event must be that of its involved object."""
         about = {"kind": "Pod", "name": "p", "namespace": "elsewhere"}
         self.assertEqual(
             problems("", "Event", involvedObject=about),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.event.validation} and the strategies of events."""
+"""Tests of L{kubetwist.registry.core.event.validation} and the strategies of events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIME = "2026-01-01T00:00:00.000000Z"
 
 
 def event(**parts: Any) -> dict[str, Any]:
-    """An event as it may come by the newer group."""
+    """Return a valid event of events.k8s.io."""
     obj = {
         "metadata": {"name": "e", "namespace": "ns"},
         "involvedObject": {"kind": "Pod", "name": "p", "namespace": "ns"},
@@ -30,28 +30,28 @@ def event(**parts: Any) -> dict[str, Any]:
 
 
 def problems(group: str, obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
-    """What is wrong with an event that comes by a group."""
+    """Return the validation errors of an event in a group."""
     strategy = strategy_for(group, "Event")
     return list(map(str, strategy.validate(obj) if old is None else strategy.validate_update(obj, old)))
 
 
 class EventTests(SynchronousTestCase):
-    """Events."""
+    """Tests of events."""
 
     def test_good(self) -> None:
-        """One that tells everything is taken by both groups."""
+        """A complete event is valid in both groups."""
         for group in (NEW, OLD):
             self.assertEqual(problems(group, event()), [])
             self.assertEqual(problems(group, event(), event()), [])
 
     def test_names(self) -> None:
-        """Those of the core group may have any name that fits into a path."""
+        """The name of a core event can be any path segment."""
         self.assertEqual(strategy_for(OLD, "Event").validate_name("A_b", False), [])
         self.assertNotEqual(strategy_for(OLD, "Event").validate_name("a/b", False), [])
         self.assertNotEqual(strategy_for(NEW, "Event").validate_name("A_b", False), [])
 
     def test_old(self) -> None:
-        """Of one without a time it is asked only that it lives where it belongs."""
+        """For an event without eventTime only the namespace is validated."""
         bare = {"metadata": {"name": "e", "namespace": "ns"}, "involvedObject": {"namespace": "ns"}}
         self.assertEqual(problems(OLD, bare), [])
         mismatch = "does not match event.namespace"
@@ -66,7 +66,7 @@ class EventTests(SynchronousTestCase):
             self.assertEqual(problems(OLD, obj), expected)
 
     def test_with_a_time(self) -> None:
-        """One with a time may be about another namespace, and tells who reports; what is too long is not shown."""
+        """An event with eventTime may have another namespace, and needs a controller; errors omit long values."""
         self.assertEqual(problems(OLD, event(involvedObject={"namespace": "other"})), [])
         found = problems(OLD, event(reportingComponent="", action="", reason="x" * 129, message="x" * 1025))
         self.assertEqual(found[0], "reportingComponent: Required value")
@@ -76,7 +76,7 @@ class EventTests(SynchronousTestCase):
         self.assertEqual(problems(NEW, event(reportingComponent=""))[0], "reportingController: Required value")
 
     def test_newer(self) -> None:
-        """By the newer group comes nothing that only older ones have."""
+        """Fields of core events are forbidden in events.k8s.io."""
         found = problems(
             NEW,
             event(
@@ -102,7 +102,7 @@ class EventTests(SynchronousTestCase):
         )
 
     def test_update(self) -> None:
-        """By the newer group only the series changes; the core group changes everything."""
+        """In events.k8s.io only the series may change; in the core group all fields may."""
         new = event(
             series={"count": 2, "lastObservedTime": TIME},
             reason="Other",

@@ -8,10 +8,10 @@ from tests.registry.strategytools import defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for the defaults of limit ranges."""
+    """Tests of the defaults of LimitRanges."""
 
     def test_limit_range(self) -> None:
-        """Limits default to maxima, requests to limits, and else to minima."""
+        """Limits default to maxima, requests to limits or minima."""
         item = {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "1Mi"}}
         found = defaulted("", "LimitRange", spec={"limits": [item]})["spec"]["limits"][0]
         self.assertEqual(found["default"], {"cpu": "2"})

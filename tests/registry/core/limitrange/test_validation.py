@@ -8,10 +8,10 @@ from tests.registry.strategytools import problems
 
 
 class LimitRangeTests(SynchronousTestCase):
-    """LimitRanges."""
+    """Tests of LimitRanges."""
 
     def test_limit_ranges(self) -> None:
-        """Limits agree with each other; those of pods have no defaults, which are not looked at then."""
+        """Limits must be consistent; defaults are forbidden for pods, and not validated then."""
         item = {
             "type": "Pod",
             "max": {"cpu": "2", "services": "-1"},
@@ -40,7 +40,7 @@ class LimitRangeTests(SynchronousTestCase):
         )
 
     def test_ratios_of_great_amounts(self) -> None:
-        """Ratios are taken of thousandths, where those are numbers that Go has; and of nothing there is none."""
+        """Ratios are computed from thousandths unless they overflow; there is no ratio to zero."""
         for least, most, ratio, found in (
             ("100m", "250m", "2500m", ""),
             ("100m", "250m", "2501m", "2.500000"),
@@ -51,5 +51,5 @@ class LimitRangeTests(SynchronousTestCase):
             item = {"type": "Container", "min": {"cpu": least}, "max": {"cpu": most}}
             item["maxLimitRequestRatio"] = {"cpu": ratio}
             text = f"ratio {ratio} is greater than max/min = {found}"
-            wanted = f'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "{ratio}": {text}'
-            self.assertEqual(problems("", "LimitRange", spec={"limits": [item]}), [wanted] if found else [])
+            expected = f'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "{ratio}": {text}'
+            self.assertEqual(problems("", "LimitRange", spec={"limits": [item]}), [expected] if found else [])

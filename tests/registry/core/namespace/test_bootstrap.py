@@ -7,10 +7,10 @@ from tests.registry.generic.bootstrapcase import BootstrapTestCase
 
 
 class NamespaceTests(BootstrapTestCase):
-    """Tests for L{system_namespaces}."""
+    """Tests of L{system_namespaces}."""
 
     def test_made_once(self) -> None:
-        """A later start leaves the namespaces of the first one as they are."""
+        """A second start does not change existing namespaces."""
         self.successResultOf(system_namespaces(self.stores))
         before = [self.found("", "namespaces", name) for name in SYSTEM_NAMESPACES]
         self.assertEqual({one["status"]["phase"] for one in before}, {"Active"})

@@ -9,9 +9,9 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of namespaces."""
+    """Tests of rows of Namespaces."""
 
     def test_phase(self) -> None:
-        """A row has the phase."""
+        """A row contains the phase."""
         self.assertEqual(cells("", "Namespace", made({"status": {"phase": "Active"}}), NOW), ["x", "Active", "3m"])
         self.assertEqual(cells("", "Namespace", made(), NOW), ["x", "", "3m"])

@@ -15,23 +15,23 @@ from tests.registry.storetools import StoreTestCase
 
 
 class NamespaceTests(StoreTestCase):
-    """The two steps in which namespaces end."""
+    """Tests of the deletion of namespaces in two steps."""
 
     def setUp(self) -> None:
-        """A namespace."""
+        """Create a namespace."""
         super().setUp()
         self.namespaces = self.store("namespaces")
         self.scope = RequestScope()
         self.first = self.made(self.namespaces, {"metadata": {"name": "n"}})
 
     def terminating(self) -> Any:
-        """The namespace after a DELETE."""
+        """Return the namespace after a DELETE."""
         marked, gone = self.delete(self.namespaces, "n")
         self.assertFalse(gone)
         return marked
 
     def test_born_active(self) -> None:
-        """A new namespace is active, held by the finalizer of whoever cleans it."""
+        """A new namespace has the phase Active and the finalizer kubernetes."""
         self.assertEqual(self.first["status"], {"phase": "Active"})
         self.assertEqual(self.first["spec"], {"finalizers": ["kubernetes"]})
 
@@ -43,7 +43,7 @@ class NamespaceTests(StoreTestCase):
         self.assertEqual(self.terminating(), marked)
 
     def test_finalize(self) -> None:
-        """It disappears when C{finalize} takes away what held it."""
+        """The namespace is removed when C{finalize} removes its last finalizer."""
         self.terminating()
         part = SubresourceUpdater(self.namespaces, finalize_rules(self.namespaces))
         verifyObject(IUpdater, part)
@@ -56,7 +56,7 @@ class NamespaceTests(StoreTestCase):
         self.assertEqual(events, [("DELETED", "n")])
 
     def test_finalizers_of_metadata(self) -> None:
-        """Finalizers hold a namespace that nothing else holds any more."""
+        """A finalizer in the metadata prevents the removal of a finalized namespace."""
         self.changed(self.namespaces, "n", lambda obj: obj["metadata"].update(finalizers=["example.org/wait"]))
         self.terminating()
         part = SubresourceUpdater(self.namespaces, finalize_rules(self.namespaces))
@@ -68,14 +68,14 @@ class NamespaceTests(StoreTestCase):
         self.assertIsNone(self.stored(self.namespaces, "n", ""))
 
     def test_held_by_its_spec(self) -> None:
-        """A namespace whose last finalizer of metadata goes is still held by those of its spec."""
+        """C{spec.finalizers} prevent the removal when the last finalizer of the metadata is removed."""
         self.changed(self.namespaces, "n", lambda obj: obj["metadata"].update(finalizers=["example.org/wait"]))
         self.terminating()
         self.changed(self.namespaces, "n", lambda obj: obj["metadata"].pop("finalizers"))
         self.assertIsNotNone(self.stored(self.namespaces, "n", ""))
 
     def test_preconditions(self) -> None:
-        """A DELETE of another namespace of that name is a conflict."""
+        """A DELETE with another uid is a conflict."""
         error = self.refused(self.namespaces.delete(self.scope, "n", DeleteOptions(precondition_uid="other")))
         self.assertEqual(error.code, 409)
         self.assertIn("Precondition failed: UID in precondition: other, UID in object meta: ", error.message)

@@ -9,18 +9,18 @@ from tests.registry.strategytools import defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for the defaults of namespaces."""
+    """Tests of the defaults of Namespaces."""
 
     def test_namespace_label(self) -> None:
-        """A namespace can be selected by its name."""
+        """A namespace has a label with its name."""
         self.assertEqual(defaulted("", "Namespace")["metadata"]["labels"], {"kubernetes.io/metadata.name": "x"})
 
 
 class CreationTests(SynchronousTestCase):
-    """Tests for C{prepare_for_create} of namespaces."""
+    """Tests of C{prepare_for_create} of Namespaces."""
 
     def test_namespace_finalizer(self) -> None:
-        """A namespace waits for its contents when it is deleted."""
+        """A new namespace has the finalizer kubernetes."""
         namespace = defaulted("", "Namespace")
         strategy_for("", "Namespace").prepare_for_create(namespace)
         self.assertEqual(namespace["spec"]["finalizers"], ["kubernetes"])

@@ -9,10 +9,10 @@ from tests.registry.strategytools import problems
 
 
 class NamespaceTests(SynchronousTestCase):
-    """Namespaces."""
+    """Tests of Namespaces."""
 
     def test_finalizer_of_namespace(self) -> None:
-        """A finalizer of a namespace has a domain, unless it is the server's own."""
+        """A finalizer of a namespace has a domain, except for kubernetes."""
         self.assertEqual(problems("", "Namespace", spec={"finalizers": ["example.com/a"]}), [])
         self.assertEqual(
             problems("", "Namespace", spec={"finalizers": ["bare"]}),
@@ -24,10 +24,10 @@ class NamespaceTests(SynchronousTestCase):
 
 
 class FinalizeTests(SynchronousTestCase):
-    """C{namespaces/finalize}."""
+    """Tests of C{namespaces/finalize}."""
 
     def test_finalizers(self) -> None:
-        """It tells which finalizer is wrong; the creation of a namespace does not."""
+        """Errors of finalize have the index of the finalizer, unlike those of creation."""
         obj = {"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes", "bare"]}}
         text = 'Invalid value: "bare": name is neither a standard finalizer name nor is it fully qualified'
         self.assertEqual([str(one) for one in validate_namespace_finalize(obj)], [f"spec.finalizers[1]: {text}"])

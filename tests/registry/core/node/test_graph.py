@@ -21,10 +21,10 @@ UNRELATED = "no relationship found between node 'one' and this object"
 
 
 class GraphTests(NodeTestCase):
-    """What pods lead to."""
+    """Tests of the objects that pods refer to."""
 
     def test_references(self) -> None:
-        """A node reads the secrets and config maps that its pods name, wherever in the pod they stand."""
+        """A node can read the secrets and ConfigMaps that its pods refer to in any field."""
         self.server.make(
             PODS,
             pod_on(
@@ -72,7 +72,7 @@ class GraphTests(NodeTestCase):
         self.assert_reason(self.server.ask("get", "configmaps", "env", subresource="status"), "cannot read subresource")
 
     def test_volumes(self) -> None:
-        """A pod leads to its claims, these to their volumes, these to the secrets that kubelets need for them."""
+        """A node can read the claims of its pods, their volumes, and the secrets of these that kubelets need."""
         server = self.server
         server.make(
             PODS,
@@ -121,7 +121,7 @@ class GraphTests(NodeTestCase):
         self.assert_reason(server.ask("get", "persistentvolumes", "v", namespace=""), UNRELATED)
 
     def test_resource_claims(self) -> None:
-        """A pod leads to its resource claims, once those made for it are known from its status."""
+        """A node can read the resource claims of its pods, including generated ones in their status."""
         server = self.server
         server.make(
             PODS,
@@ -151,7 +151,7 @@ class GraphTests(NodeTestCase):
         self.assertFalse(server.allows("get", claim, "template"))
 
     def test_accounts(self) -> None:
-        """A node reads the service accounts of its pods, and asks for their tokens."""
+        """A node can read the service accounts of its pods, and create their tokens."""
         server = self.server
         server.make(PODS, pod_on("one", serviceAccountName="robot"))
         self.assertTrue(server.allows("get", "serviceaccounts", "robot"))
@@ -166,7 +166,7 @@ class GraphTests(NodeTestCase):
             self.assert_reason(server.ask(verb, "serviceaccounts", name, subresource=subresource), reason)
 
     def test_pods(self) -> None:
-        """A node reads its own pods: by name, or all with a field selector that leaves no others."""
+        """A node can read its pods by name, or list them with a field selector for the node."""
         server = self.server
         server.make(PODS, pod_on("one"))
         server.make(PODS, pod_on("two", "q"))
@@ -194,7 +194,7 @@ class GraphTests(NodeTestCase):
             self.assert_reason(server.ask(verb, "pods", "p", subresource=subresource), "")
 
     def test_mirror_pods(self) -> None:
-        """A pod that a node made itself leads to nothing but itself."""
+        """A mirror pod grants access to no other object."""
         self.server.make(
             PODS, pod_on("one", serviceAccountName="robot", meta={"annotations": {MIRROR_ANNOTATION: "x"}})
         )
@@ -202,7 +202,7 @@ class GraphTests(NodeTestCase):
         self.assertFalse(self.server.allows("get", "serviceaccounts", "robot"))
 
     def test_attachments(self) -> None:
-        """A node reads what is attached to it."""
+        """A node can read its volume attachments."""
         path = "/apis/storage.k8s.io/v1/volumeattachments"
         for name, node in (("a", "one"), ("b", "two")):
             spec = {"attacher": "a.example.com", "nodeName": node, "source": {"persistentVolumeName": "v"}}
@@ -214,7 +214,7 @@ class GraphTests(NodeTestCase):
         self.assert_reason(self.server.ask("get", kind, "a", namespace=""), UNRELATED)
 
     def test_slices(self) -> None:
-        """A node keeps its own resource slices, and lists them by their node."""
+        """A node can write its resource slices, and list them with a field selector for the node."""
         spec = {"driver": "d.example.com", "pool": {"name": "p", "resourceSliceCount": 1}, "nodeName": "one"}
         self.server.make("/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
         kind = "resource.k8s.io/resourceslices"
@@ -236,7 +236,7 @@ class GraphTests(NodeTestCase):
         self.assertIn("only the following verbs", self.server.ask("bind", kind, "s", namespace="").reason)
 
     def test_pod_certificates(self) -> None:
-        """Requests for the certificates of pods are looked at only where that feature is on."""
+        """PodCertificateRequests are only in the graph if the feature is enabled."""
         kind = "certificates.k8s.io/podcertificaterequests"
         self.assert_reason(self.server.ask("create", kind), "")
         self.server.node = NodeAuthorizer(self.server.graph, True)
@@ -249,10 +249,10 @@ class GraphTests(NodeTestCase):
 
 
 class ChangeTests(NodeTestCase):
-    """The graph follows the objects at once."""
+    """Tests of updates of the graph by watches."""
 
     def test_binding(self) -> None:
-        """A pod counts from the moment that it is bound to a node until it is gone."""
+        """A pod is in the graph from its binding until its deletion."""
         pod = pod_on("", serviceAccountName="robot")
         del pod["spec"]["nodeName"]
         self.server.make(PODS, pod)
@@ -263,7 +263,7 @@ class ChangeTests(NodeTestCase):
         self.assertFalse(self.server.allows("get", "serviceaccounts", "robot"))
 
     def test_claim_of_volume(self) -> None:
-        """A volume counts while it is bound."""
+        """A volume is in the graph while it is bound."""
         claimed = [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]
         self.server.make(PODS, pod_on("one", volumes=claimed))
         self.server.make(VOLUMES, volume("v"))
@@ -276,7 +276,7 @@ class ChangeTests(NodeTestCase):
         self.assertTrue(self.server.allows("get", "persistentvolumes", "v", namespace=""))
 
     def test_several_pods(self) -> None:
-        """What several pods need stays needed until the last of them is gone; then nothing of it is kept."""
+        """An object that several pods need is in the graph until the last of them is deleted."""
         self.assertFalse(self.server.allows("get", "serviceaccounts", "robot"))
         for name in ("p", "q"):
             self.server.make(PODS, pod_on("one", name, serviceAccountName="robot", imagePullSecrets=[{"name": "s"}]))
@@ -287,7 +287,7 @@ class ChangeTests(NodeTestCase):
         self.assertEqual(self.server.graph._pods, {})
 
     def test_slices_of_the_loop(self) -> None:
-        """Many pods are read a few at a time; who asks meanwhile waits, and changes meanwhile are not lost."""
+        """Pods are read in slices; requests wait until all are read, and concurrent changes are included."""
         self.patch(nodegraph, "BATCH_SIZE", 2)
         for number in range(7):
             self.server.make(PODS, pod_on("one", f"p{number}", serviceAccountName=f"robot{number}"))
@@ -305,7 +305,7 @@ class ChangeTests(NodeTestCase):
         self.assertTrue(self.server.allows("get", "serviceaccounts", "late"))
 
     def test_lost_place(self) -> None:
-        """While a cache starts over, what was known goes on to hold; then what it has become does."""
+        """While a cache reloads the old graph is used, and then the new state."""
         self.server.make(PODS, pod_on("one", serviceAccountName="robot"))
         self.assertTrue(self.server.allows("get", "serviceaccounts", "robot"))
         cache = self.server.stores.get("", "pods").cache
@@ -317,7 +317,7 @@ class ChangeTests(NodeTestCase):
         self.assertFalse(self.server.allows("get", "serviceaccounts", "robot"))
 
     def test_caches_not_filled(self) -> None:
-        """Before the caches are filled for the first time nothing is decided."""
+        """Requests fail until the caches are filled."""
         clock = Clock()
         registry = ResourceRegistry(
             MemoryStorage(clock), clock, [info for info in all_kinds() if info.resource == "pods"]

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.node.labels}, through the kinds that select nodes."""
+"""Tests of L{kubetwist.registry.core.node.labels}, through the kinds that select nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MASTER_TEXT = 'use "node-role.kubernetes.io/control-plane" instead'
 
 
 class NodeLabelTests(SynchronousTestCase):
-    """Warnings about deprecated labels of nodes, in creations and updates."""
+    """Tests of warnings about deprecated labels of nodes, in creations and updates."""
 
     def test_storage_class(self) -> None:
         """Each topology of a StorageClass is checked."""
@@ -35,7 +35,7 @@ class NodeLabelTests(SynchronousTestCase):
         self.assertEqual(strategy_for("node.k8s.io", "RuntimeClass").warnings({"metadata": {}}, None), [])
 
     def test_capacity(self) -> None:
-        """Expressions of a capacity's topology come before its labels."""
+        """Warnings about expressions of a capacity's topology precede those about its labels."""
         selector = {"matchLabels": {OLD: "x"}, "matchExpressions": [{"key": MASTER, "operator": "Exists"}]}
         obj = {"metadata": {"name": "x"}, "nodeTopology": selector}
         for old in (None, obj):

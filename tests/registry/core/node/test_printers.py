@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class NodeTests(SynchronousTestCase):
-    """Rows of nodes."""
+    """Tests of rows of Nodes."""
 
     def test_node(self) -> None:
-        """A Node shows its roles, and its kernel with the architecture."""
+        """A row contains the roles, and the kernel with the architecture."""
         labels = {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "edge", "node-role.kubernetes.io/": ""}
         status = {
             "conditions": [{"type": "Ready", "status": "False"}],

@@ -9,17 +9,17 @@ from tests.registry.strategytools import copy, defaulted, made
 
 
 class StrategyTests(SynchronousTestCase):
-    """Tests for the strategy of nodes."""
+    """Tests of the strategy of Nodes."""
 
     def test_allocatable(self) -> None:
-        """What can be allocated is all there is, unless it is said otherwise."""
+        """The default of allocatable is the capacity."""
         capacity = {"cpu": "2"}
         self.assertEqual(defaulted("", "Node", status={"capacity": capacity})["status"]["allocatable"], capacity)
         status = {"capacity": capacity, "allocatable": {"cpu": "1"}}
         self.assertEqual(defaulted("", "Node", status=status)["status"]["allocatable"], {"cpu": "1"})
 
     def test_ranges(self) -> None:
-        """The range of a node and the list of its ranges are kept in step."""
+        """The fields podCIDR and podCIDRs are synchronized."""
         for given, one, many in (
             ({"podCIDR": "10.0.0.0/24"}, "10.0.0.0/24", ["10.0.0.0/24"]),
             ({"podCIDRs": ["10.0.0.0/24", "fd00::/64"]}, "10.0.0.0/24", ["10.0.0.0/24", "fd00::/64"]),
@@ -29,7 +29,7 @@ class StrategyTests(SynchronousTestCase):
             self.assertEqual((spec["podCIDR"], spec["podCIDRs"]), (one, many))
 
     def test_configuration(self) -> None:
-        """The configuration of kubelets, which is gone, is dropped unless it is there already."""
+        """The removed field configSource is dropped unless the stored node has it."""
         given = {"spec": {"configSource": {}}, "status": {"config": {}}}
         obj = made("", "Node", **copy(given))
         self.assertNotIn("configSource", obj["spec"])
@@ -41,5 +41,5 @@ class StrategyTests(SynchronousTestCase):
         self.assertIn("configSource", new["spec"])
 
     def test_status(self) -> None:
-        """Whoever registers a node gives it its first status."""
+        """A client that creates a node can set its status."""
         self.assertEqual(made("", "Node", status={"phase": "Running"})["status"]["phase"], "Running")

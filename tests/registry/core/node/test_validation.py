@@ -10,10 +10,10 @@ from tests.registry.strategytools import change_problems, problems, status_probl
 
 
 class NodeUpdateTests(SynchronousTestCase):
-    """Updates of nodes."""
+    """Tests of updates of Nodes."""
 
     def test_node(self) -> None:
-        """What a node is called outside stays as it is; so does each of its ranges of addresses."""
+        """The external ID and the pod CIDRs of a node are immutable."""
         old = {"spec": {"podCIDRs": ["10.0.0.0/24", "fd00::/64"]}}
         new = {"spec": {"podCIDRs": ["10.0.1.0/24", "fd01::/64"], "externalID": "x"}}
         found = [cause.field for cause in validate_node_update(new, old)]
@@ -23,10 +23,10 @@ class NodeUpdateTests(SynchronousTestCase):
 
 
 class NodeTests(SynchronousTestCase):
-    """Nodes."""
+    """Tests of Nodes."""
 
     def test_new(self) -> None:
-        """What can be wrong with a new node is told in the reference's order."""
+        """Errors of a new node are in the order of the reference."""
         status = {
             "capacity": {"cpu": "-1", "pods": "1500m"},
             "nodeInfo": {"swap": {"capacity": 0}},
@@ -55,14 +55,14 @@ class NodeTests(SynchronousTestCase):
         self.assertTrue(found.endswith(f'invalid feature name "{long}": must be no more than 253 characters'), found)
 
     def test_unreadable_range(self) -> None:
-        """A range that is none is no second family either."""
+        """A malformed CIDR does not count as a second IP family."""
         found = problems("", "Node", spec={"podCIDRs": ["fd00::/64", "junk"]})
         self.assertEqual([one.partition(":")[0] for one in found], ["spec.podCIDRs[1]", *["spec.podCIDRs"] * 2])
         self.assertIn("invalid CIDR[1]: <nil> (invalid CIDR address: junk)", found[1])
         self.assertEqual(problems("", "Node", spec={"podCIDRs": ["fd00::/64", "10.0.0.0/24"]}), [])
 
     def test_update(self) -> None:
-        """The node by itself is looked at in updates of the main resource only; ranges are looked at once."""
+        """The whole node is validated in updates of the main resource only; CIDRs are validated once."""
         spec = {"taints": [{"key": "", "effect": "NoExecute"}], "podCIDRs": ["junk"], "externalID": "x"}
         found = [one.partition(":")[0] for one in change_problems("", "Node", {}, {"spec": spec})]
         key = ["metadata.taints[0].key"] * 2
@@ -74,7 +74,7 @@ class NodeTests(SynchronousTestCase):
         )
 
     def test_config(self) -> None:
-        """Where kubelets had their configuration from is looked at where it still is."""
+        """The removed configuration source is validated if it exists."""
         reference = {"name": "n", "namespace": "Ns", "kubeletConfigKey": "a/b", "uid": "u"}
         old = {"spec": {"configSource": {}}, "status": {"config": {}}}
         new = {
@@ -83,14 +83,14 @@ class NodeTests(SynchronousTestCase):
         }
         found = [one.partition(":")[0] for one in status_problems("", "Node", old, new)]
         spec, assigned = "spec.configSource.configMap", "status.config.assigned.configMap"
-        rest = ["namespace", "kubeletConfigKey"]
+        fields = ["namespace", "kubeletConfigKey"]
         self.assertEqual(
             found,
             [
                 f"{spec}.uid",
-                *(f"{spec}.{name}" for name in rest),
+                *(f"{spec}.{name}" for name in fields),
                 f"{assigned}.resourceVersion",
-                *(f"{assigned}.{name}" for name in rest),
+                *(f"{assigned}.{name}" for name in fields),
                 "status.config.active",
             ],
         )
@@ -100,7 +100,7 @@ class NodeTests(SynchronousTestCase):
         )
 
     def test_warnings(self) -> None:
-        """Clients are told of what has no effect any more."""
+        """Fields without effect cause warnings."""
         gone = "spec.externalID: this field is deprecated, and is unused by Kubernetes"
         self.assertEqual(warnings_for("", "Node", spec={"externalID": "x", "configSource": {}}), [gone])
         kept = strategy_for("", "Node").warnings({"spec": {"configSource": {}}}, None)

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class VolumeTests(SynchronousTestCase):
-    """Rows of volumes."""
+    """Tests of rows of PersistentVolumes."""
 
     def test_volume(self) -> None:
-        """Access modes are abbreviated, in an order of their own and once each."""
+        """Access modes are abbreviated, in a fixed order and without duplicates."""
         spec = {
             "capacity": {"storage": "5Gi"},
             "accessModes": ["ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce"],

@@ -12,14 +12,14 @@ VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
 
 
 class VolumeTests(SynchronousTestCase):
-    """PersistentVolumes."""
+    """Tests of PersistentVolumes."""
 
     def volume(self, **spec: Any) -> list[str]:
-        """The problems of a volume with this spec."""
+        """Return the validation errors of a volume with a spec."""
         return problems("", "PersistentVolume", spec={**VOLUME, **spec})
 
     def test_sources(self) -> None:
-        """Sources of volumes have rules of their own, which differ from those of pods."""
+        """Sources of volumes have other rules than those of pods."""
         self.assertEqual(self.volume(gcePersistentDisk={"pdName": ""}), ["spec.persistentDisk.pdName: Required value"])
         glusterfs = {"endpoints": "e", "path": "p", "endpointsNamespace": ""}
         self.assertEqual(
@@ -50,7 +50,7 @@ class VolumeTests(SynchronousTestCase):
         )
 
     def test_several_sources(self) -> None:
-        """All but the first are too many, in the reference's order; of one kind it forgets that."""
+        """All sources but the first are errors, in the order of the reference, which accepts one type."""
         found = self.volume(
             hostPath={"path": "/x"}, cephfs={}, flexVolume={"driver": "d"}, local={"path": "/x"}, storageos={}
         )
@@ -58,7 +58,7 @@ class VolumeTests(SynchronousTestCase):
         self.assertEqual(found, [f"spec.{name}: {text}" for name in ("cephFS", "local", "storageos")])
 
     def test_iscsi(self) -> None:
-        """Initiators and targets have names of one of three forms."""
+        """Initiators and targets have names in one of three formats."""
         good = {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.example:storage", "lun": 0}
         path, form = "spec.iscsi", "must be valid format"
         for name in ("eui.0123456789abcdef", f"naa.{'0' * 32}", "iqn.x:iqn.2001-04.com.example:storage:a"):
@@ -83,7 +83,7 @@ class VolumeTests(SynchronousTestCase):
         self.assertTrue(found.startswith(f'{path}.targetportal: Invalid value: "{portal}": Total length of'), found)
 
     def test_csi(self) -> None:
-        """Secrets are named in full, but nobody looks at that for staging."""
+        """References to secrets need a name and a namespace, except for staging."""
         csi = {"driver": "d", "volumeHandle": "h"}
         self.assertEqual(self.volume(csi={**csi, "nodeStageSecretRef": {}}), [])
         references = {f"{name}SecretRef": {"name": "A"} for name in ("nodeExpand", "nodePublish", "controllerExpand")}
@@ -98,26 +98,26 @@ class VolumeTests(SynchronousTestCase):
         )
 
     def test_capacity(self) -> None:
-        """Whatever the capacity is of, there is some."""
+        """The capacity of any resource must be positive."""
         found = self.volume(hostPath={"path": "/x"}, capacity={"cpu": "-1"})
         self.assertEqual([one.partition(":")[0] for one in found], ["spec.capacity", *["spec.capacity[cpu]"] * 2])
 
     def test_local(self) -> None:
-        """A node affinity without constraints is one, though a wrong one."""
+        """A node affinity without constraints is invalid."""
         self.assertEqual(
             self.volume(local={"path": "/x"}, nodeAffinity={}),
             ["spec.nodeAffinity.required: Required value: must specify required node constraints"],
         )
 
     def test_root(self) -> None:
-        """The root of a host is not scrubbed, however it is written."""
+        """The root directory of a host cannot be recycled, in any notation."""
         for path in ("/", "//", "/a/..", "/."):
             found = self.volume(hostPath={"path": path}, persistentVolumeReclaimPolicy="Recycle")
-            wanted = "Forbidden: may not be 'recycle' for a hostPath mount of '/'"
-            self.assertEqual(found[-1:], [f"spec.persistentVolumeReclaimPolicy: {wanted}"], path)
+            message = "Forbidden: may not be 'recycle' for a hostPath mount of '/'"
+            self.assertEqual(found[-1:], [f"spec.persistentVolumeReclaimPolicy: {message}"], path)
 
     def test_attributes(self) -> None:
-        """Attributes are for CSI."""
+        """Attributes classes are for CSI volumes only."""
         self.assertEqual(
             self.volume(hostPath={"path": "/x"}, volumeAttributesClassName=""),
             [
@@ -130,7 +130,7 @@ class VolumeTests(SynchronousTestCase):
         self.assertEqual(len(self.volume(csi=csi, volumeAttributesClassName="A")), 1)
 
     def test_mount_options(self) -> None:
-        """By annotation, options are for mounts over a network."""
+        """The annotation with mount options is for network volumes."""
         metadata = {"name": "x", "annotations": {"volume.beta.kubernetes.io/mount-options": "ro"}}
 
         def found(**source: Any) -> list[str]:
@@ -146,13 +146,13 @@ class VolumeTests(SynchronousTestCase):
         )
 
     def change(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """The problems of a change of a volume by CSI."""
+        """Return the validation errors of an update of a CSI volume."""
         csi = {"csi": {"driver": "d", "volumeHandle": "h"}}
         specs = [{"spec": {**VOLUME, **csi, **spec}} for spec in (old, new)]
         return change_problems("", "PersistentVolume", specs[0], specs[1])
 
     def test_affinity(self) -> None:
-        """Only the names of labels that have new ones change."""
+        """Only deprecated labels in the node affinity can be changed, to their new names."""
 
         def affinity(*keys: str) -> dict[str, Any]:
             expressions = [{"key": key, "operator": "In", "values": ["a"]} for key in keys]
@@ -166,7 +166,7 @@ class VolumeTests(SynchronousTestCase):
             self.assertTrue(found.endswith("field is immutable, except for updating from beta label to GA"), found)
 
     def test_change(self) -> None:
-        """Attributes stay, others are told twice of, and what changes is shown from old to new."""
+        """Attributes are immutable; errors of the new volume occur twice, and the error contains the difference."""
         self.assertEqual(
             self.change({"volumeAttributesClassName": "a"}, {}),
             ["spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden"],
@@ -176,7 +176,7 @@ class VolumeTests(SynchronousTestCase):
         self.assertLess(found.index('"VolumeHandle": "h"'), found.index('"VolumeHandle": "other"'))
 
     def test_warnings(self) -> None:
-        """Clients are told of what is not done that way any more."""
+        """Deprecated fields and types cause warnings."""
         annotations = {"volume.beta.kubernetes.io/mount-options": "", "volume.beta.kubernetes.io/storage-class": ""}
         expression = {"key": "beta.kubernetes.io/os", "operator": "Exists"}
         spec = {

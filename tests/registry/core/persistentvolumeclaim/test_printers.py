@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, made
 
 
 class ClaimTests(SynchronousTestCase):
-    """Rows of claims."""
+    """Tests of rows of PersistentVolumeClaims."""
 
     def test_claim(self) -> None:
-        """What a claim got shows once it has a volume."""
+        """Capacity and access modes are shown once the claim is bound."""
         status = {"phase": "Pending", "capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"]}
         old_class = {"volume.beta.kubernetes.io/storage-class": "slow"}
         obj = made({"spec": {}, "status": status}, annotations=old_class)

@@ -10,10 +10,10 @@ from kubetwist.registry.strategies import strategy_for
 
 
 class ClaimTests(SynchronousTestCase):
-    """Claims of storage."""
+    """Tests of PersistentVolumeClaims."""
 
     def test_data_sources(self) -> None:
-        """The two fields for a claim's data come to say the same when it is made, not by default."""
+        """The two fields for data sources are set from each other on creation, not by defaults."""
         strategy = strategy_for("", "PersistentVolumeClaim")
         source = {"kind": "PersistentVolumeClaim", "name": "other"}
         obj: dict[str, Any] = {"metadata": {"name": "c"}, "spec": {"dataSource": dict(source)}}
@@ -23,7 +23,7 @@ class ClaimTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["dataSourceRef"], source)
 
     def test_change(self) -> None:
-        """A claim that is changed where it must not be is told what has changed."""
+        """The error of a forbidden change contains the difference."""
         strategy = strategy_for("", "PersistentVolumeClaim")
 
         def claim(size: str) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from tests.registry.strategytools import change_problems, copy, made, problems, 
 
 
 class NewClaimTests(SynchronousTestCase):
-    """New claims."""
+    """Tests of new claims."""
 
     def test_claim(self) -> None:
-        """A claim asks for something, and does not change once made."""
+        """A claim must request storage, and is immutable."""
         self.assertEqual(
             problems("", "PersistentVolumeClaim", spec={}),
             [
@@ -30,7 +30,7 @@ class NewClaimTests(SynchronousTestCase):
         self.assertIn("spec is immutable after creation", found[0])
 
     def test_given_to_claim(self) -> None:
-        """A claim is given storage, or what somebody else counts, and is told of it in words that are known."""
+        """Allocated resources of a claim are storage or of another domain, with a known status."""
         many = {"storage": "1Gi", "example.com/iops": "5", "cpu": "1", "a b": "1"}
         words = dict.fromkeys(many, "NodeResizePending")
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -52,10 +52,10 @@ ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class ClaimTests(SynchronousTestCase):
-    """PersistentVolumeClaims."""
+    """Tests of PersistentVolumeClaims."""
 
     def change(self, old: dict[str, Any], new: dict[str, Any], status: dict[str, Any] | None = None) -> list[str]:
-        """The problems of a change of a claim with a status, of metadata and spec."""
+        """Return the validation errors of an update of a claim with a status, of metadata and spec."""
         objects = []
         for parts in (old, new):
             metadata = {"name": "x", "namespace": "ns", "annotations": parts.get("annotations", {})}
@@ -67,7 +67,7 @@ class ClaimTests(SynchronousTestCase):
         return [str(cause).partition("\n")[0] for cause in causes]
 
     def test_other_namespaces(self) -> None:
-        """Data do not come from elsewhere, unless they already do."""
+        """Data sources in other namespaces are dropped, unless the stored claim has them."""
         strategy = strategy_for("", "PersistentVolumeClaim")
         reference = {"kind": "PersistentVolumeClaim", "name": "a", "namespace": "other"}
         self.assertNotIn("dataSourceRef", made("", "PersistentVolumeClaim", spec={"dataSourceRef": reference})["spec"])
@@ -85,7 +85,7 @@ class ClaimTests(SynchronousTestCase):
         )
 
     def test_garbage(self) -> None:
-        """The older field for data sources is for claims and snapshots; all else was never told of."""
+        """Unsupported kinds in the older field for data sources are dropped without an error."""
         snapshot = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
         for source, kept in ((snapshot, True), ({**snapshot, "kind": "X"}, False), ({"kind": "Secret"}, False)):
             spec = made("", "PersistentVolumeClaim", spec={**CLAIM, "dataSource": source})["spec"]
@@ -97,21 +97,21 @@ class ClaimTests(SynchronousTestCase):
         self.assertIn("dataSource", made("", "PersistentVolumeClaim", spec={**CLAIM, **both})["spec"])
 
     def test_let_through(self) -> None:
-        """What an older server let through may stay."""
+        """Invalid values that the stored claim has are accepted."""
         selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b c"]}]}
         source = {"apiGroup": "A B", "kind": "K", "name": "n"}
         old = {"selector": selector, "dataSource": source, "dataSourceRef": source}
         self.assertEqual(self.change(old, old), [])
         self.assertEqual(len(self.change({"dataSourceRef": {**source, "apiGroup": "a"}}, old)), 2)
 
-    def test_told_once(self) -> None:
-        """What is wrong with the new claim by itself is told before what may not change."""
+    def test_order(self) -> None:
+        """Errors of the new claim precede those of immutable fields."""
         found = self.change({}, {"accessModes": []})
         self.assertEqual(found[0], "spec.accessModes: Required value: at least 1 access mode is required")
         self.assertTrue(found[1].startswith("spec: Forbidden: spec is immutable"), found)
 
     def test_fractions(self) -> None:
-        """Parts of a byte are warned of in requests and in limits."""
+        """Fractional bytes in requests and limits cause warnings."""
         amounts = {"requests": {"storage": "1500m"}, "limits": {"storage": "2500m", "cpu": "100m"}}
         found = warnings_for("", "PersistentVolumeClaim", spec={**CLAIM, "resources": amounts})
         self.assertEqual(
@@ -123,12 +123,12 @@ class ClaimTests(SynchronousTestCase):
         )
 
     def test_modes(self) -> None:
-        """A mode that is none is no other mode beside the one for a single pod."""
+        """An invalid access mode does not conflict with ReadWriteOncePod."""
         found = problems("", "PersistentVolumeClaim", spec={**CLAIM, "accessModes": ["ReadWriteOncePod", "x"]})
         self.assertEqual([text.partition(": ")[2][:17] for text in found], ["Unsupported value"])
 
     def test_thousandths(self) -> None:
-        """Nothing is counted in less than thousandths, wherever it stands."""
+        """Quantities of all kinds are rounded up to thousandths."""
         amounts = {"storage": "100u"}
         claim = made("", "PersistentVolumeClaim", spec={**CLAIM, "resources": {"requests": dict(amounts)}})
         self.assertEqual(claim["spec"]["resources"]["requests"], {"storage": "1m"})
@@ -146,7 +146,7 @@ class ClaimTests(SynchronousTestCase):
         self.assertEqual((pod["spec"]["overhead"], pod["spec"]["resources"]["limits"]), ({"cpu": "1m"},) * 2)
 
     def test_class(self) -> None:
-        """A class by annotation stays, but may move into the field; a claim without a class may get one."""
+        """The class annotation is immutable but can move to the field; a missing class can be set."""
         slow = {"annotations": {ANNOTATION: "slow"}}
         self.assertEqual(self.change({}, {"storageClassName": "fast"}), [])
         self.assertEqual(self.change(slow, {"storageClassName": "slow"}), [])
@@ -158,7 +158,7 @@ class ClaimTests(SynchronousTestCase):
         self.assertTrue(found[0].startswith("spec: Forbidden: spec is immutable after creation"), found)
 
     def test_attributes(self) -> None:
-        """Bound claims change their attributes, and give up what was not given to them."""
+        """The attributes class of a bound claim can change, and be removed unless the volume has one."""
         gold: dict[str, Any] = {"volumeAttributesClassName": "gold"}
         bound = {"phase": "Bound", "currentVolumeAttributesClassName": "gold"}
         self.assertEqual(self.change(gold, {"volumeAttributesClassName": "tin"}, bound), [])
@@ -171,14 +171,14 @@ class ClaimTests(SynchronousTestCase):
             )
 
     def test_status(self) -> None:
-        """Nobody asks whether what was given is whole; a bad word is told of whatever it is about."""
+        """Allocated resources may be fractions; an unknown status is an error for any resource."""
         given = {"example.com/iops": "1500m"}
         claim = {"spec": CLAIM, "status": {"allocatedResources": given, "allocatedResourceStatuses": {"cpu": "Odd"}}}
         found = [str(cause) for cause in validate_claim_status_update(claim, claim)]
         self.assertEqual([one.partition(":")[0] for one in found], ["status.allocatedResourceStatuses"] * 2)
 
     def test_warnings(self) -> None:
-        """The class by annotation is on its way out."""
+        """The class annotation causes a warning."""
         metadata = {"name": "x", "namespace": "ns", "annotations": {ANNOTATION: "slow"}}
         self.assertEqual(
             warnings_for("", "PersistentVolumeClaim", metadata=metadata, spec=CLAIM),

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.binding}: binding."""
+"""Tests of L{kubetwist.registry.core.pod.binding}."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.resources.server import all_kinds, pod
 
 
 def binding(name: str = "p", node: str = "n", **meta: Any) -> dict[str, Any]:
-    """A Binding."""
+    """Return a Binding."""
     return {"metadata": {"name": name, **meta}, "target": {"kind": "Node", "name": node}}
 
 
 class BindingTests(StoreTestCase):
-    """C{pods/binding}."""
+    """Tests of C{pods/binding}."""
 
     def setUp(self) -> None:
-        """A pod without a node."""
+        """Create a pod without a node."""
         super().setUp()
         self.pods = self.store("pods")
         self.made(self.pods, pod("p"))
@@ -31,11 +31,11 @@ class BindingTests(StoreTestCase):
         verifyObject(INamedCreator, self.binding)
 
     def bind(self, obj: dict[str, Any], name: str = "p", **options: Any) -> Any:
-        """The call."""
+        """Bind a pod."""
         return self.binding.create_named(self.scope, name, obj, CreateOptions(**options))
 
     def test_binds(self) -> None:
-        """The pod is put on the node, said to be scheduled, and annotated as the binding is."""
+        """Binding sets the node, the condition PodScheduled, and the annotations of the binding."""
         status = self.successResultOf(self.bind(binding(annotations={"a": "b"})))
         self.assertEqual((status["kind"], status["status"], status["code"]), ("Status", "Success", 201))
         stored = self.stored(self.pods, "p")
@@ -45,7 +45,7 @@ class BindingTests(StoreTestCase):
         self.assertEqual((condition["type"], condition["status"]), ("PodScheduled", "True"))
 
     def test_labels(self) -> None:
-        """Labels and annotations of the binding replace the pod's; the nomination is removed."""
+        """Labels and annotations of the binding replace those of the pod; the nomination is removed."""
         first = {**pod("l"), "metadata": {"name": "l", "labels": {"a": "old", "b": "old"}, "annotations": {"a": "old"}}}
         self.made(self.pods, first)
         obj = binding("l", labels={"a": "new"}, annotations={"a": "new"})
@@ -55,13 +55,15 @@ class BindingTests(StoreTestCase):
         self.assertEqual(meta["annotations"], {"a": "new"})
 
     def test_preconditions(self) -> None:
-        """The uid and the resourceVersion of a binding must be the pod's."""
+        """The uid and the resourceVersion of a binding must be those of the pod."""
         meta = self.stored(self.pods, "p")["metadata"]
         version = self.pods.cache.get("default/p").revision
-        for wrong, what in (({"uid": "x"}, "UID"), ({"resourceVersion": "1"}, "ResourceVersion")):
+        for wrong, precondition in (({"uid": "x"}, "UID"), ({"resourceVersion": "1"}, "ResourceVersion")):
             error = self.refused(self.bind(binding(**wrong)))
             self.assertEqual((error.code, error.details), (409, {"name": "p", "kind": "pods"}))
-            self.assertIn(f"Precondition failed: {what} in precondition: {next(iter(wrong.values()))}", error.message)
+            self.assertIn(
+                f"Precondition failed: {precondition} in precondition: {next(iter(wrong.values()))}", error.message
+            )
         right = binding(uid=meta["uid"], resourceVersion=str(version))
         self.successResultOf(self.bind(right))
 
@@ -86,7 +88,7 @@ class BindingTests(StoreTestCase):
         self.assertNotEqual(status["conditions"][0]["lastTransitionTime"], "2020-01-01T00:00:00Z")
 
     def test_once(self) -> None:
-        """A pod is bound once; it stays where it is."""
+        """A bound pod cannot be bound again."""
         self.successResultOf(self.bind(binding()))
         error = self.refused(self.bind(binding(node="m")))
         self.assertEqual((error.code, error.reason), (409, "Conflict"))
@@ -94,14 +96,14 @@ class BindingTests(StoreTestCase):
         self.assertEqual(self.stored(self.pods, "p")["spec"]["nodeName"], "n")
 
     def test_refused(self) -> None:
-        """A binding needs a pod that is there and meant, and a node."""
+        """A binding of a missing pod, with another uid, or without a node is rejected."""
         self.assertEqual(self.refused(self.bind(binding("q"))).code, 400)
         self.assertEqual(self.refused(self.bind(binding("q"), "q")).code, 404)
         self.assertEqual(self.refused(self.bind(binding(node=""))).code, 500)
         self.assertEqual(self.refused(self.bind({"metadata": {"name": "p", "namespace": "other"}})).code, 400)
 
     def test_gates(self) -> None:
-        """A pod with scheduling gates waits."""
+        """A pod with scheduling gates cannot be bound."""
         gated = pod("g")
         gated["spec"]["schedulingGates"] = [{"name": "example.org/wait"}]
         self.made(self.pods, gated)
@@ -113,7 +115,7 @@ class BindingTests(StoreTestCase):
         self.assertNotIn("nodeName", self.stored(self.pods, "p")["spec"])
 
     def test_older_path(self) -> None:
-        """C{bindings} does the same for the pod that its body names."""
+        """C{bindings} binds the pod in the body."""
         older = Bindings(next(one for one in all_kinds() if one.resource == "bindings"), self.pods)
         verifyObject(ICreator, older)
         self.successResultOf(older.create(self.scope, binding(), CreateOptions()))

@@ -8,10 +8,10 @@ from tests.registry.strategytools import CONTAINER, defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for the defaults of pods."""
+    """Tests of the defaults of pods."""
 
     def test_pod(self) -> None:
-        """A pod of one container gets everything that kubelets and schedulers read."""
+        """A pod with one container gets all fields that kubelets and schedulers require."""
         spec = defaulted("", "Pod", spec={"containers": [{**CONTAINER, "ports": [{"containerPort": 80}]}]})["spec"]
         self.assertEqual(
             spec,
@@ -37,7 +37,7 @@ class DefaultingTests(SynchronousTestCase):
         )
 
     def test_pull_policy(self) -> None:
-        """An image is pulled always when it is the newest, said or unsaid, and else once."""
+        """The pull policy is Always for an explicit or implicit tag latest, and else IfNotPresent."""
         for image, policy in (
             ("nginx", "Always"),
             ("nginx:latest", "Always"),
@@ -50,7 +50,7 @@ class DefaultingTests(SynchronousTestCase):
             self.assertEqual(spec["containers"][0]["imagePullPolicy"], policy, image)
 
     def test_requests_follow_limits(self) -> None:
-        """What a pod limits and does not ask for, it asks for; a template does not."""
+        """Missing requests of a pod are its limits; those of a template stay missing."""
         container = {**CONTAINER, "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}}
         pod = defaulted("", "Pod", spec={"containers": [container]})
         self.assertEqual(pod["spec"]["containers"][0]["resources"]["requests"], {"cpu": "500m", "memory": "1Gi"})
@@ -59,13 +59,13 @@ class DefaultingTests(SynchronousTestCase):
         self.assertEqual(deployment["spec"]["template"]["spec"]["containers"][0]["resources"], {"limits": {"cpu": "1"}})
 
     def test_host_network(self) -> None:
-        """With the host's network, ports are the host's."""
+        """With the host network, host ports default to container ports."""
         container = {**CONTAINER, "ports": [{"containerPort": 80}]}
         spec = defaulted("", "Pod", spec={"hostNetwork": True, "containers": [container]})["spec"]
         self.assertEqual(spec["containers"][0]["ports"][0]["hostPort"], 80)
 
     def test_probes_and_variables(self) -> None:
-        """Probes have times and thresholds, references to fields a version."""
+        """Probes get times and thresholds, field references a version."""
         container = {
             **CONTAINER,
             "livenessProbe": {"httpGet": {"port": 80}},
@@ -87,7 +87,7 @@ class DefaultingTests(SynchronousTestCase):
         self.assertEqual(found["env"][0]["valueFrom"]["fieldRef"]["apiVersion"], "v1")
 
     def test_volumes(self) -> None:
-        """Volumes have modes; one without a source is an empty directory."""
+        """Volume sources get file modes; a volume without a source is an emptyDir."""
         volumes = [
             {"name": "a"},
             {"name": "b", "secret": {"secretName": "s"}},

@@ -18,12 +18,12 @@ READY = [{"type": "Ready", "status": "True"}]
 
 
 class EvictionTests(StoreTestCase):
-    """C{pods/eviction}."""
+    """Tests of C{pods/eviction}."""
 
     resources = ("pods", "poddisruptionbudgets")
 
     def setUp(self) -> None:
-        """A running pod."""
+        """Create a running pod."""
         super().setUp()
         self.pods, self.budgets = self.store("pods"), self.store("poddisruptionbudgets", "policy")
         self.eviction = PodEviction(self.pods, self.budgets)
@@ -31,13 +31,13 @@ class EvictionTests(StoreTestCase):
         self.running("p")
 
     def running(self, name: str, app: str = "x", conditions: Any = READY) -> None:
-        """Make a pod that runs, and is ready unless C{conditions} do not say so."""
+        """Create a running pod, which is ready unless C{conditions} differ."""
         self.made(self.pods, pod(name, labels={"app": app}))
         status = {"phase": "Running", "conditions": list(conditions)}
         self.changed(self.pods, name, lambda obj: obj["status"].update(status), rules=status_rules(self.pods))
 
     def budget(self, name: str, allowed: int, **status: Any) -> None:
-        """Make a budget that leaves so many disruptions."""
+        """Create a budget with a number of allowed disruptions."""
         spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
         self.made(self.budgets, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
         whole = {
@@ -51,19 +51,19 @@ class EvictionTests(StoreTestCase):
         self.changed(self.budgets, name, lambda obj: obj.update(status=whole), rules=status_rules(self.budgets))
 
     def evict(self, name: str = "p", obj: Any = None, **options: Any) -> Any:
-        """The call."""
+        """Evict a pod."""
         return self.eviction.create_named(
             self.scope, name, obj or {"metadata": {"name": name}}, CreateOptions(**options)
         )
 
     def test_no_budget(self) -> None:
-        """A pod that no budget protects is deleted."""
+        """A pod without a budget is deleted."""
         status = self.successResultOf(self.evict())
         self.assertEqual(status["code"], 201)
         self.assertIsNone(self.stored(self.pods, "p"))
 
-    def test_spends(self) -> None:
-        """An eviction takes one disruption from the budget, and notes the pod in it."""
+    def test_decrement(self) -> None:
+        """An eviction decrements the allowed disruptions, and adds the pod to the disrupted pods."""
         self.budget("b", 1)
         self.successResultOf(self.evict())
         status = self.stored(self.budgets, "b")["status"]
@@ -76,17 +76,17 @@ class EvictionTests(StoreTestCase):
         self.assertIsNotNone(self.stored(self.pods, "q"))
 
     def test_owner(self) -> None:
-        """It is the server that writes this."""
+        """The server owns the changed fields of the budget."""
         self.budget("b", 1)
         owned: list[Any] = []
-        self.patch(self.budgets, "update_managed_fields", lambda live, new, *who: owned.append((live, new, *who)))
+        self.patch(self.budgets, "update_managed_fields", lambda live, new, *names: owned.append((live, new, *names)))
         self.successResultOf(self.evict())
-        ((live, new, *who),) = owned
-        self.assertEqual(who, ["status", "kube-apiserver"])
+        ((live, new, *names),) = owned
+        self.assertEqual(names, ["status", "kube-apiserver"])
         self.assertEqual((live["status"]["disruptionsAllowed"], new["status"]["disruptionsAllowed"]), (1, 0))
 
     def test_two_at_once(self) -> None:
-        """Two evictions never share one disruption, however they overtake each other."""
+        """Concurrent evictions never use the same disruption."""
         self.budget("b", 1)
         self.running("q")
         self.racing_backend(self.budgets).before.append(lambda: self.successResultOf(self.evict("q")))
@@ -95,17 +95,17 @@ class EvictionTests(StoreTestCase):
         self.assertIsNotNone(self.stored(self.pods, "p"))
 
     def test_stale_budget(self) -> None:
-        """A budget that its controller has not seen yet has the client come again."""
+        """With a budget that its controller has not processed yet, the client is asked to retry."""
         self.budget("b", 1, observedGeneration=0)
         error = self.refused(self.evict())
         self.assertEqual((error.code, error.retry_after), (429, 10))
 
-    def test_why_not(self) -> None:
-        """Who is refused is told what the budget counts, or else what its controller says of it."""
+    def test_denial_reason(self) -> None:
+        """A rejection contains the counts of the budget, or the message of its controller."""
         few = "The disruption budget b needs 1 healthy pods and has 1 currently"
         refused = "The disruption budget b does not allow evicting pods currently"
         false = {"type": "DisruptionAllowed", "status": "False"}
-        for healthy, condition, why in (
+        for healthy, condition, reason in (
             (1, {}, few),
             (1, {**false, "reason": "R", "message": "m"}, few),
             (2, {}, refused),
@@ -116,10 +116,10 @@ class EvictionTests(StoreTestCase):
             budget: dict[str, Any] = {"metadata": {"name": "b"}, "status": status}
             error = self.assertRaises(APIStatusError, check_and_decrement, budget, "p")
             assert error.details is not None
-            self.assertEqual(error.details["causes"][0]["message"], why)
+            self.assertEqual(error.details["causes"][0]["message"], reason)
 
     def test_options(self) -> None:
-        """The eviction names its pod; its options say the same about dry runs as the request does, if anything."""
+        """The eviction names the pod; dry-run options of the body and the request must match."""
         self.assertEqual(self.refused(self.evict(obj={"metadata": {}})).code, 400)
         mixed = {"metadata": {"name": "p"}, "deleteOptions": {"dryRun": ["Some"]}}
         error = self.refused(self.evict(obj=mixed, dry_run=True))
@@ -131,21 +131,21 @@ class EvictionTests(StoreTestCase):
         self.assertIn("can not be set for pod eviction, try after removing the option", error.message)
 
     def test_another_pod(self) -> None:
-        """A budget is spent before it is looked whether the pod is the one that was meant."""
+        """The budget is decremented before the preconditions are checked."""
         self.budget("b", 1)
         other = {"metadata": {"name": "p"}, "deleteOptions": {"preconditions": {"uid": "other"}}}
         self.assertEqual(self.refused(self.evict(obj=other)).code, 409)
         self.assertEqual(list(self.stored(self.budgets, "b")["status"]["disruptedPods"]), ["p"])
 
     def test_not_ready(self) -> None:
-        """A pod that is not ready costs nothing as long as enough others are healthy."""
+        """The eviction of an unhealthy pod does not decrement the budget if enough pods are healthy."""
         self.budget("b", 0)
         self.running("q", conditions=())
         self.successResultOf(self.evict("q"))
         self.assertEqual(self.refused(self.evict("p")).code, 429)
 
-    def test_tells_why(self) -> None:
-        """The last state of an evicted pod says why it ends."""
+    def test_condition(self) -> None:
+        """The last state of an evicted pod has the condition DisruptionTarget."""
         events: list[Any] = []
 
         class Sink:
@@ -158,25 +158,25 @@ class EvictionTests(StoreTestCase):
         self.assertIn(b'"EvictionByEvictionAPI"', events[-1][1])
 
     def test_several_budgets(self) -> None:
-        """A pod with two budgets can not be evicted."""
+        """A pod with two budgets cannot be evicted."""
         self.budget("b", 1)
         self.budget("c", 1)
         self.assertEqual(self.refused(self.evict()).code, 500)
 
     def test_other_pods(self) -> None:
-        """A budget protects the pods of its own labels and namespace."""
+        """A budget applies to pods with its labels in its namespace."""
         self.budget("b", 0)
         self.running("other", "y")
         self.successResultOf(self.evict("other"))
 
     def test_pods_that_disrupt_nothing(self) -> None:
-        """Budgets do not hold pods that have ended or not begun."""
+        """Terminated and pending pods are evicted regardless of budgets."""
         self.budget("b", 0)
         self.made(self.pods, pod("pending", labels={"app": "x"}))
         self.successResultOf(self.evict("pending"))
 
     def test_dry_run(self) -> None:
-        """A dry run spends and deletes nothing, in the query as in the body."""
+        """A dry run, in the query or the body, neither decrements nor deletes."""
         self.budget("b", 1)
         self.successResultOf(self.evict(dry_run=True))
         self.successResultOf(self.evict(obj={"metadata": {"name": "p"}, "deleteOptions": {"dryRun": ["All"]}}))
@@ -184,12 +184,12 @@ class EvictionTests(StoreTestCase):
         self.assertEqual(self.stored(self.budgets, "b")["status"]["disruptionsAllowed"], 1)
 
     def test_missing(self) -> None:
-        """Evicting what is not there is a 404, and another name in the body a 400."""
+        """Evicting a missing pod is a 404, another name in the body a 400."""
         self.assertEqual(self.refused(self.evict("none")).code, 404)
         self.assertEqual(self.refused(self.evict("p", {"metadata": {"name": "q"}})).code, 400)
 
     def test_without_budgets(self) -> None:
-        """A server on which policies are switched off evicts all the same."""
+        """A server without the policy group evicts pods."""
         self.eviction = PodEviction(self.pods, None)
         self.successResultOf(self.evict())
         self.assertIsNone(self.stored(self.pods, "p"))

@@ -21,10 +21,10 @@ SPEC: dict[str, Any] = {
 
 
 class SpecTests(SynchronousTestCase):
-    """Tests for L{drop_disabled_fields}."""
+    """Tests of L{drop_disabled_fields}."""
 
     def test_dropped(self) -> None:
-        """What is behind closed gates is dropped, and a lifecycle that has nothing else."""
+        """Fields of disabled gates are dropped, and lifecycles that become empty."""
         spec = copy(SPEC)
         drop_disabled_fields(spec, None, ())
         self.assertNotIn("schedulingGroup", spec)
@@ -32,21 +32,21 @@ class SpecTests(SynchronousTestCase):
         self.assertEqual(spec["volumes"][0]["projected"]["sources"], [{"secret": {}}, {}])
 
     def test_open(self) -> None:
-        """What is behind an open gate stays."""
+        """Fields of enabled gates are kept."""
         spec = copy(SPEC)
         drop_disabled_fields(spec, None, ("GenericWorkload", "ContainerStopSignals"))
         self.assertEqual(spec["containers"], SPEC["containers"])
         self.assertIn("schedulingGroup", spec)
 
     def test_there(self) -> None:
-        """What a pod has already it keeps, each field by itself."""
+        """Each field that the old pod has is kept."""
         spec = copy(SPEC)
         drop_disabled_fields(spec, {"schedulingGroup": {"podGroupName": "other"}}, ())
         self.assertIn("schedulingGroup", spec)
         self.assertNotIn("lifecycle", spec["containers"][0])
 
     def test_templates(self) -> None:
-        """Templates are pods; one without a spec is left alone."""
+        """Templates are handled as pods; one without a spec is unchanged."""
         template = {"spec": copy(SPEC)}
         drop_of_template(template, None, ())
         self.assertNotIn("schedulingGroup", template["spec"])
@@ -55,15 +55,15 @@ class SpecTests(SynchronousTestCase):
 
 
 class StatusTests(SynchronousTestCase):
-    """Tests for L{drop_disabled_status}."""
+    """Tests of L{drop_disabled_status}."""
 
     def status(self) -> dict[str, Any]:
-        """A status with all that is behind gates."""
+        """Return a status with all fields of feature gates."""
         mounts = [{"name": "v", "volumeStatus": {"image": {}}}]
         return {"nodeAllocatableResourceClaimStatuses": [{}], "containerStatuses": [{"volumeMounts": mounts}]}
 
     def test_dropped(self) -> None:
-        """What is behind closed gates is dropped, unless it is there."""
+        """Fields of disabled gates are dropped, unless the old status has them."""
         status = self.status()
         drop_disabled_status(status, {}, ())
         self.assertEqual(status, {"containerStatuses": [{"volumeMounts": [{"name": "v"}]}]})

@@ -11,24 +11,24 @@ from tests.registry.printertools import NOW, made
 
 
 class PodTests(SynchronousTestCase):
-    """The row of a Pod."""
+    """Tests of rows of Pods."""
 
     def cells(self, status: dict[str, Any], spec: dict[str, Any] | None = None, **metadata: Any) -> list[Any]:
-        """Ready, status and restarts."""
+        """Return the cells of readiness, status and restarts."""
         spec = {"containers": [{"name": "a"}, {"name": "b"}], **(spec or {})}
         return cells("", "Pod", made({"spec": spec, "status": status}, **metadata), NOW)[1:4]
 
     def container(self, name: str = "a", **state: Any) -> dict[str, Any]:
-        """A container's status; C{running={}} makes it ready."""
+        """Return the status of a container; C{running={}} makes it ready."""
         return {"name": name, "ready": "running" in state, "restartCount": 0, "state": state}
 
     def test_phase(self) -> None:
-        """Without anything else to tell the phase is the status, or its reason."""
+        """The default status is the phase, or the reason."""
         self.assertEqual(self.cells({"phase": "Pending"}), ["0/2", "Pending", "0"])
         self.assertEqual(self.cells({"phase": "Failed", "reason": "Evicted"}), ["0/2", "Evicted", "0"])
 
     def test_wide(self) -> None:
-        """Wide output shows addresses, nodes and gates, or that there are none."""
+        """Wide output contains addresses, nodes and readiness gates, or <none>."""
         spec = {
             "containers": [{"name": "a"}],
             "nodeName": "n1",
@@ -40,7 +40,7 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(cells("", "Pod", made(), NOW)[5:], ["<none>"] * 4)
 
     def test_containers(self) -> None:
-        """The first container with something to tell gives the status."""
+        """The status is the reason of the first container that has one."""
         for first, words in (
             ({"waiting": {"reason": "CrashLoopBackOff"}}, "CrashLoopBackOff"),
             ({"terminated": {"reason": "OOMKilled"}}, "OOMKilled"),
@@ -54,7 +54,7 @@ class PodTests(SynchronousTestCase):
             self.assertEqual(self.cells(status), ["1/2", words, "0"])
 
     def test_completed_beside_running(self) -> None:
-        """A pod of which one container has ended and one runs is Running when it is ready, else NotReady."""
+        """A pod with a completed and a running container is Running if it is ready, else NotReady."""
         statuses = [self.container(terminated={"reason": "Completed"}), self.container("b", running={})]
         status: dict[str, Any] = {"phase": "Running", "containerStatuses": statuses}
         self.assertEqual(self.cells(status)[1], "NotReady")
@@ -62,7 +62,7 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(self.cells(status)[1], "Running")
 
     def test_restarts(self) -> None:
-        """Restarts add up, with the time of the last one."""
+        """Restarts are summed, with the time of the last one."""
         first, second = self.container(running={}), self.container("b", running={})
         first["restartCount"], second["restartCount"] = 1, 2
         status = {"phase": "Running", "containerStatuses": [first, second]}
@@ -71,7 +71,7 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(self.cells(status), ["2/2", "Running", "3 (30s ago)"])
 
     def test_init_containers(self) -> None:
-        """While it begins, a pod tells which of its init containers it is at, or what is wrong with that."""
+        """During initialization the status is the number of completed init containers, or the reason of a failure."""
         spec = {"initContainers": [{"name": "i"}, {"name": "j"}]}
         done = self.container("i", terminated={"exitCode": 0})
         for second, words in (
@@ -86,7 +86,7 @@ class PodTests(SynchronousTestCase):
             self.assertEqual(self.cells(status, spec), ["0/2", words, "0"])
 
     def test_sidecars(self) -> None:
-        """Init containers that go on count among the ready ones, and their restarts do."""
+        """Sidecars count as ready containers, and their restarts are included."""
         spec = {"initContainers": [{"name": "s", "restartPolicy": "Always"}, {"name": "i"}]}
         sidecar = {**self.container("s", running={}), "started": True, "restartCount": 2}
         done = {**self.container("i", terminated={"exitCode": 0}), "restartCount": 5}
@@ -98,19 +98,19 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(self.cells(status, spec), ["3/3", "Running", "2"])
 
     def test_scheduling_gates(self) -> None:
-        """A gated pod says so."""
+        """A pod with scheduling gates has the status SchedulingGated."""
         conditions = [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]
         self.assertEqual(self.cells({"phase": "Pending", "conditions": conditions})[1], "SchedulingGated")
 
     def test_deletion(self) -> None:
-        """A pod that is deleted is Terminating, unless it has ended, or unknown when its node is lost."""
+        """A deleted pod is Terminating unless it has ended, or Unknown if its node is lost."""
         deleted = {"deletionTimestamp": "2026-01-01T00:00:01Z"}
         self.assertEqual(self.cells({"phase": "Running"}, **deleted)[1], "Terminating")
         self.assertEqual(self.cells({"phase": "Succeeded"}, **deleted)[1], "Succeeded")
         self.assertEqual(self.cells({"phase": "Running", "reason": "NodeLost"}, **deleted)[1], "Unknown")
 
     def test_row_conditions(self) -> None:
-        """Clients that hide what has ended are told which pods have."""
+        """Rows of completed pods have a condition, by which clients hide them."""
         self.assertEqual(row_conditions("", "Pod", made({"status": {"phase": "Running"}})), [])
         (condition,) = row_conditions("", "Pod", made({"status": {"phase": "Failed"}}))
         self.assertEqual((condition["type"], condition["status"], condition["reason"]), ("Completed", "True", "Failed"))

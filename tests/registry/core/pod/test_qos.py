@@ -8,12 +8,12 @@ from kubetwist.registry.core.pod.qos import qos_class
 
 
 class QualityTests(SynchronousTestCase):
-    """Tests for L{qos_class}."""
+    """Tests of L{qos_class}."""
 
     def test_classes(self) -> None:
-        """A pod that limits all it has is guaranteed, one that asks for nothing gets what is left."""
+        """A pod with limits for all resources is Guaranteed, one without requests BestEffort."""
         full = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1000m", "memory": "1Gi"}}
-        for resources, wanted in (
+        for resources, expected in (
             ([full], "Guaranteed"),
             ([full, full], "Guaranteed"),
             ([full, {}], "Burstable"),
@@ -24,15 +24,15 @@ class QualityTests(SynchronousTestCase):
             ([{**full, "requests": {"cpu": "500m", "memory": "1Gi"}}], "Burstable"),
         ):
             spec = {"containers": [{"name": "c", "resources": one} for one in resources]}
-            self.assertEqual(qos_class(spec), wanted, resources)
+            self.assertEqual(qos_class(spec), expected, resources)
 
     def test_whole_pod(self) -> None:
-        """What the pod as a whole asks for decides, when it asks."""
+        """Pod-level resources determine the class."""
         limits = {"cpu": "1", "memory": "1Gi"}
         spec = {"resources": {"limits": limits, "requests": limits}, "containers": [{"name": "c"}]}
         self.assertEqual(qos_class(spec), "Guaranteed")
 
     def test_nothing_asked(self) -> None:
-        """A pod that says that it asks for nothing as a whole gets what is left, whatever its containers ask for."""
+        """Pod-level resources of zero make a pod BestEffort."""
         spec = {"resources": {}, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
         self.assertEqual(qos_class(spec), "BestEffort")

@@ -17,15 +17,15 @@ from kubetwist.registry.core.pod.references import (
 
 
 def pod(**spec: Any) -> dict[str, Any]:
-    """A pod."""
+    """Return a pod."""
     return {"metadata": {"name": "p"}, "spec": spec}
 
 
 class PodTests(SynchronousTestCase):
-    """What pods name."""
+    """Tests of references of pods."""
 
     def test_containers(self) -> None:
-        """Containers of all sorts take variables from secrets and config maps, whole or one by one."""
+        """Containers of all types refer to secrets and ConfigMaps in variables, as a whole or by key."""
         for field in ("containers", "initContainers", "ephemeralContainers"):
             one = {
                 "envFrom": [{"secretRef": {"name": "s1"}}, {"configMapRef": {"name": "c1"}}],
@@ -39,7 +39,7 @@ class PodTests(SynchronousTestCase):
             self.assertEqual((list(secret_names(named)), list(config_map_names(named))), (["s1", "s2"], ["c1", "c2"]))
 
     def test_volumes(self) -> None:
-        """Volumes name secrets in many ways; a reference without a name names nothing."""
+        """Volumes refer to secrets in many fields; a reference without a name is ignored."""
         volumes = [
             {"name": "a", "secret": {"secretName": "s1"}},
             {"name": "b", "projected": {"sources": [{"secret": {"name": "s2"}}, {"configMap": {"name": "c1"}}]}},
@@ -53,7 +53,7 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(list(config_map_names(named)), ["c1", "c2"])
 
     def test_claims(self) -> None:
-        """A claim that is made for a pod is called after it; a resource claim as the status says."""
+        """The name of an ephemeral claim contains the pod's; resource claims are in the status."""
         volumes = [
             {"name": "a", "persistentVolumeClaim": {"claimName": "c"}},
             {"name": "b", "ephemeral": {}},
@@ -72,9 +72,9 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(list(resource_claim_names(named)), ["r", "made", "more"])
 
     def test_first(self) -> None:
-        """Of all that a pod needs of the API the first is told, if there is anything."""
+        """object_reference returns the first reference, if there is one."""
         token = {"name": "t", "projected": {"sources": [{"downwardAPI": {}}, {"serviceAccountToken": {}}]}}
-        for spec, wanted in (
+        for spec, expected in (
             ({"volumes": [{"name": "e", "emptyDir": {}}]}, ""),
             ({"volumes": [token]}, "serviceaccounts (via projected volumes)"),
             ({"volumes": [{"name": "e", "ephemeral": {}}]}, "persistentvolumeclaims (via ephemeral volumes)"),
@@ -82,15 +82,15 @@ class PodTests(SynchronousTestCase):
             ({"volumes": [token], "imagePullSecrets": [{"name": "s"}]}, "secrets"),
             ({"serviceAccountName": "a", "imagePullSecrets": [{"name": "s"}]}, "serviceaccounts"),
         ):
-            self.assertEqual(object_reference(pod(**spec)), wanted, spec)
+            self.assertEqual(object_reference(pod(**spec)), expected, spec)
 
 
 class VolumeTests(SynchronousTestCase):
-    """Tests for L{volume_secrets}."""
+    """Tests of L{volume_secrets}."""
 
     def test_namespaces(self) -> None:
-        """A secret without a namespace is that of the claim's, for those sources where that may be so."""
-        for source, wanted in (
+        """The default namespace of a secret is that of the claim, for sources that allow it."""
+        for source, expected in (
             ({"azureFile": {"secretName": "s"}}, [("ns", "s")]),
             ({"azureFile": {"secretName": "s", "secretNamespace": "o"}}, [("o", "s")]),
             ({"rbd": {"secretRef": {"name": "s"}}}, [("ns", "s")]),
@@ -99,4 +99,4 @@ class VolumeTests(SynchronousTestCase):
             ({"csi": {"nodeStageSecretRef": {"name": "s", "namespace": "o"}}}, [("o", "s")]),
         ):
             volume = {"spec": {"claimRef": {"namespace": "ns"}, **source}}
-            self.assertEqual(list(volume_secrets(volume)), wanted, source)
+            self.assertEqual(list(volume_secrets(volume)), expected, source)

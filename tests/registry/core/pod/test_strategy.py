@@ -10,16 +10,16 @@ from tests.registry.strategytools import CONTAINER, defaulted
 
 
 class CreationTests(SynchronousTestCase):
-    """Tests for C{prepare_for_create} of pods."""
+    """Tests of C{prepare_for_create} of pods."""
 
     def test_status_is_reset(self) -> None:
-        """Clients do not choose the status of what they create."""
+        """The status of a new pod is reset."""
         pod = defaulted("", "Pod", spec={"containers": [dict(CONTAINER)]}, status={"phase": "Running"})
         strategy_for("", "Pod").prepare_for_create(pod)
         self.assertEqual(pod["status"], {"phase": "Pending", "qosClass": "BestEffort"})
 
     def test_gated_pod(self) -> None:
-        """A pod with gates is not to be scheduled, and says so."""
+        """A pod with scheduling gates has a condition with the reason SchedulingGated."""
         spec = {"containers": [dict(CONTAINER)], "schedulingGates": [{"name": "g"}]}
         pod = defaulted("", "Pod", spec=spec)
         strategy_for("", "Pod").prepare_for_create(pod)
@@ -27,7 +27,7 @@ class CreationTests(SynchronousTestCase):
         self.assertEqual((condition["type"], condition["reason"]), ("PodScheduled", "SchedulingGated"))
 
     def test_match_label_keys(self) -> None:
-        """Keys whose values are to match become part of the selector."""
+        """Values of matchLabelKeys are added to the selector."""
         constraint = {"labelSelector": {}, "matchLabelKeys": ["rev"], "topologyKey": "zone"}
         spec = {"containers": [dict(CONTAINER)], "topologySpreadConstraints": [constraint]}
         pod = defaulted("", "Pod", spec=spec)
@@ -39,10 +39,10 @@ class CreationTests(SynchronousTestCase):
 
 
 class GracePeriodTests(SynchronousTestCase):
-    """Tests for the grace period of pods."""
+    """Tests of the grace period of pods."""
 
     def test_grace_period(self) -> None:
-        """A pod on a node has the time its spec gives it; one that runs nowhere, or is finished, has none."""
+        """The grace period of a pod on a node is that of its spec; other pods have 0."""
         strategy = strategy_for("", "Pod")
         spec = {"terminationGracePeriodSeconds": 30, "nodeName": "n"}
         self.assertEqual(strategy.grace_period({"spec": spec}, DeleteOptions()), 30)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.warnings}, and for who says them."""
+"""Tests of L{kubetwist.registry.core.pod.warnings} and the kinds that use it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NEGATIVE = "spec.terminationGracePeriodSeconds: must be >= 0; negative values ar
 NULL = "a null labelSelector results in matching no pod"
 
 
-def told(annotations: dict[str, str] | None = None, path: str = "", **spec: Any) -> list[str]:
-    """What is told of a pod."""
+def warnings_for(annotations: dict[str, str] | None = None, path: str = "", **spec: Any) -> list[str]:
+    """Return the warnings about a pod."""
     return pod_warnings(spec, {"annotations": annotations or {}}, path)
 
 
 class PodTests(SynchronousTestCase):
-    """What is told of a pod, in the words of the reference."""
+    """Tests of warnings about pods."""
 
     def test_names(self) -> None:
         """The name of a new pod that is not a DNS label causes a warning, since it is the hostname."""
@@ -41,7 +41,7 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(strategy.warnings({"metadata": {"name": "a-b"}, "spec": {}}, None), [])
 
     def test_labels(self) -> None:
-        """Labels of nodes that have new names are told of wherever they select."""
+        """Deprecated labels of nodes cause warnings in all selectors."""
         old = "beta.kubernetes.io/os"
         text = 'deprecated since v1.14; use "kubernetes.io/os" instead'
         term = {"matchExpressions": [{"key": "a"}, {"key": old, "values": ["b b"]}]}
@@ -50,7 +50,7 @@ class PodTests(SynchronousTestCase):
             "requiredDuringSchedulingIgnoredDuringExecution": required,
             "preferredDuringSchedulingIgnoredDuringExecution": [{"preference": term}],
         }
-        found = told(
+        found = warnings_for(
             nodeSelector={old: "x"},
             affinity={"nodeAffinity": affinity},
             topologySpreadConstraints=[{"topologyKey": old, "labelSelector": {}}],
@@ -70,12 +70,12 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(found[4], f"spec.topologySpreadConstraints[0].topologyKey: {old} is {text}")
 
     def test_no_selectors(self) -> None:
-        """What selects no pod at all is hardly meant."""
+        """Selectors that match no pod cause warnings."""
         terms = {
             "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "a"}],
             "preferredDuringSchedulingIgnoredDuringExecution": [{"podAffinityTerm": {}}],
         }
-        found = told(topologySpreadConstraints=[{}], affinity={"podAffinity": terms, "podAntiAffinity": terms})
+        found = warnings_for(topologySpreadConstraints=[{}], affinity={"podAffinity": terms, "podAntiAffinity": terms})
         ends = (
             "requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector",
             "preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector",
@@ -87,13 +87,13 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_annotations(self) -> None:
-        """Annotations that do nothing any more are told of, and those of profiles where the field is not set."""
+        """Annotations without effect cause warnings, those of profiles if the field is missing."""
         seccomp = 'non-functional in v1.27+; use the "seccompProfile" field instead'
         pod, container = "seccomp.security.alpha.kubernetes.io/pod", "container.seccomp.security.alpha.kubernetes.io/c"
         annotations = {"scheduler.alpha.kubernetes.io/critical-pod": "", pod: "x", container: "x"}
         critical = 'non-functional in v1.16+; use the "priorityClassName" field instead'
         self.assertEqual(
-            told(annotations, containers=[{"name": "c"}]),
+            warnings_for(annotations, containers=[{"name": "c"}]),
             [
                 f"metadata.annotations[scheduler.alpha.kubernetes.io/critical-pod]: {critical}",
                 f"metadata.annotations[{pod}]: {seccomp}",
@@ -103,10 +103,10 @@ class PodTests(SynchronousTestCase):
         del annotations["scheduler.alpha.kubernetes.io/critical-pod"]
         context = {"seccompProfile": {"type": "RuntimeDefault"}}
         fields = {"securityContext": context, "containers": [{"name": "c", "securityContext": context}]}
-        self.assertEqual(told(annotations, **fields), [])
+        self.assertEqual(warnings_for(annotations, **fields), [])
 
     def test_app_armor(self) -> None:
-        """The annotation of AppArmor is told of: in a pod where it was taken over, in a template without the field."""
+        """The AppArmor annotation causes a warning in a pod if it was applied, in a template without the field."""
         key = "container.apparmor.security.beta.kubernetes.io/c"
         text = f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
         local = {"appArmorProfile": {"type": "Localhost", "localhostProfile": "x"}}
@@ -122,17 +122,21 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(early("localhost/x", [{"name": "c"}], securityContext=local), [])
         self.assertEqual(early("localhost/x", taken), [])
         self.assertEqual(early("localhost/x", [{"name": "c"}], os={"name": "windows"}), [])
-        self.assertEqual(told({key: "localhost/x"}, containers=[{"name": "c"}]), [])
+        self.assertEqual(warnings_for({key: "localhost/x"}, containers=[{"name": "c"}]), [])
         path = "spec.template"
-        self.assertEqual(told({key: "localhost/x"}, path, containers=[{"name": "c"}]), [f"spec.template.{text}"])
-        self.assertEqual(told({key: "localhost/x"}, path, containers=taken), [])
-        self.assertEqual(told({key: "localhost/x"}, path, containers=[{"name": "c"}], securityContext=local), [])
+        self.assertEqual(
+            warnings_for({key: "localhost/x"}, path, containers=[{"name": "c"}]), [f"spec.template.{text}"]
+        )
+        self.assertEqual(warnings_for({key: "localhost/x"}, path, containers=taken), [])
+        self.assertEqual(
+            warnings_for({key: "localhost/x"}, path, containers=[{"name": "c"}], securityContext=local), []
+        )
         other = {"appArmorProfile": {"type": "RuntimeDefault"}}
-        (found,) = told({key: "localhost/x"}, path, containers=[{"name": "c"}], securityContext=other)
+        (found,) = warnings_for({key: "localhost/x"}, path, containers=[{"name": "c"}], securityContext=other)
         self.assertEqual(found, f"spec.template.{text}")
 
     def test_volumes(self) -> None:
-        """Kinds of volumes that have gone, and parts of a byte of one that is asked for."""
+        """Removed volume types and fractional bytes cause warnings."""
         volumes = [
             {"name": "a", "gitRepo": {}},
             {"name": "b", "storageos": {}},
@@ -143,7 +147,7 @@ class PodTests(SynchronousTestCase):
             },
         ]
         self.assertEqual(
-            told(volumes=volumes),
+            warnings_for(volumes=volumes),
             [
                 "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
                 "spec.volumes[1].storageOS: deprecated in v1.22, non-functional in v1.25+",
@@ -154,10 +158,10 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_overlaps(self) -> None:
-        """Files of one volume that get into each other's way are told of, with where they come from."""
+        """Overlapping files of a volume cause warnings with their sources."""
         same = [{"path": "a"}, {"path": "a/b"}, {"path": "ab"}]
         self.assertEqual(
-            told(volumes=[{"name": "v", "configMap": {"name": "m", "items": same}}]),
+            warnings_for(volumes=[{"name": "v", "configMap": {"name": "m", "items": same}}]),
             ['volume "v" (ConfigMap "m"): overlapping paths: "a/b" with "a"'],
         )
         sources = [
@@ -170,7 +174,7 @@ class PodTests(SynchronousTestCase):
         start = 'volume "v" (Projected)'
         bundle = '(ClusterTrustBundle "Test")'
         self.assertEqual(
-            sorted(told(volumes=[{"name": "v", "projected": {"sources": sources}}])),
+            sorted(warnings_for(volumes=[{"name": "v", "projected": {"sources": sources}}])),
             [
                 f"{start} has no sources provided",
                 f'{start}: overlapping paths: "test" (DownwardAPI) with "test/test" (ClusterTrustBundle "Test")',
@@ -183,9 +187,9 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_repeats(self) -> None:
-        """What is there twice is told of the second time."""
+        """Duplicate entries cause a warning for the second one."""
         self.assertEqual(
-            told(hostAliases=[{"ip": "1.1.1.1"}] * 3, imagePullSecrets=[{"name": "a"}, {"name": "a"}, {}]),
+            warnings_for(hostAliases=[{"ip": "1.1.1.1"}] * 3, imagePullSecrets=[{"name": "a"}, {"name": "a"}, {}]),
             [
                 'spec.hostAliases[1].ip: duplicate ip "1.1.1.1"',
                 'spec.hostAliases[2].ip: duplicate ip "1.1.1.1"',
@@ -195,21 +199,21 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_variables(self) -> None:
-        """A variable that is there twice hides the first, unless it has the first in it and more."""
+        """A duplicate variable causes a warning, unless it extends the first one."""
         values = ("a", "a", "", "$(a)", "$(a) $(a)")
         env = [{"name": "a", "value": value} for value in values]
         env.append({"name": "a", "value": "x$(a)", "valueFrom": {}})  # type: ignore[dict-item]
         text = 'hides previous definition of "a", which may be dropped when using apply'
         for kind in ("initContainers", "containers", "ephemeralContainers"):
-            found = told(**{kind: [{"env": env}]})
+            found = warnings_for(**{kind: [{"env": env}]})
             self.assertEqual(found, [f"spec.{kind}[0].env[{index}]: {text}" for index in (1, 2, 3, 5)])
 
     def test_bytes(self) -> None:
-        """Parts of a byte are told of."""
+        """Fractional bytes cause warnings."""
         half = {"memory": "1500m", "cpu": "1500m", "ephemeral-storage": "1"}
         text = 'fractional byte value "1500m" is invalid, must be an integer'
         self.assertEqual(
-            told(overhead=half, containers=[{"resources": {"limits": half, "requests": half}}]),
+            warnings_for(overhead=half, containers=[{"resources": {"limits": half, "requests": half}}]),
             [
                 f"spec.overhead[memory]: {text}",
                 f"spec.containers[0].resources.limits[memory]: {text}",
@@ -223,12 +227,12 @@ class PodTests(SynchronousTestCase):
         )
     )
     def test_any_amount(self, amount: str) -> None:
-        """An amount is told of just if it is not of whole bytes."""
-        found = told(containers=[{"resources": {"limits": {"memory": amount}}}])
+        """A quantity causes a warning if and only if it is not an integer."""
+        found = warnings_for(containers=[{"resources": {"limits": {"memory": amount}}}])
         self.assertEqual(bool(found), Quantity.parse(amount).value.denominator != 1)
 
     def test_ports(self) -> None:
-        """The same port twice is told of, and how dangerous that is."""
+        """Duplicate ports cause a warning that depends on the risk."""
         port = {"containerPort": 80, "protocol": "TCP"}
         for ports, text in (
             ([port, port], "duplicate port definition with spec.containers[0].ports[0]"),
@@ -242,11 +246,11 @@ class PodTests(SynchronousTestCase):
                 "hostIP set without hostPort: {Name:n HostPort:0 ContainerPort:80 Protocol:TCP HostIP:1.1.1.1}",
             ),
         ):
-            self.assertEqual(told(containers=[{"ports": ports}]), [f"spec.containers[0].ports[1]: {text}"])
-        self.assertEqual(told(containers=[{"ports": [port, {**port, "protocol": "UDP"}]}]), [])
+            self.assertEqual(warnings_for(containers=[{"ports": ports}]), [f"spec.containers[0].ports[1]: {text}"])
+        self.assertEqual(warnings_for(containers=[{"ports": [port, {**port, "protocol": "UDP"}]}]), [])
 
     def test_addresses(self) -> None:
-        """IP addresses in odd forms are told of, with their usual one."""
+        """Non-canonical IP addresses cause warnings with the canonical form."""
         odd = 'non-standard IP address "{}" is invalid: use "{}"'
         for text, told_of in (
             ("1.2.3.4", []),
@@ -257,7 +261,7 @@ class PodTests(SynchronousTestCase):
             ("FD00::1", ['p: IPv6 address "FD00::1" should be in RFC 5952 canonical format ("fd00::1")']),
         ):
             self.assertEqual(address_warnings(text, "p"), told_of)
-        found = told(dnsConfig={"nameservers": ["01.1.1.1"]}, hostAliases=[{"ip": "FD::1"}])
+        found = warnings_for(dnsConfig={"nameservers": ["01.1.1.1"]}, hostAliases=[{"ip": "FD::1"}])
         self.assertEqual(
             [text.partition(":")[0] for text in found], ["spec.dnsConfig.nameservers[0]", "spec.hostAliases[0].ip"]
         )
@@ -265,19 +269,19 @@ class PodTests(SynchronousTestCase):
     @settings(max_examples=100, deadline=None)
     @given(st.text(alphabet="0123456789.:abf/%", max_size=20))
     def test_any_address(self, text: str) -> None:
-        """Whatever there is instead of an address, there is at most one text."""
+        """Any text causes at most one warning as an address."""
         self.assertLessEqual(len(address_warnings(text, "p")), 1)
 
 
-class WhoTests(SynchronousTestCase):
-    """All kinds that make pods tell of their templates."""
+class KindWarningTests(SynchronousTestCase):
+    """Tests of warnings of the kinds with pod templates."""
 
-    def told(self, group: str, kind: str, obj: JSONObject, old: JSONObject | None = None) -> list[str]:
-        """What a kind tells."""
+    def warnings_for(self, group: str, kind: str, obj: JSONObject, old: JSONObject | None = None) -> list[str]:
+        """Return the warnings of a kind."""
         return list(strategy_for(group, kind).warnings(obj, old))
 
     def workload(self, name: str = "w", generation: int = 1, **spec: Any) -> JSONObject:
-        """An object with a template."""
+        """Return an object with a template."""
         return {
             "metadata": {"name": name, "generation": generation},
             "spec": {"template": {"spec": ODD}, **spec},
@@ -285,7 +289,7 @@ class WhoTests(SynchronousTestCase):
         }
 
     def test_templates(self) -> None:
-        """A template is told of when it is new, and when it may have changed."""
+        """A new template, or one that may have changed, causes warnings."""
         for group, kind, path in (
             ("apps", "Deployment", "spec.template."),
             ("apps", "ReplicaSet", "spec.template."),
@@ -296,15 +300,15 @@ class WhoTests(SynchronousTestCase):
             ("batch", "Job", "spec.template."),
         ):
             obj = self.workload()
-            self.assertEqual(self.told(group, kind, obj), [path + NEGATIVE], kind)
-            self.assertEqual(self.told(group, kind, self.workload(generation=2), obj), [path + NEGATIVE], kind)
-            self.assertEqual(self.told(group, kind, obj, obj), [], kind)
+            self.assertEqual(self.warnings_for(group, kind, obj), [path + NEGATIVE], kind)
+            self.assertEqual(self.warnings_for(group, kind, self.workload(generation=2), obj), [path + NEGATIVE], kind)
+            self.assertEqual(self.warnings_for(group, kind, obj, obj), [], kind)
         obj = {"metadata": {"name": "c"}, "spec": {"jobTemplate": {"spec": {"template": {"spec": ODD}}}}}
-        self.assertEqual(self.told("batch", "CronJob", obj), [f"spec.jobTemplate.spec.template.{NEGATIVE}"])
-        self.assertEqual(self.told("", "ReplicationController", {"metadata": {"name": "r"}, "spec": {}}), [])
+        self.assertEqual(self.warnings_for("batch", "CronJob", obj), [f"spec.jobTemplate.spec.template.{NEGATIVE}"])
+        self.assertEqual(self.warnings_for("", "ReplicationController", {"metadata": {"name": "r"}, "spec": {}}), [])
 
     def test_names(self) -> None:
-        """A name that can not be that of a host is told of, once."""
+        """A name that cannot be a hostname causes one warning."""
         text = (
             "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
             "a DNS label is recommended: [must not contain dots]"
@@ -317,11 +321,11 @@ class WhoTests(SynchronousTestCase):
         ):
             obj = self.workload("a.b")
             obj["spec"]["template"] = {"spec": {}}
-            self.assertEqual(self.told(group, kind, obj), [text], kind)
-            self.assertEqual(self.told(group, kind, obj, obj), [])
+            self.assertEqual(self.warnings_for(group, kind, obj), [text], kind)
+            self.assertEqual(self.warnings_for(group, kind, obj, obj), [])
 
     def test_stateful_sets(self) -> None:
-        """Claims and the length of the history are told of each time; updates have the reference's odd path."""
+        """Claims and the history limit cause warnings each time; updates have the path of the reference."""
         claim = {"spec": {"resources": {"requests": {"storage": "1m"}}}}
         obj = self.workload(volumeClaimTemplates=[claim], revisionHistoryLimit=-1)
         obj["spec"]["template"] = {}
@@ -329,24 +333,30 @@ class WhoTests(SynchronousTestCase):
         history = (
             "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
         )
-        self.assertEqual(self.told("apps", "StatefulSet", obj), [f"spec.volumeClaimTemplates[0].{fraction}", history])
         self.assertEqual(
-            self.told("apps", "StatefulSet", obj, obj), [f"spec.volumeClaimTemplates[0].Spec.{fraction}", history]
+            self.warnings_for("apps", "StatefulSet", obj), [f"spec.volumeClaimTemplates[0].{fraction}", history]
         )
-        self.assertEqual(self.told("", "PersistentVolumeClaim", {"metadata": {}, **claim}), [f"spec.{fraction}"])
+        self.assertEqual(
+            self.warnings_for("apps", "StatefulSet", obj, obj),
+            [f"spec.volumeClaimTemplates[0].Spec.{fraction}", history],
+        )
+        self.assertEqual(
+            self.warnings_for("", "PersistentVolumeClaim", {"metadata": {}, **claim}), [f"spec.{fraction}"]
+        )
 
     def test_jobs(self) -> None:
-        """A job with more indexes than can be kept track of is told of."""
+        """A job with too many indexes causes a warning."""
         obj = self.workload(completionMode="Indexed", completions=100_001, parallelism=10_001)
         self.assertIn(
-            "spec: In Indexed Jobs with a number of completions higher than 10^5", self.told("batch", "Job", obj)[0]
+            "spec: In Indexed Jobs with a number of completions higher than 10^5",
+            self.warnings_for("batch", "Job", obj)[0],
         )
         obj["spec"]["parallelism"] = 10_000
-        self.assertEqual(len(self.told("batch", "Job", obj)), 1)
+        self.assertEqual(len(self.warnings_for("batch", "Job", obj)), 1)
 
 
 class OverlapTests(SynchronousTestCase):
-    """Paths of a volume that overlap."""
+    """Tests of overlapping paths of a volume."""
 
     def _slowly(self, paths: list[tuple[str, str]]) -> list[str]:
         """Compare each path with all earlier ones, as the reference does."""
@@ -364,35 +374,35 @@ class OverlapTests(SynchronousTestCase):
         self.assertEqual(list(_overlapping(named)), self._slowly(named)[:MAX_OVERLAPS])
 
     def test_linear(self) -> None:
-        """Thousands of paths are looked up in a tree, and not compared with one another."""
-        looked: list[str] = []
+        """Thousands of paths are compared by a tree instead of pairs."""
+        operations: list[str] = []
 
         class Path(str):
             """A path that counts how often it is split or compared."""
 
             __slots__ = ()
 
-            def split(self, *how: Any) -> Any:
-                looked.append(self)
-                return super().split(*how)
+            def split(self, *arguments: Any) -> Any:
+                operations.append(self)
+                return super().split(*arguments)
 
-            def startswith(self, *how: Any) -> bool:
-                looked.append(self)
-                return super().startswith(*how)
+            def startswith(self, *arguments: Any) -> bool:
+                operations.append(self)
+                return super().startswith(*arguments)
 
         self.assertEqual(list(_overlapping((Path(f"p{number}"), "") for number in range(5000))), [])
-        self.assertLessEqual(len(looked), 5000)
+        self.assertLessEqual(len(operations), 5000)
 
     def test_bounded(self) -> None:
-        """If all paths overlap, the number of warnings is bounded instead of quadratic."""
+        """If all paths overlap, the number of warnings is limited."""
         self.assertEqual(len(list(_overlapping([("a", "")] * 5000))), MAX_OVERLAPS)
 
 
 class PortWarningTests(SynchronousTestCase):
-    """Warnings about ports."""
+    """Tests of warnings about ports."""
 
     def pod(self, **spec: Any) -> list[str]:
-        """The problems of a pod with this spec."""
+        """Return the validation errors of a pod with a spec."""
         return problems("", "Pod", spec={"containers": [CONTAINER], **spec})
 
     def test_duplicate_port_warning(self) -> None:
@@ -406,10 +416,10 @@ class PortWarningTests(SynchronousTestCase):
 
 
 class RepeatedPortTests(SynchronousTestCase):
-    """Ports that are there twice."""
+    """Tests of duplicate ports."""
 
     def test_ports(self) -> None:
-        """Ports that are there twice are told of, also in other containers, and names that are."""
+        """Duplicate ports and port names cause warnings, also across containers."""
         port = {"containerPort": 80, "protocol": "TCP"}
         containers = [
             {"name": "a", "image": "a", "ports": [{**port, "name": "one"}, {**port, "name": "two"}]},

@@ -9,9 +9,9 @@ from tests.registry.printertools import NOW, TEMPLATE, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of PodTemplates."""
+    """Tests of rows of PodTemplates."""
 
     def test_template(self) -> None:
-        """A row has containers, images and labels, but no age."""
+        """A row contains containers, images and labels, but no age."""
         template = {**TEMPLATE, "metadata": {"labels": {"a": "b"}}}
         self.assertEqual(cells("", "PodTemplate", made({"template": template}), NOW), ["x", "a,b", "a:1,b:2", "a=b"])

@@ -9,16 +9,16 @@ from tests.registry.strategytools import copy, defaulted, made, warnings_for
 
 
 class StrategyTests(SynchronousTestCase):
-    """Tests for the strategy of PodTemplates."""
+    """Tests of the strategy of PodTemplates."""
 
     def test_template(self) -> None:
-        """The template is there, with the defaults of pods."""
+        """The template has the defaults of pods."""
         obj = defaulted("", "PodTemplate", template={"spec": {"containers": [{"name": "c", "image": "i"}]}})
         self.assertEqual(obj["template"]["spec"]["restartPolicy"], "Always")
         self.assertIn("template", defaulted("", "PodTemplate"))
 
     def test_gates(self) -> None:
-        """What is behind closed gates is dropped from new templates; what is there already stays."""
+        """Fields of disabled gates are dropped from new templates; existing values are kept."""
         spec = {"containers": [{"name": "c", "image": "i", "lifecycle": {"stopSignal": "SIGUSR1"}}]}
         obj = made("", "PodTemplate", template={"spec": copy(spec)})
         self.assertNotIn("lifecycle", obj["template"]["spec"]["containers"][0])
@@ -27,7 +27,7 @@ class StrategyTests(SynchronousTestCase):
         self.assertIn("lifecycle", new["template"]["spec"]["containers"][0])
 
     def test_warnings(self) -> None:
-        """Templates are warned of like pods."""
+        """Templates cause the warnings of pods."""
         spec = {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"beta.kubernetes.io/os": "linux"}}
         [text] = warnings_for("", "PodTemplate", template={"spec": spec})
         self.assertTrue(text.startswith("template.spec.nodeSelector[beta.kubernetes.io/os]"), text)

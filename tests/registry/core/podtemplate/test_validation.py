@@ -8,10 +8,10 @@ from tests.registry.strategytools import CONTAINER, problems
 
 
 class TemplateTests(SynchronousTestCase):
-    """Tests for L{kubetwist.registry.core.podtemplate.validation.validate_pod_template}."""
+    """Tests of L{validate_pod_template}."""
 
     def test_template(self) -> None:
-        """What is wrong with a template is told with its path; ephemeral containers are forbidden."""
+        """Errors have the path of the template; ephemeral containers are forbidden."""
         self.assertEqual(problems("", "PodTemplate", template={"spec": {"containers": [CONTAINER]}}), [])
         [text] = problems("", "PodTemplate", template={"spec": {"containers": []}})
         self.assertEqual(text, "template.spec.containers: Required value")

@@ -9,10 +9,10 @@ from tests.registry.printertools import NOW, TEMPLATE, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of ReplicationControllers."""
+    """Tests of rows of ReplicationControllers."""
 
     def test_controller(self) -> None:
-        """A row has the wanted, current and ready replicas; the selector is plain labels."""
+        """A row contains the desired, current and ready replicas; the selector is a map of labels."""
         obj = made(
             {
                 "spec": {"replicas": 3, "selector": {"a": "b"}, "template": TEMPLATE},

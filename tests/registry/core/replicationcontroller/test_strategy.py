@@ -10,27 +10,27 @@ TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name":
 
 
 class StrategyTests(SynchronousTestCase):
-    """Tests for the strategy of ReplicationControllers."""
+    """Tests of the strategy of ReplicationControllers."""
 
     def test_defaults(self) -> None:
-        """Selector and labels are those of the template; one pod is wanted."""
+        """Selector and labels default to those of the template, replicas to 1."""
         obj = defaulted("", "ReplicationController", spec={"template": copy(TEMPLATE)})
         self.assertEqual((obj["spec"]["selector"], obj["metadata"]["labels"]), ({"a": "b"}, {"a": "b"}))
         self.assertEqual(obj["spec"]["replicas"], 1)
 
     def test_given(self) -> None:
-        """What is given stays: a selector, and no replicas at all."""
+        """A given selector and a number of 0 replicas are kept."""
         obj = defaulted(
             "", "ReplicationController", spec={"template": copy(TEMPLATE), "selector": {"c": "d"}, "replicas": 0}
         )
         self.assertEqual((obj["spec"]["selector"], obj["spec"]["replicas"]), ({"c": "d"}, 0))
 
     def test_status(self) -> None:
-        """A new one has no replicas yet."""
+        """A new ReplicationController has 0 replicas."""
         obj = made("", "ReplicationController", spec={"template": copy(TEMPLATE)}, status={"replicas": 5})
         self.assertEqual(obj["status"], {"replicas": 0})
 
     def test_counts(self) -> None:
-        """A status has no more ready replicas than replicas."""
+        """The ready replicas must not exceed the replicas."""
         found = status_problems("", "ReplicationController", {}, {"status": {"replicas": 1, "readyReplicas": 2}})
         self.assertEqual([one.partition(":")[0] for one in found], ["status.readyReplicas"])

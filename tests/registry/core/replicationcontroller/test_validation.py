@@ -8,10 +8,10 @@ from tests.registry.strategytools import problems
 
 
 class ReplicationControllerTests(SynchronousTestCase):
-    """ReplicationControllers."""
+    """Tests of ReplicationControllers."""
 
     def test_replication_controller(self) -> None:
-        """A replication controller needs a template."""
+        """A ReplicationController needs a template."""
         self.assertEqual(
             problems("", "ReplicationController", spec={}),
             ["spec.selector: Required value", "spec.template: Required value"],

@@ -9,10 +9,10 @@ from tests.admission_plugins.fakes import PluginTestCase as SinglePluginTestCase
 
 
 class UsageTests(SinglePluginTestCase):
-    """What objects use, and which quotas count them."""
+    """Tests of the usage of objects and matching quotas."""
 
     def test_negative(self) -> None:
-        """Nothing is got back by asking for less than nothing."""
+        """Negative requests are rejected."""
         context = Context()
         quota = {"metadata": {"name": "q", "namespace": "ns"}, "spec": {}}
         quota["status"] = {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "0"}}
@@ -24,7 +24,7 @@ class UsageTests(SinglePluginTestCase):
         )
 
     def test_devices(self) -> None:
-        """A claim of devices counts by class; of alternatives the largest counts, and all are as many as can be."""
+        """A resource claim uses devices by class; the maximum of alternatives counts, and the limit for all devices."""
         requests = [
             {"exactly": {"deviceClassName": "gpu", "count": 2}},
             {"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}},
@@ -41,7 +41,7 @@ class UsageTests(SinglePluginTestCase):
         )
 
     def test_volume_attributes_classes(self) -> None:
-        """A quota can be for claims of storage of one class: the one asked for, or the one that it has."""
+        """A quota can be restricted to claims with a requested or current attributes class."""
         expression = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}
         quota = {"spec": {"scopeSelector": {"matchExpressions": [expression]}}}
         asked = {"spec": {"volumeAttributesClassName": "gold"}}

@@ -9,10 +9,10 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class QuotaTests(SynchronousTestCase):
-    """ResourceQuotas."""
+    """Tests of ResourceQuotas."""
 
     def test_quota(self) -> None:
-        """A quota counts whole pods."""
+        """The number of pods must be an integer."""
         self.assertEqual(
             problems("", "ResourceQuota", spec={"hard": {"pods": "1500m"}}),
             ['spec.hard[pods]: Invalid value: "1500m": must be an integer'],
@@ -20,10 +20,10 @@ class QuotaTests(SynchronousTestCase):
 
 
 class ScopeTests(SynchronousTestCase):
-    """Scopes of ResourceQuotas."""
+    """Tests of scopes of ResourceQuotas."""
 
     def test_scopes_of_quotas(self) -> None:
-        """What is wrong with a scope is told in its place, in the list and in the selector."""
+        """Errors of scopes have the path of the list or the selector."""
         spec = {"hard": {"services": "1"}, "scopes": ["Terminating", "Odd", "Terminating", "NotTerminating"]}
         shown = '["Terminating","Odd","Terminating","NotTerminating"]'
         self.assertEqual(
@@ -58,7 +58,7 @@ class ScopeTests(SynchronousTestCase):
         )
 
     def test_many_scopes(self) -> None:
-        """Thousands of scopes that are wrong are told of by one text, which quotes all of them, and not too often."""
+        """Thousands of invalid scopes are one error that quotes all, and the number of errors is limited."""
         hard = {f"count/a{number}": "1" for number in range(20)} | {"secrets": "1", "services": "1"}
         unknown = [f"x{number}" for number in range(5)]
         obj = {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": {"name": "q"}}

@@ -9,9 +9,9 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of Secrets."""
+    """Tests of rows of Secrets."""
 
     def test_secret(self) -> None:
-        """A row has the type and the number of keys, and none of the values."""
+        """A row contains the type and the number of keys, but no values."""
         obj = made({"type": "Opaque", "data": {"a": "c2VjcmV0", "b": ""}})
         self.assertEqual(cells("", "Secret", obj, NOW), ["x", "Opaque", 2, "3m"])

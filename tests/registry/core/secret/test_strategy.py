@@ -8,10 +8,10 @@ from tests.registry.strategytools import defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for the defaults of secrets."""
+    """Tests of the defaults of Secrets."""
 
     def test_secret(self) -> None:
-        """C{stringData} goes into C{data}, over what is there."""
+        """C{stringData} is merged into C{data}, which it overrides."""
         secret = defaulted("", "Secret", data={"a": "b2xk", "b": "Yg=="}, stringData={"a": "new"})
         self.assertEqual(secret["data"], {"a": "bmV3", "b": "Yg=="})
         self.assertEqual(secret["type"], "Opaque")

@@ -8,10 +8,10 @@ from tests.registry.strategytools import change_problems, problems
 
 
 class SecretTests(SynchronousTestCase):
-    """Secrets."""
+    """Tests of Secrets."""
 
     def test_secret_type(self) -> None:
-        """A secret keeps its type, and holds what its type asks for."""
+        """The type of a secret is immutable, and requires keys."""
         self.assertEqual(
             change_problems("", "Secret", {"type": "a"}, {"type": "b"}),
             ['type: Invalid value: "b": field is immutable'],
@@ -22,7 +22,7 @@ class SecretTests(SynchronousTestCase):
         )
 
     def test_secret_is_not_shown(self) -> None:
-        """What a secret holds does not stand in the message that refuses it."""
+        """Errors do not contain the values of a secret."""
         found = problems("", "Secret", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "hush"})
         self.assertEqual(len(found), 1)
         self.assertNotIn("hush", found[0])

@@ -1,4 +1,4 @@
-"""Services that get addresses and ports."""
+"""Services for tests of allocators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def service(**spec: Any) -> dict[str, Any]:
-    """A service as it is when numbers are given out."""
+    """Return a service as it is before the allocation."""
     return {
         "metadata": {"name": "s"},
         "spec": {"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}], **spec},

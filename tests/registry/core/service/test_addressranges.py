@@ -14,10 +14,10 @@ from kubetwist.registry.core.service.addressranges import AddressRange, usable_r
 
 
 class RangeTests(SynchronousTestCase):
-    """Tests for L{AddressRange}."""
+    """Tests of L{AddressRange}."""
 
     def test_ends(self) -> None:
-        """The network's own address is none, and in IPv4 that of the broadcast."""
+        """The address of the network and the IPv4 broadcast address are excluded."""
         for cidr, first, last, size in (
             ("10.0.0.0/24", "10.0.0.1", "10.0.0.254", 254),
             ("10.0.0.0/30", "10.0.0.1", "10.0.0.2", 2),
@@ -27,7 +27,7 @@ class RangeTests(SynchronousTestCase):
             self.assertEqual((found.text(found.first), found.text(found.last), found.size), (first, last, size))
 
     def test_covers(self) -> None:
-        """An address of another family is not covered, whatever its number."""
+        """An address of the other IP family is not in the range."""
         found = AddressRange.read("10.0.0.0/24")
         self.assertTrue(found.covers(ip_address("10.0.0.1")))
         for text in ("10.0.0.0", "10.0.0.255", "10.0.1.1", str(ip_address(int(ip_address("10.0.0.1")) | 1 << 100))):
@@ -35,22 +35,22 @@ class RangeTests(SynchronousTestCase):
 
     @given(st.integers(8, 30))
     def test_split(self, prefix: int) -> None:
-        """The lower part, of 16 to 256 addresses, is for people; small ranges have none."""
+        """The lower part for static allocation has 16 to 256 addresses; small ranges have none."""
         found = AddressRange.read(f"10.0.0.0/{prefix}")
         lower = found.split - found.first
         self.assertTrue(16 <= lower <= 256 if found.size > 16 else lower == 0)
 
 
 class UsableTests(SynchronousTestCase):
-    """Tests for L{usable_ranges}."""
+    """Tests of L{usable_ranges}."""
 
     def ranges(self, *conditions: dict[str, str], **meta: str) -> tuple[str, ...]:
-        """What a ServiceCIDR adds."""
+        """Return the ranges of a ServiceCIDR."""
         obj: dict[str, Any] = {"metadata": meta, "spec": {"cidrs": ["10.0.0.0/24", "10.0.0.0/24"]}}
         return usable_ranges({**obj, "status": {"conditions": list(conditions)}})
 
     def test_ready(self) -> None:
-        """A range is used if it is ready, or nothing is said of it; twice is once."""
+        """A range is used if it is ready or has no condition; duplicates are removed."""
         self.assertEqual(self.ranges(), ("10.0.0.0/24",))
         self.assertEqual(self.ranges({"type": "Ready", "status": "True"}), ("10.0.0.0/24",))
         self.assertEqual(self.ranges({"type": "Ready", "status": "False"}), ())

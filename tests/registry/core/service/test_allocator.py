@@ -16,10 +16,10 @@ from tests.registry.core.service.allocators import service
 
 
 class ServiceAllocatorTests(SynchronousTestCase):
-    """Tests for L{ServiceAllocator}."""
+    """Tests of L{ServiceAllocator}."""
 
     def test_plain(self) -> None:
-        """A service gets an address of the default family, and says which."""
+        """A service gets an address and the default IP family."""
         obj = service()
         ServiceAllocator().allocate(obj, None)
         spec = obj["spec"]
@@ -27,7 +27,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(spec["clusterIPs"], [spec["clusterIP"]])
 
     def test_headless(self) -> None:
-        """A service without an address takes none; without a selector it is of both families."""
+        """A headless service gets no address; without a selector it has both IP families."""
         allocator = ServiceAllocator()
         obj = service(clusterIP="None", clusterIPs=["None"], selector={"a": "b"})
         self.assertEqual(allocator.allocate(obj, None).ips, [])
@@ -39,14 +39,14 @@ class ServiceAllocatorTests(SynchronousTestCase):
         )
 
     def test_external_name(self) -> None:
-        """A name has neither families nor addresses."""
+        """An ExternalName service has neither IP families nor addresses."""
         obj = service(type="ExternalName")
         ServiceAllocator().allocate(obj, None)
         self.assertNotIn("clusterIP", obj["spec"])
         self.assertNotIn("ipFamilies", obj["spec"])
 
     def test_taken(self) -> None:
-        """Two services can not have the same address or node port; the second one takes nothing."""
+        """An address or node port in use cannot be allocated again; a failed allocation reserves nothing."""
         allocator = ServiceAllocator()
         allocator.allocate(service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), None)
         obj = service(type="NodePort", clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"])
@@ -60,7 +60,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertFalse(allocator.ips["IPv4"].has("10.0.0.9"))
 
     def test_cancel(self) -> None:
-        """A write that fails gives back what it took."""
+        """A failed write releases its numbers."""
         allocator = ServiceAllocator()
         obj = service(type="NodePort")
         reservation = allocator.allocate(obj, None)
@@ -70,7 +70,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertFalse(allocator.ports.in_use(number) or allocator.ips["IPv4"].has(obj["spec"]["clusterIP"]))
 
     def test_type_change(self) -> None:
-        """What a service lets go is free once the write is done, and not before."""
+        """Released numbers are free after the write, and not before."""
         allocator = ServiceAllocator()
         old = service(type="NodePort")
         allocator.settle(allocator.allocate(old, None))
@@ -85,14 +85,14 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertTrue(allocator.ips["IPv4"].has(address))
 
     def test_two_protocols(self) -> None:
-        """One number serves the same port in several protocols."""
+        """The same port in several protocols has one node port."""
         ports = [{"name": one, "port": 53, "protocol": one.upper()} for one in ("tcp", "udp")]
         obj = service(type="NodePort", ports=ports)
         ServiceAllocator().allocate(obj, None)
         self.assertEqual(obj["spec"]["ports"][0]["nodePort"], obj["spec"]["ports"][1]["nodePort"])
 
     def test_number_that_a_later_port_asks_for(self) -> None:
-        """Ports of the same number share the node port that any of them asks for."""
+        """Ports with the same number share the node port that any of them requests."""
         ports = [{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "nodePort": 30099}]
         obj = service(type="NodePort", ports=ports)
         ServiceAllocator().allocate(obj, None)
@@ -117,7 +117,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(allocator.allocate(new, old).ports, [])
 
     def test_ports_in_an_update(self) -> None:
-        """An update gives each new port a number of its own, and releases those that are no longer used."""
+        """An update allocates a node port for each new port, and releases unused ones."""
         allocator = ServiceAllocator()
         old = service(type="NodePort", ports=[{"port": 53, "protocol": "TCP", "nodePort": 30001}])
         allocator.allocate(old, None)
@@ -129,7 +129,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(allocator.allocate(none, old).freed_ports, [30001])
 
     def test_changed_address(self) -> None:
-        """An update that changes an address allocates none: it is refused for the change, whatever the address is."""
+        """An update that changes an address allocates none: validation rejects the change."""
         allocator = ServiceAllocator()
         old = service()
         allocator.allocate(old, None)
@@ -165,7 +165,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
             self.assertEqual(error.message.count("must be 'SingleStack' to release the secondary"), 2)
 
     def test_health_check(self) -> None:
-        """A balancer that wants nodes with pods only can ask them."""
+        """A load balancer service with external traffic policy Local gets a health check port."""
         allocator = ServiceAllocator()
         obj = service(type="LoadBalancer", externalTrafficPolicy="Local", allocateLoadBalancerNodePorts=False)
         allocator.allocate(obj, None)
@@ -173,7 +173,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertNotIn("nodePort", obj["spec"]["ports"][0])
 
     def test_dual_stack(self) -> None:
-        """A cluster of two families gives addresses of both to who wants them."""
+        """A dual-stack service gets addresses of both families."""
         allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
         obj = service(ipFamilyPolicy="PreferDualStack")
         allocator.allocate(obj, None)
@@ -185,7 +185,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertIn("this cluster is not configured for dual-stack services", error.message)
 
     def test_families_without_policy(self) -> None:
-        """A service is of one family unless it says that it is of two, however many it names."""
+        """A service is single-stack unless its policy is dual-stack, with any number of families."""
         for ranges in (["10.0.0.0/24"], ["10.0.0.0/24", "fd00::/112"]):
             error = self.assertRaises(
                 APIStatusError, ServiceAllocator(ranges).allocate, service(ipFamilies=["IPv4", "IPv6"]), None
@@ -197,7 +197,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
             )
 
     def test_family_released(self) -> None:
-        """Who says C{SingleStack} lets go of the second family; who says nothing keeps both, as before."""
+        """The policy C{SingleStack} releases the second family; without a policy both are kept."""
         allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
         old = service(ipFamilyPolicy="RequireDualStack")
         allocator.settle(allocator.allocate(old, None))
@@ -209,7 +209,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(same["spec"], old["spec"])
 
     def test_families_of_the_past(self) -> None:
-        """A service that prefers two families keeps what it has when the cluster comes to have others."""
+        """A service with PreferDualStack keeps its families when those of the cluster change."""
         old = service(ipFamilyPolicy="PreferDualStack")
         two = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
         two.allocate(old, None)
@@ -223,7 +223,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertEqual(new["spec"]["ipFamilies"], ["IPv4"])
 
     def test_dry_run(self) -> None:
-        """A dry run does not look who has an address, nor whether a port is in the range; who has a port, it does."""
+        """A dry run checks neither used addresses nor the range of node ports, but used node ports."""
         allocator = ServiceAllocator()
         allocator.change(NO_ALLOCATIONS, ObservedAllocations(("10.0.0.7",), (30001,)))
         address = {"clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"], "type": "NodePort"}
@@ -236,7 +236,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertIn("provided port is already allocated", error.message)
 
     def test_full(self) -> None:
-        """When all addresses are taken, it is told for which service there is none."""
+        """If all addresses are in use, the error contains the service."""
         allocator = ServiceAllocator(["10.0.0.0/30"])
         for _ in range(2):
             allocator.allocate(service(), None)
@@ -246,22 +246,22 @@ class ServiceAllocatorTests(SynchronousTestCase):
     @settings(max_examples=30, deadline=None)
     @given(st.lists(st.sampled_from(["create", "cancel", "delete"]), max_size=30))
     def test_no_leak(self, steps: list[str]) -> None:
-        """After any creates, failures and deletes, exactly the numbers of the services there are are in use."""
+        """After any creations, failures and deletions, exactly the numbers of existing services are in use."""
         allocator = ServiceAllocator(["10.0.0.0/26"], NodePortAllocator(30000, 30040))
-        there: list[dict[str, Any]] = []
+        existing: list[dict[str, Any]] = []
         for step in steps:
-            if step == "delete" and there:
-                allocator.change(holdings(there.pop()), NO_ALLOCATIONS)
+            if step == "delete" and existing:
+                allocator.change(holdings(existing.pop()), NO_ALLOCATIONS)
                 continue
             obj = service(type="NodePort")
             reservation = allocator.allocate(obj, None)
             if step != "cancel":
                 allocator.change(NO_ALLOCATIONS, holdings(obj))
-                there.append(obj)
+                existing.append(obj)
             allocator.settle(reservation)
-        addresses = {one["spec"]["clusterIP"] for one in there}
-        self.assertEqual(len(addresses), len(there))
+        addresses = {one["spec"]["clusterIP"] for one in existing}
+        self.assertEqual(len(addresses), len(existing))
         usable = [f"10.0.0.{number}" for number in range(1, 63)]
         self.assertEqual({one for one in usable if allocator.ips["IPv4"].has(one)}, addresses)
-        ports = {one["spec"]["ports"][0]["nodePort"] for one in there}
+        ports = {one["spec"]["ports"][0]["nodePort"] for one in existing}
         self.assertEqual({port for port in range(30000, 30041) if allocator.ports.in_use(port)}, ports)

@@ -8,13 +8,13 @@ from tests.resources.server import pod
 
 
 class BackendTests(ProxyTestCase):
-    """Tests for L{kubetwist.registry.core.service.backends}."""
+    """Tests of L{kubetwist.registry.core.service.backends}."""
 
     def test_endpoints_of_nobody(self) -> None:
-        """Whoever writes endpoints can not have the server call anybody but the pods of the namespace."""
+        """Endpoints with addresses that are not of pods in the namespace are not used."""
         self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "name": "w"}]}})
         self.made(self.store("pods"), pod("p"))
-        self.tell("pods", "p", podIP="10.1.2.3", podIPs=[{"ip": "10.1.2.3"}])
+        self.set_status("pods", "p", podIP="10.1.2.3", podIPs=[{"ip": "10.1.2.3"}])
         for address in (
             {"ip": "10.1.2.3"},
             {"ip": "10.1.2.4", "targetRef": {"kind": "Pod", "name": "p", "namespace": "default"}},
@@ -22,16 +22,16 @@ class BackendTests(ProxyTestCase):
             {"ip": "10.1.2.3", "targetRef": {"kind": "Pod", "name": "gone", "namespace": "default"}},
         ):
             self.endpoints("s", addresses=[address])
-            self.assertEqual(self.why("services", "proxy", "s:w")[0], 503, address)
+            self.assertEqual(self.connection_error("services", "proxy", "s:w")[0], 503, address)
 
     def test_load_is_spread(self) -> None:
-        """Which of the pods of a service answers is left to chance."""
+        """The pod of a service is chosen at random."""
         self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
         listed = []
         for number in range(3):
             self.made(self.store("pods"), pod(f"p{number}"))
             ip = f"10.1.2.{number}"
-            self.tell("pods", f"p{number}", podIP=ip, podIPs=[{"ip": ip}])
+            self.set_status("pods", f"p{number}", podIP=ip, podIPs=[{"ip": ip}])
             listed.append({"ip": ip, "targetRef": {"kind": "Pod", "name": f"p{number}", "namespace": "default"}})
         self.endpoints("s", addresses=listed, ports=[{"port": 8080}])
         found = [

@@ -7,7 +7,7 @@ from tests.registry.generic.bootstrapcase import BootstrapTestCase
 
 
 class ServiceTests(BootstrapTestCase):
-    """Tests for L{kubetwist.registry.core.service.bootstrap}."""
+    """Tests of L{kubernetes_service}."""
 
     def test_fields_of_service(self) -> None:
         """The server owns the fields that it sets in its service, but not the allocated addresses and families."""

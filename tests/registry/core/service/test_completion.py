@@ -1,4 +1,4 @@
-"""Tests of objects that others have stored, who did not know of all fields that there are now."""
+"""Tests of defaults of stored objects, which older releases did not set."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tests.registry.storetools import StoreTestCase
 
 
 class StoredByOthersTests(StoreTestCase):
-    """They are what they would be if they were written today, for everybody who looks at them."""
+    """Tests of reads, lists and watches of such objects."""
 
     resources = ("services", "jobs", "persistentvolumeclaims")
 
     def put(self, path: str, api_version: str, kind: str, **content: Any) -> None:
-        """Have somebody else store something."""
+        """Store an object as another server."""
         _, namespace, name = path.rsplit("/", 2)
         meta = {"name": name, "namespace": namespace, "uid": "u", **content.pop("metadata", {})}
         value = orjson.dumps({"kind": kind, "apiVersion": api_version, "metadata": meta, **content})
         self.successResultOf(self.server.backend.commit([Write(f"/registry/{path}", value, None)]))
 
     def test_defaults(self) -> None:
-        """What defaults there are now is filled in, and selected by."""
+        """Missing defaults are set, and can be selected."""
         template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
         self.put("jobs/default/old", "batch/v1", "Job", spec={"template": template})
         jobs = self.stores.get("batch", "jobs")
@@ -42,14 +42,14 @@ class StoredByOthersTests(StoreTestCase):
         self.assertEqual(record.labels, {"app": "a"})
 
     def test_services(self) -> None:
-        """Services of the time when they had one address tell their addresses and families."""
+        """Services with a single address get addresses and IP families."""
         self.put("services/specs/default/old", "v1", "Service", spec={"clusterIP": "10.0.0.7", "ports": [{"port": 80}]})
         spec = self.stored(self.store("services"), "old")["spec"]
         self.assertEqual(spec["clusterIPs"], ["10.0.0.7"])
         self.assertEqual((spec["ipFamilies"], spec["ipFamilyPolicy"]), (["IPv4"], "SingleStack"))
 
     def test_external_names(self) -> None:
-        """One that leads elsewhere has no policy for what comes from inside, whatever is stored."""
+        """An ExternalName service has no internal traffic policy."""
         external = {"type": "ExternalName", "externalName": "a.example", "internalTrafficPolicy": "Cluster"}
         self.put("services/specs/default/far", "v1", "Service", spec=external)
         spec = self.stored(self.store("services"), "far")["spec"]
@@ -57,24 +57,24 @@ class StoredByOthersTests(StoreTestCase):
         self.assertNotIn("ipFamilies", spec)
 
     def test_data_sources(self) -> None:
-        """Claims of the time when there was one field for data sources have the other one, too."""
+        """Claims with one field for data sources get the other one."""
         source = {"kind": "PersistentVolumeClaim", "name": "other"}
         self.put("persistentvolumeclaims/default/old", "v1", "PersistentVolumeClaim", spec={"dataSource": source})
         self.assertEqual(self.stored(self.store("persistentvolumeclaims"), "old")["spec"]["dataSourceRef"], source)
 
 
 class CompleteTests(SynchronousTestCase):
-    """What is filled in."""
+    """Tests of L{default_on_read}."""
 
     def test_claim_templates(self) -> None:
-        """Protobuf does not tell the kind of a stateful set's claims."""
+        """Claim templates of StatefulSets get kind and apiVersion, which protobuf omits."""
         obj: JSONObject = {"metadata": {}, "spec": {"volumeClaimTemplates": [{"metadata": {"name": "a"}}]}}
         strategy_for("apps", "StatefulSet").default_on_read(obj)
         claim = obj["spec"]["volumeClaimTemplates"][0]
         self.assertEqual((claim["apiVersion"], claim["kind"]), ("v1", "PersistentVolumeClaim"))
 
     def test_families(self) -> None:
-        """Of a service without addresses nobody knows which families its endpoints have, unless it has a selector."""
+        """A headless service without a selector gets no families, since its endpoints may have any."""
         headless: JSONObject = {"type": "ClusterIP", "clusterIP": "None", "clusterIPs": ["None"]}
         for selector, first, families, policy in (
             ({"a": "b"}, "IPv6", ["IPv6"], "SingleStack"),

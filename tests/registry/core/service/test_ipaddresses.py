@@ -1,7 +1,4 @@
-"""
-Tests for L{kubetwist.registry.core.service.ipaddresses}: the objects of addresses, written with the services that have
-them.
-"""
+"""Tests of L{kubetwist.registry.core.service.ipaddresses}."""
 
 from __future__ import annotations
 
@@ -22,18 +19,18 @@ from tests.registry.storetools import StoreTestCase
 
 
 def service(name: str, address: str = "", **spec: Any) -> dict[str, Any]:
-    """A service."""
+    """Return a service."""
     given = {"clusterIP": address} if address else {}
     return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **given, **spec}}
 
 
 class IPAddressTests(StoreTestCase):
-    """Addresses of services."""
+    """Tests of IPAddresses of services."""
 
     resources = ("services", "ipaddresses")
 
     def setUp(self) -> None:
-        """Both stores."""
+        """Create the stores of services and IPAddresses."""
         super().setUp()
         self.services = self.store("services")
         addresses = self.store("ipaddresses", "networking.k8s.io")
@@ -41,11 +38,11 @@ class IPAddressTests(StoreTestCase):
         self.addresses = addresses
 
     def address(self, name: str) -> Any:
-        """One address's object."""
+        """Return the object of an address."""
         return self.stored(self.addresses, name, "")
 
     def test_comes_and_goes(self) -> None:
-        """The object is there as long as the service is, and says whose the address is."""
+        """The object exists as long as the service, and refers to it."""
         made = self.made(self.services, service("s"))
         ip = made["spec"]["clusterIP"]
         obj = self.address(ip)
@@ -57,7 +54,7 @@ class IPAddressTests(StoreTestCase):
         self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has(ip))
 
     def test_type_change(self) -> None:
-        """An update that lets an address go deletes its object."""
+        """An update that releases an address deletes its object."""
         made = self.made(self.services, service("s"))
         ip = made["spec"]["clusterIP"]
         made["spec"] = {"type": "ExternalName", "externalName": "example.org"}
@@ -66,7 +63,7 @@ class IPAddressTests(StoreTestCase):
         self.assertIsNone(self.address(ip))
 
     def test_first_error(self) -> None:
-        """Of a service that can not have what it asks for, only that is told; it takes nothing."""
+        """If the allocation fails, only its error is reported, and nothing is reserved."""
         self.made(self.services, service("s", "10.0.0.7"))
 
         def refusal(obj: dict[str, Any]) -> str:
@@ -88,13 +85,13 @@ class IPAddressTests(StoreTestCase):
         self.assertIn("this cluster is not configured for dual-stack services", error.message)
 
     def test_headless(self) -> None:
-        """A service without an address has no such object, and a dry run makes none."""
+        """A headless service has no IPAddress, and a dry run creates none."""
         self.made(self.services, service("h", "None"))
         self.made(self.services, service("d"), dry_run=True)
         self.assertEqual(self.addresses.cache.list().records, [])
 
     def test_failed_write(self) -> None:
-        """When the service can not be written, neither is its address's object, and the address is free."""
+        """If the service cannot be written, neither is the IPAddress, and the address is free."""
 
         def fail() -> None:
             raise StorageUnavailable("gone")
@@ -109,7 +106,7 @@ class IPAddressTests(StoreTestCase):
         self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.7"))
 
     def test_clients_own(self) -> None:
-        """An address that a client has taken is not given to services, until the client lets it go."""
+        """An address with an IPAddress of a client is not allocated until it is deleted."""
         parent = {"resource": "gateways", "group": "example.org", "name": "g"}
         self.made(self.addresses, {"metadata": {"name": "10.0.0.9"}, "spec": {"parentRef": parent}})
         obj = service("s", "10.0.0.9")
@@ -121,7 +118,7 @@ class IPAddressTests(StoreTestCase):
         self.made(self.services, service("s", "10.0.0.9"))
 
     def test_client_first(self) -> None:
-        """An address whose object somebody makes while a service is written with it stays theirs after the refusal."""
+        """An IPAddress that a client creates concurrently is kept, and the service is rejected."""
         others = self.addresses.create_write("10.0.0.9", "default", "other")
         self.racing_backend(self.services).before.append(lambda: self.server.backend.commit([others]))
         obj = service("s", "10.0.0.9")
@@ -131,7 +128,7 @@ class IPAddressTests(StoreTestCase):
         self.assertTrue(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.9"))
 
     def test_deleted_by_a_client(self) -> None:
-        """An address whose object somebody deletes stays the service's, and can still go with it."""
+        """An address whose IPAddress a client deleted is still that of the service, which can be deleted."""
         self.made(self.services, service("s", "10.0.0.9"))
         self.delete(self.addresses, "10.0.0.9")
         self.assertTrue(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.9"))
@@ -139,7 +136,7 @@ class IPAddressTests(StoreTestCase):
         self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.9"))
 
     def test_repair(self) -> None:
-        """At start missing objects are made, and ours that no service has are deleted; clients' own stay."""
+        """At start, missing IPAddresses are created and unused ones deleted; those of clients are kept."""
         self.made(self.services, service("s", "10.0.0.9"))
         self.delete(self.addresses, "10.0.0.9")
         self.successResultOf(self.server.backend.commit([self.addresses.create_write("10.0.0.8", "default", "gone")]))
@@ -150,7 +147,7 @@ class IPAddressTests(StoreTestCase):
         self.assertEqual(names, ["10.0.0.7", "10.0.0.9"])
 
     def test_loaded(self) -> None:
-        """After a restart what is stored is known to be taken."""
+        """After a restart, the addresses of stored objects are in use."""
         self.made(self.services, service("s", "10.0.0.9", type="NodePort"))
         port = self.stored(self.services, "s")["spec"]["ports"][0]["nodePort"]
         self.successResultOf(self.server.backend.commit([self.addresses.create_write("10.0.0.8", "default", "gone")]))
@@ -162,12 +159,12 @@ class IPAddressTests(StoreTestCase):
 
 
 class FurtherRangeTests(StoreTestCase):
-    """ServiceCIDRs."""
+    """Tests of ServiceCIDRs."""
 
     resources = ("services", "ipaddresses", "servicecidrs")
 
     def setUp(self) -> None:
-        """A range besides that of the command line."""
+        """Create a ServiceCIDR besides the range of the command line."""
         super().setUp()
         self.services = self.store("services")
         self.ranges = self.store("servicecidrs", "networking.k8s.io")
@@ -175,14 +172,14 @@ class FurtherRangeTests(StoreTestCase):
         self.made(self.ranges, {"metadata": {"name": "more"}, "spec": spec}, RequestScope(""))
 
     def refusal(self, address: str) -> str:
-        """Why a service can not have an address."""
+        """Return the error of a service with an address."""
         obj = service("x", address)
         self.services.strategy.default(obj)
         error = self.refused(self.services.create(self.scope, obj, CreateOptions()))
         return error.message.rpartition(f"failed to allocate IP {address}: ")[2]
 
     def ready(self, status: str) -> None:
-        """Have the range say whether it can be used."""
+        """Set the condition of the ServiceCIDR."""
         told = {"conditions": [{"type": "Ready", "status": status}]}
 
         def change(stored: Any) -> Any:
@@ -193,7 +190,7 @@ class FurtherRangeTests(StoreTestCase):
         self.successResultOf(self.ranges.update(scope, "more", change, UpdateOptions(), rules, patching=True))
 
     def test_addresses(self) -> None:
-        """A service may choose an address of the range, but for those that no service can have."""
+        """A service can request an address of the range, except unusable ones."""
         made = self.made(self.services, service("s", "10.77.0.5"))
         self.assertEqual(made["spec"]["clusterIPs"], ["10.77.0.5"])
         self.assertIsNotNone(self.stored(self.store("ipaddresses", "networking.k8s.io"), "10.77.0.5", ""))
@@ -202,7 +199,7 @@ class FurtherRangeTests(StoreTestCase):
             self.assertEqual(self.refusal(address), "the provided network does not match the current range")
 
     def test_not_ready(self) -> None:
-        """It may only as long as it is not said that the range is not ready; what it has then, it keeps."""
+        """Addresses of a range that is not ready cannot be requested; allocated ones are kept."""
         self.made(self.services, service("s", "10.77.0.5"))
         self.ready("False")
         self.assertIn("does not match", self.refusal("10.77.0.6"))
@@ -213,7 +210,7 @@ class FurtherRangeTests(StoreTestCase):
         self.assertTrue(self.server.registry.allocators.services.ips["IPv4"].has("10.77.0.5"))
 
     def test_when_full(self) -> None:
-        """Who does not choose has an address of it only when there is none left of the other range."""
+        """Dynamic allocation uses the range only if the other range is full."""
         allocator = ClusterIPAllocator("10.0.0.0/30")
         more = AddressRange.read("10.77.0.0/30")
         for _ in range(2):

@@ -11,10 +11,10 @@ from tests.registry.core.service.allocators import service
 
 
 class ClusterIPTests(SynchronousTestCase):
-    """Tests for L{ClusterIPAllocator}."""
+    """Tests of L{ClusterIPAllocator}."""
 
     def test_all_once(self) -> None:
-        """Every usable address of a range is given out once, then the range is full."""
+        """Every usable address of a range is allocated once; then the range is full."""
         allocator = ClusterIPAllocator("10.0.0.0/28")
         found = {allocator.allocate_next() for _ in range(14)}
         self.assertEqual(found, {f"10.0.0.{number}" for number in range(1, 15)})
@@ -25,7 +25,7 @@ class ClusterIPTests(SynchronousTestCase):
         self.assertEqual(allocator.allocate_next(), "10.0.0.3")
 
     def test_two_holders(self) -> None:
-        """An address is free when nothing that is stored holds it any more, neither service nor address object."""
+        """An address is free when neither a service nor an IPAddress uses it."""
         allocator = ServiceAllocator()
         obj, held = service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), ObservedAllocations(("10.0.0.7",))
         allocator.change(NO_ALLOCATIONS, held)
@@ -36,14 +36,14 @@ class ClusterIPTests(SynchronousTestCase):
         self.assertFalse(allocator.ips["IPv4"].has("10.0.0.7"))
 
     def test_chosen(self) -> None:
-        """An address can be chosen when it is free and in the range."""
+        """A free address of the range can be requested."""
         allocator = ClusterIPAllocator("10.0.0.0/24")
         allocator.allocate("10.0.0.7")
         for address in ("10.0.0.7", "10.0.1.7", "10.0.0.0", "10.0.0.255", "fd00::1"):
             self.assertRaises(AllocationError, allocator.allocate, address)
 
     def test_counted(self) -> None:
-        """It is counted what was chosen, what any would do for, and what could not be had."""
+        """Static, dynamic and failed allocations are counted."""
         allocator = ClusterIPAllocator("10.0.0.0/30")
         allocator.allocate("10.0.0.1")
         allocator.allocate_next()
@@ -56,12 +56,12 @@ class ClusterIPTests(SynchronousTestCase):
         self.assertEqual(counted.seconds.count, 2)
 
     def test_upper_part_first(self) -> None:
-        """Addresses nobody chose leave the lower part of the range to those who choose."""
+        """Dynamic allocation uses the upper part of the range first."""
         allocator = ClusterIPAllocator("10.0.0.0/24")
         self.assertTrue(all(int(allocator.allocate_next().rpartition(".")[2]) > 16 for _ in range(50)))
 
     def test_ipv6(self) -> None:
-        """Ranges of version 6 work alike."""
+        """IPv6 ranges are allocated in the same way."""
         allocator = ClusterIPAllocator("fd00::/112")
         address = allocator.allocate_next()
         self.assertTrue(address.startswith("fd00::"))

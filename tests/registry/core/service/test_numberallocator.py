@@ -11,10 +11,10 @@ from kubetwist.registry.core.service.numberallocator import AllocationError, All
 
 
 class NumbersTests(SynchronousTestCase):
-    """Tests for L{NumberAllocator}."""
+    """Tests of L{NumberAllocator}."""
 
     def test_holders(self) -> None:
-        """A number is free when the last of those that hold it is gone, and nothing that is under way will hold it."""
+        """A number is free when no stored object uses it and no pending write reserves it."""
         numbers = NumberAllocator()
         for step, used in (
             (numbers.take, True),
@@ -32,7 +32,7 @@ class NumbersTests(SynchronousTestCase):
 
     @given(used=st.sets(st.integers(0, 9)), low=st.integers(0, 9), high=st.integers(0, 9))
     def test_pick(self, used: set[int], low: int, high: int) -> None:
-        """What is picked is free and in the range; nothing is only where nothing is free."""
+        """A picked number is free and in the range; there is none only if none is free."""
         numbers = NumberAllocator()
         for number in used:
             numbers.add_reference(number)
@@ -42,10 +42,10 @@ class NumbersTests(SynchronousTestCase):
 
 
 class AllocationsTests(SynchronousTestCase):
-    """Tests for L{AllocatorMetrics}."""
+    """Tests of L{AllocatorMetrics}."""
 
     def test_counted(self) -> None:
-        """What was got and what could not be had is counted apart; only what was got took time."""
+        """Successful and failed allocations are counted; only successful ones have a duration."""
         counted = AllocatorMetrics()
 
         def refuse() -> int:

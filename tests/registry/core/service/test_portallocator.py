@@ -9,10 +9,10 @@ from kubetwist.registry.core.service.portallocator import NodePortAllocator
 
 
 class NodePortTests(SynchronousTestCase):
-    """Tests for L{NodePortAllocator}."""
+    """Tests of L{NodePortAllocator}."""
 
     def test_all_once(self) -> None:
-        """Every port of a range is given out once, the upper part first."""
+        """Every port of a range is allocated once, the upper part first."""
         allocator = NodePortAllocator(30000, 30099)
         found = [allocator.allocate_next() for _ in range(100)]
         self.assertEqual(sorted(found), list(range(30000, 30100)))
@@ -21,7 +21,7 @@ class NodePortTests(SynchronousTestCase):
         self.assertEqual(str(error), "range is full")
 
     def test_chosen(self) -> None:
-        """A port that is chosen is free and in the range, but for dry runs, which do not look at that."""
+        """A requested port must be free and in the range; dry runs do not check the range."""
         allocator = NodePortAllocator(30000, 30001)
         allocator.allocate(30000)
         taken = self.assertRaises(AllocationError, allocator.allocate, 30000)
@@ -32,14 +32,14 @@ class NodePortTests(SynchronousTestCase):
         self.assertRaises(AllocationError, allocator.allocate, 80, anywhere=True)
 
     def test_elsewhere(self) -> None:
-        """What another server has taken is not given out, however many that are."""
+        """Ports that other servers allocated are not allocated."""
         allocator = NodePortAllocator(30000, 30999, lambda port: port != 30500)
         self.assertEqual(allocator.allocate_next(), 30500)
         self.assertRaises(AllocationError, allocator.allocate_next)
         self.assertRaises(AllocationError, allocator.allocate, 30001)
 
     def test_held(self) -> None:
-        """Services of the past may have ports that are out of the range; those are not the allocator's."""
+        """Ports of stored services that are out of the range are ignored."""
         allocator = NodePortAllocator(30000, 30001)
         for port in (80, 30001):
             allocator.add_reference(port)

@@ -1,6 +1,4 @@
-"""
-Tests for L{kubetwist.registry.core.service.portregistry}, and of what services hold where servers share a storage.
-"""
+"""Tests of L{kubetwist.registry.core.service.portregistry}, with the stores of two servers."""
 
 from __future__ import annotations
 
@@ -35,30 +33,30 @@ KEY = "/registry/ranges/servicenodeports"
 
 
 def service(name: str, port: int = 0, address: str = "") -> dict[str, Any]:
-    """A service with a node port."""
+    """Return a service with a node port."""
     one = {"port": 80, **({"nodePort": port} if port else {})}
     given = {"clusterIP": address} if address else {}
     return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [one], **given}}
 
 
 def port_of(obj: dict[str, Any]) -> int:
-    """Its node port."""
+    """Return the node port of a service."""
     port: int = obj["spec"]["ports"][0]["nodePort"]
     return port
 
 
 class FormatTests(SynchronousTestCase):
-    """How the ports are stored."""
+    """Tests of the stored format."""
 
     @given(st.sets(st.integers(30000, 32767)))
     def test_round_trip(self, ports: set[int]) -> None:
-        """What is written is what is read."""
+        """Encoded ports are decoded to the same ports."""
         bits, low = decode_range(encode_range(30000, 32767, ports))
         self.assertEqual(decode_bitmap(bits, low), ports)
         self.assertEqual(encode_bitmap(ports, low), bits)
 
     def test_as_the_reference_writes_it(self) -> None:
-        """The object is a RangeAllocation whose data is a big number, the lowest port in the lowest bit."""
+        """The object is a RangeAllocation whose data is a big-endian number; its lowest bit is the lowest port."""
         value = encode_range(30000, 32767, [30000, 30009])
         self.assertTrue(value.endswith(b"}\n"))
         obj = orjson.loads(value)
@@ -66,7 +64,7 @@ class FormatTests(SynchronousTestCase):
         self.assertEqual(b64decode(obj["data"]), b"\x02\x01")
 
     def test_foreign(self) -> None:
-        """What is no range is refused, however it is made."""
+        """A value that is not a RangeAllocation is rejected in any format."""
         for value in (
             b"{}",
             b"[]",
@@ -84,22 +82,22 @@ class FormatTests(SynchronousTestCase):
 
 
 class SharedNumbersTests(SharedStoresTestCase):
-    """What services have, with two servers."""
+    """Tests of services with two servers."""
 
     options: ClassVar[dict[str, Any]] = {"service_ranges": ("10.0.0.0/28",), "node_ports": (30000, 30009)}
 
     def stored(self) -> set[int]:
-        """The ports that the object in the storage has."""
+        """Return the ports in the stored object."""
         return decode_bitmap(*decode_range(self.done(self.backend.read(KEY)).value))
 
-    def meddle(self, stores: Stores) -> RacingBackend:
-        """Have somebody else write before a server does."""
+    def race(self, stores: Stores) -> RacingBackend:
+        """Insert a backend with concurrent writes for a server."""
         store = stores.get("", "services")
         store.backend = racing_backend = RacingBackend(self.backend)  # type: ignore[assignment]
         return racing_backend
 
     def refused(self, stores: Stores, obj: dict[str, Any]) -> APIStatusError:
-        """Why a service can not be made."""
+        """Return the error of a creation."""
         store = stores.get("", "services")
         store.strategy.default(obj)
         made = store.create(self.scope, obj, CreateOptions())
@@ -107,7 +105,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         return error
 
     def test_comes_and_goes(self) -> None:
-        """A port is in the object as long as a service has it, and both servers know."""
+        """A port is in the object as long as a service uses it, and both servers see it."""
         made = self.make(self.one, "services", service("a"))
         self.assertEqual(self.stored(), {port_of(made)})
         self.assertTrue(self.allocators(self.other).services.ports.in_use(port_of(made)))
@@ -120,7 +118,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.assertFalse(self.allocators(self.other).services.ports.in_use(port_of(again)))
 
     def test_taken_at_the_other(self) -> None:
-        """What a service has that was made at one server is refused to those of the other."""
+        """A port or address in use at one server is rejected at the other."""
         made = self.make(self.one, "services", service("a"))
         error = self.refused(self.other, service("b", port_of(made)))
         self.assertEqual(error.code, 422)
@@ -130,7 +128,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.assertIn("provided IP is already allocated", error.message)
 
     def test_all_numbers(self) -> None:
-        """Two servers give out every port once, until there is none left."""
+        """Two servers allocate every port once, until none is free."""
         made = [
             self.make((self.one, self.other)[number % 2], "services", service(f"s{number}")) for number in range(10)
         ]
@@ -139,17 +137,17 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.assertIn("range is full", self.refused(self.one, service("more")).message)
 
     def test_chosen_at_once(self) -> None:
-        """Of two servers that give away the same port or address at the same moment, the later one refuses."""
+        """If two servers concurrently allocate the same requested port or address, the later write is rejected."""
         for rival, mine in (
             (service("a", 30001, "10.0.0.2"), service("b", 30001, "10.0.0.3")),
             (service("c", 30003, "10.0.0.5"), service("d", 30004, "10.0.0.5")),
         ):
-            self.meddle(self.one).before.append(lambda rival=rival: self.make(self.other, "services", rival))
+            self.race(self.one).before.append(lambda rival=rival: self.make(self.other, "services", rival))
             self.assertEqual(self.refused(self.one, mine).code, 422)
             self.assertIsNotNone(self.one.get_copy("", "services", "default", rival["metadata"]["name"]))
 
     def test_any_at_once(self) -> None:
-        """A number that nobody chose and another server gives away at the same moment is replaced by another one."""
+        """A dynamic number that another server concurrently allocates is replaced by another one."""
         for number in range(5):
 
             def rival(number: int = number) -> None:
@@ -158,14 +156,14 @@ class SharedNumbersTests(SharedStoresTestCase):
                 (address,) = self.allocators(self.one).services.ips["IPv4"].pending()
                 self.make(self.other, "services", service(f"rival{number}", *taken, str(IPv4Address(address))))
 
-            self.meddle(self.one).before.append(rival)
+            self.race(self.one).before.append(rival)
             self.make(self.one, "services", service(f"mine{number}"))
         services = [orjson.loads(one.item) for one in self.one.get("", "services").cache.list().records]
         self.assertEqual({port_of(one) for one in services}, set(range(30000, 30010)))
         self.assertEqual(len({one["spec"]["clusterIP"] for one in services}), 10)
 
     def test_update_at_once(self) -> None:
-        """An update that is given a port another server gives away gets another one, and no conflict."""
+        """An update whose dynamic port another server concurrently allocates gets another one, without a conflict."""
         made = self.make(self.one, "services", service("a"))
         made = self.change(self.one, "services", {**made, "spec": {**made["spec"], "type": "ClusterIP"}})
         made["spec"] = {**made["spec"], "type": "NodePort"}
@@ -173,27 +171,27 @@ class SharedNumbersTests(SharedStoresTestCase):
         def rival() -> None:
             self.make(self.other, "services", service("rival", *self.allocators(self.one).services.ports.pending()))
 
-        self.meddle(self.one).before.append(rival)
+        self.race(self.one).before.append(rival)
         changed = self.change(self.one, "services", made)
         self.assertEqual(
             self.stored(), {port_of(changed), port_of(self.one.get_copy("", "services", "default", "rival"))}
         )
 
     def test_other_ports_at_once(self) -> None:
-        """Services of two servers that want different ports both get them, though both change one object."""
-        self.meddle(self.one).before.append(lambda: self.make(self.other, "services", service("a", 30001)))
+        """Two servers can concurrently allocate different ports, although both write the object."""
+        self.race(self.one).before.append(lambda: self.make(self.other, "services", service("a", 30001)))
         self.make(self.one, "services", service("b", 30002))
         self.assertEqual(self.stored(), {30001, 30002})
 
     def test_nothing_stays(self) -> None:
-        """A service that can not be made leaves neither port nor address taken."""
+        """A rejected service reserves neither port nor address."""
         self.make(self.one, "services", service("a", 30001, "10.0.0.2"))
         self.refused(self.other, service("a", 30002, "10.0.0.5"))
         self.assertEqual(self.stored(), {30001})
         self.make(self.one, "services", service("b", 30002, "10.0.0.5"))
 
     def test_repair(self) -> None:
-        """What services have and the object does not say is added at once; what no service has goes after a while."""
+        """A repair adds missing ports immediately, and frees unused ones after several repairs."""
         made = self.make(self.one, "services", service("a", 30001))
         self.done(self.backend.commit([Write(KEY, encode_range(30000, 30009, [30005]), None)]))
         shared_ports = self.allocators(self.one).shared_ports
@@ -207,7 +205,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.assertEqual(self.stored(), {30001})
 
     def test_lost_object(self) -> None:
-        """An object that somebody deletes comes back with the next service, and has all ports."""
+        """A deleted object is written again with the next service, with all ports."""
         self.make(self.one, "services", service("a", 30001))
         self.done(self.backend.commit([Write(KEY, None, None)]))
         self.failureResultOf(Deferred.fromCoroutine(self.backend.read(KEY)), KeyNotFound)
@@ -215,14 +213,14 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.assertEqual(self.stored(), {30001, 30002})
 
     def test_other_range(self) -> None:
-        """A server with another range takes over what is in it."""
+        """A server with another range keeps the ports of the object."""
         self.done(self.backend.commit([Write(KEY, encode_range(29990, 30005, [29995, 30003]), 0)]))
         self.assertTrue(self.allocators(self.one).services.ports.in_use(30003))
         self.make(self.one, "services", service("a", 30001))
         self.assertEqual(self.stored(), {30001, 30003})
 
     def test_lost_place(self) -> None:
-        """A server whose caches lose their place knows afterwards what came and went meanwhile."""
+        """A server whose caches reload gets the changes of the other server."""
         self.make(self.one, "services", service("a", 30001, "10.0.0.5"))
         self.make(self.one, "services", service("b", 30002, "10.0.0.6"))
         stores = self.other

@@ -11,15 +11,15 @@ from tests.registry.printertools import NOW, made
 
 
 class ServiceTests(SynchronousTestCase):
-    """Rows of services."""
+    """Tests of rows of Services."""
 
     def service(self, spec: dict[str, Any], *points: dict[str, str]) -> list[Any]:
-        """Type, addresses and ports."""
+        """Return the cells of type, addresses and ports."""
         obj = made({"spec": spec, "status": {"loadBalancer": {"ingress": list(points)}}})
         return cells("", "Service", obj, NOW)[1:5]
 
     def test_service(self) -> None:
-        """A Service shows ports with their protocol, and node ports where there are any."""
+        """A row contains ports with their protocol, and node ports if there are any."""
         ports = [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "nodePort": 30053}]
         self.assertEqual(
             self.service({"type": "NodePort", "clusterIPs": ["10.0.0.1"], "ports": ports}),
@@ -27,7 +27,7 @@ class ServiceTests(SynchronousTestCase):
         )
 
     def test_external_address(self) -> None:
-        """What leads to a Service from outside depends on its type."""
+        """The external addresses depend on the type."""
         self.assertEqual(
             self.service({"type": "ExternalName", "externalName": "a.example"})[1:3], ["<none>", "a.example"]
         )

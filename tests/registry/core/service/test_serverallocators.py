@@ -14,14 +14,14 @@ from tests.registry.sharedstores import SharedMemory
 
 
 class ServiceAllocatorsTests(SynchronousTestCase):
-    """Tests for L{ServiceAllocators}."""
+    """Tests of L{ServiceAllocators}."""
 
     def setUp(self) -> None:
-        """The time."""
+        """Create a clock."""
         self.clock = Clock()
 
     def allocators(self, backend: MemoryStorage) -> ServiceAllocators:
-        """Construct the allocators of a server, and start them."""
+        """Return the started allocators of a server."""
         self.successResultOf(Deferred.fromCoroutine(backend.open()))
         allocators = ServiceAllocators(backend, self.clock, ranges=("10.1.0.0/24",), node_ports=(30000, 30009))
         self.successResultOf(Deferred.fromCoroutine(allocators.start()))
@@ -37,7 +37,7 @@ class ServiceAllocatorsTests(SynchronousTestCase):
         self.assertFalse(allocators.services.ports.in_use(30003))
 
     def test_shared(self) -> None:
-        """What other servers have recorded is taken."""
+        """Ports that other servers recorded are in use."""
         backend = SharedMemory(self.clock)
         allocators = self.allocators(backend)
         self.assertIsNotNone(allocators.shared_ports)

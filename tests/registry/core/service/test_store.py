@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.store}: the order of several errors of a service."""
+"""Tests of L{kubetwist.registry.core.service.store}: the order of errors of a service."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ JSON_PATCH = "application/json-patch+json"
 
 
 def service(name: str, **spec: Any) -> dict[str, Any]:
-    """A service."""
+    """Return a service."""
     return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80, "name": "a"}], **spec}}
 
 
 class NumbersFirstTests(SynchronousTestCase):
-    """Addresses and ports are allocated before validation, as far as clients can observe."""
+    """Tests of the allocation before validation, as clients observe it."""
 
     def setUp(self) -> None:
-        """A server, and a service that holds a node port."""
+        """Create a server, and a service with a node port."""
         self.server = Server("services", "ipaddresses")
         self.client = self.server.client()
         self.ask("POST", PATH, service("held", ports=[{"port": 80, "name": "a", "nodePort": 30001}]))
 
     def ask(self, method: str, path: str, body: Any, media: str = "application/json") -> tuple[int, Any, list[str]]:
-        """Return status, body and warnings of an answer."""
+        """Return status, body and warnings of a response."""
         answer = self.client.answer(method, path, body, Content_Type=media)
         return answer.code, orjson.loads(answer.body), answer.headers.get("warning", [])
 
     def test_warnings(self) -> None:
-        """A service whose node port is in use gets no warnings; one that is invalid otherwise does."""
+        """A service whose node port is in use causes no warnings; one that is invalid otherwise does."""
         taken = service("s", externalName="x.y", ports=[{"port": 80, "nodePort": 30001}])
         code, status, warnings = self.ask("POST", PATH, taken)
         self.assertEqual((code, warnings), (422, []))
@@ -68,22 +68,22 @@ class NumbersFirstTests(SynchronousTestCase):
             self.assertNotIn("reason", status)
 
     def test_shared(self) -> None:
-        """Ports of one number share a node port, so the second in a protocol repeats that too."""
-        for asked, number in ((30500, 30500), (None, 32769)):
+        """Ports with the same number share a node port, so a duplicate in a protocol is reported for both."""
+        for requested, number in ((30500, 30500), (None, 32769)):
             ports = [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}, {"port": 80, "name": "c"}]
-            if asked:
-                ports[0]["nodePort"] = asked
+            if requested:
+                ports[0]["nodePort"] = requested
             code, status, _ = self.ask("POST", PATH, service("s", ports=ports))
             self.assertEqual(422, code)
             causes = [(cause["field"], cause["message"][:22]) for cause in status["details"]["causes"]]
-            wanted = [
+            expected = [
                 ("spec.ports[2].nodePort", f"Duplicate value: {number}"),
                 ("spec.ports[2]", 'Duplicate value: {"Nam'),
             ]
-            self.assertEqual(wanted, causes)
+            self.assertEqual(expected, causes)
 
     def test_not_shared(self) -> None:
-        """Services that get no node ports repeat the port alone, those with several protocols nothing."""
+        """A duplicate port without a node port is reported once; the same port in several protocols is valid."""
         ports = [{"port": 80, "name": "a"}, {"port": 80, "name": "b"}]
         _, status, _ = self.ask("POST", PATH, service("s", type="ClusterIP", ports=ports))
         self.assertEqual(["spec.ports[1]"], [cause["field"] for cause in status["details"]["causes"]])
@@ -91,7 +91,7 @@ class NumbersFirstTests(SynchronousTestCase):
         self.assertEqual(201, self.ask("POST", PATH, service("s", ports=ports))[0])
 
     def test_addresses(self) -> None:
-        """Errors of addresses and families by themselves are reported alone."""
+        """Errors of addresses and families are reported alone."""
         patch = {"metadata": {"labels": {"a/b/c": ""}}, "spec": {"ipFamilies": ["x"]}}
         _, status, _ = self.ask("PATCH", f"{PATH}/held", patch, MERGE)
         self.assertEqual([cause["field"] for cause in status["details"]["causes"]], ["spec.ipFamilies[0]"])

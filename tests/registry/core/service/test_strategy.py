@@ -8,10 +8,10 @@ from tests.registry.strategytools import defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
-    """Tests for the defaults of services."""
+    """Tests of the defaults of Services."""
 
     def test_service(self) -> None:
-        """A service is internal to the cluster; ports lead to the same number."""
+        """The default type is ClusterIP; the target port is the port."""
         spec = defaulted("", "Service", spec={"ports": [{"port": 80}]})["spec"]
         self.assertEqual(spec["ports"], [{"port": 80, "protocol": "TCP", "targetPort": 80}])
         self.assertEqual(
@@ -20,7 +20,7 @@ class DefaultingTests(SynchronousTestCase):
         self.assertNotIn("externalTrafficPolicy", spec)
 
     def test_load_balancer(self) -> None:
-        """A balancer's service has node ports and takes traffic from outside."""
+        """A load balancer service has node ports and the external traffic policy Cluster."""
         spec = defaulted("", "Service", spec={"type": "LoadBalancer"})["spec"]
         self.assertTrue(spec["allocateLoadBalancerNodePorts"])
         self.assertEqual(spec["externalTrafficPolicy"], "Cluster")

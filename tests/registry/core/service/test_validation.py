@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.validation}: of services, their addresses and where they lead."""
+"""Tests of L{kubetwist.registry.core.service.validation} and of Endpoints, EndpointSlices and ServiceCIDRs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tests.registry.strategytools import change_problems, copy, made, problems, 
 
 
 class ServiceTests(SynchronousTestCase):
-    """Services and Endpoints."""
+    """Tests of Services and Endpoints."""
 
     def service(self, **spec: Any) -> list[str]:
-        """The problems of a service with this spec."""
+        """Return the validation errors of a service with a spec."""
         return problems("", "Service", spec={"ports": [{"port": 80}], **spec})
 
     def test_good(self) -> None:
-        """The plainest service is valid, and so are a headless one and a name."""
+        """A minimal service, a headless one and an ExternalName service are valid."""
         self.assertEqual(self.service(), [])
         self.assertEqual(self.service(clusterIP="None", ports=[]), [])
         self.assertEqual(self.service(type="ExternalName", externalName="a.example.com", ports=[]), [])
 
     def test_ports(self) -> None:
-        """Several ports need names, and all need numbers that exist."""
+        """Several ports need names, and all need valid numbers."""
         self.assertEqual(self.service(ports=[]), ["spec.ports: Required value"])
         self.assertEqual(
             self.service(ports=[{"port": 80}, {"name": "b", "port": 70000}]),
@@ -37,14 +37,14 @@ class ServiceTests(SynchronousTestCase):
         )
 
     def test_node_port_of_internal_service(self) -> None:
-        """Only services for the outside have node ports."""
+        """Services of type ClusterIP have no node ports."""
         self.assertEqual(
             self.service(ports=[{"port": 80, "nodePort": 30000}]),
             ["spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
         )
 
     def test_addresses(self) -> None:
-        """The singular address is the first of the plural ones."""
+        """clusterIP must be the first of clusterIPs."""
         self.assertEqual(
             self.service(clusterIP="10.0.0.4", clusterIPs=["10.0.0.5"]),
             ['spec.clusterIPs: Invalid value: ["10.0.0.5"]: first value must match `clusterIP`'],
@@ -52,7 +52,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertIn("must be a valid IP address", self.service(clusterIP="banana")[0])
 
     def test_address_stays(self) -> None:
-        """A service keeps its address."""
+        """The address of a service is immutable."""
         old = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.4"}}
         new = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.5"}}
         self.assertEqual(
@@ -61,7 +61,7 @@ class ServiceTests(SynchronousTestCase):
         )
 
     def test_put_without_addresses(self) -> None:
-        """An update that leaves out what was given out keeps it."""
+        """An update without the allocated values keeps them."""
         strategy = strategy_for("", "Service")
         old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
         old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
@@ -71,7 +71,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["ports"][0]["nodePort"], 30001)
 
     def test_put_with_another_address(self) -> None:
-        """An update that changes only the singular form of the address changes both."""
+        """An update of clusterIP alone changes clusterIPs, too."""
         strategy = strategy_for("", "Service")
         old = made("", "Service", spec={"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"]})
         obj = made("", "Service", spec={"clusterIP": "10.0.0.5"})
@@ -79,7 +79,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.5"])
 
     def test_node_ports_by_name(self) -> None:
-        """A port without a node port keeps the one of the port with the same name, unless another port has it now."""
+        """A port without a node port keeps that of the port with the same name, unless another port uses it."""
         strategy = strategy_for("", "Service")
         ports = [{"name": name, "port": port, "nodePort": 30000 + port} for name, port in (("a", 1), ("b", 2))]
         old = made("", "Service", spec={"type": "NodePort", "ports": ports})
@@ -100,7 +100,7 @@ class ServiceTests(SynchronousTestCase):
             self.assertEqual(obj["spec"]["ports"][0].get("nodePort"), number)
 
     def test_type_change(self) -> None:
-        """What the new type can not have goes, where the client did not touch it."""
+        """Unchanged fields that the new type does not support are removed."""
         strategy = strategy_for("", "Service")
         old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
         old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
@@ -112,7 +112,7 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["clusterIP"], "10.0.0.4")
 
     def test_endpoints(self) -> None:
-        """Endpoints are other machines."""
+        """Addresses of Endpoints must not be special addresses."""
         subsets = [{"addresses": [{"ip": "127.0.0.1"}], "ports": [{"port": 80}]}]
         self.assertEqual(
             problems("", "Endpoints", subsets=subsets),
@@ -123,7 +123,7 @@ class ServiceTests(SynchronousTestCase):
         )
 
     def test_endpoints_stay_as_written(self) -> None:
-        """Subsets are neither joined nor sorted; special addresses are refused even where they are none at all."""
+        """Subsets are neither merged nor sorted; special addresses and malformed ones are rejected."""
         subsets = [
             {"addresses": [{"ip": "10.1.0.2"}], "ports": [{"port": 80, "protocol": "TCP"}]},
             {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80, "protocol": "TCP"}]},
@@ -136,14 +136,14 @@ class ServiceTests(SynchronousTestCase):
 
 
 class RangeTests(SynchronousTestCase):
-    """ServiceCIDRs."""
+    """Tests of ServiceCIDRs."""
 
     def ranges(self, *cidrs: str) -> list[str]:
-        """What is wrong with one of these ranges."""
+        """Return the validation errors of ranges."""
         return problems("networking.k8s.io", "ServiceCIDR", spec={"cidrs": list(cidrs)})
 
     def test_ranges(self) -> None:
-        """There is one of a family, in the form that it is always written in."""
+        """There is one range of each IP family, in canonical form."""
         self.assertEqual(self.ranges("10.0.0.0/24"), [])
         self.assertEqual(self.ranges("10.0.0.0/24", "fd00::/64"), [])
         self.assertEqual(
@@ -164,7 +164,7 @@ class RangeTests(SynchronousTestCase):
         self.assertTrue(found_text.endswith("may only hold up to 2 values"), found_text)
 
     def test_update(self) -> None:
-        """The ranges stay; each that does not is told of."""
+        """The ranges are immutable; each changed one is reported."""
         old = {"spec": {"cidrs": ["10.0.0.0/24"]}}
         self.assertEqual(
             change_problems("networking.k8s.io", "ServiceCIDR", old, {"spec": {"cidrs": ["10.1.0.0/24"]}}),
@@ -175,22 +175,22 @@ class RangeTests(SynchronousTestCase):
 
 
 class EndpointTests(SynchronousTestCase):
-    """Endpoints and EndpointSlices."""
+    """Tests of Endpoints and EndpointSlices."""
 
     def test_no_address(self) -> None:
-        """What is no address at all is told twice of Endpoints, once of a service."""
+        """A malformed address is reported twice for Endpoints, once for a Service."""
         found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "x"}], "ports": [{"port": 80}]}])
         self.assertEqual(len(found), 2)
         self.assertEqual(found[1], 'subsets[0].addresses[0].ip: Invalid value: "x": must be a valid IP address')
 
     def slice(self, kind: str, *addresses: str, **parts: Any) -> list[str]:
-        """What is wrong with a slice of one endpoint."""
+        """Return the validation errors of a slice with one endpoint."""
         return problems(
             "discovery.k8s.io", "EndpointSlice", addressType=kind, endpoints=[{"addresses": addresses}], **parts
         )
 
     def test_slice_addresses(self) -> None:
-        """Addresses are in order, before it is told that they are of the other family."""
+        """Addresses of a slice are sorted before errors about the IP family are reported."""
         path = "endpoints[0].addresses"
         text = "must not be an IPv4-mapped IPv6 address"
         mapped = "::ffff:1.2.3.4"
@@ -202,7 +202,7 @@ class EndpointTests(SynchronousTestCase):
         self.assertEqual(self.slice("IPv6", "127.0.0.1"), both)
 
     def test_slice_domains(self) -> None:
-        """Domains have two parts or more, and may end at the root."""
+        """Domain names have at least two labels, and may end with a dot."""
         self.assertEqual(self.slice("FQDN", "a.b.", "a.b"), [])
         path = "endpoints[0].addresses"
         self.assertEqual(
@@ -215,7 +215,7 @@ class EndpointTests(SynchronousTestCase):
         )
 
     def test_odd_slice_addresses(self) -> None:
-        """Odd forms of addresses are told of, but not to the controllers of slices."""
+        """Non-canonical addresses cause warnings, except for slices of controllers."""
         strategy = strategy_for("discovery.k8s.io", "EndpointSlice")
         piece: dict[str, Any] = {"metadata": {}, "endpoints": [{"addresses": ["2001:DB8::1"]}]}
         (found,) = strategy.warnings(piece, None)
@@ -224,14 +224,14 @@ class EndpointTests(SynchronousTestCase):
         self.assertEqual(strategy.warnings(piece, None), [])
 
     def test_slice_protocol(self) -> None:
-        """A protocol that is empty is one that nobody knows."""
+        """An empty protocol is not supported."""
         self.assertEqual(
             self.slice("IPv4", "1.2.3.4", ports=[{"port": 1, "protocol": ""}]),
             ['ports[0].protocol: Unsupported value: "": supported values: "SCTP", "TCP", "UDP"'],
         )
 
     def test_slice_update(self) -> None:
-        """A change is looked at as a whole; endpoints that were there may stay."""
+        """An update of a slice is validated; unchanged endpoints are accepted."""
         old = {"addressType": "IPv4", "endpoints": [{"addresses": ["x"]}]}
         self.assertEqual(
             change_problems("discovery.k8s.io", "EndpointSlice", old, {**old, "addressType": "IPv5"}),
@@ -242,7 +242,7 @@ class EndpointTests(SynchronousTestCase):
         )
 
     def test_cve_2021_25737(self) -> None:
-        """CVE-2021-25737: both kinds keep clear of the node's own addresses, so neither leads a client there."""
+        """CVE-2021-25737: Endpoints and EndpointSlices cannot have loopback or link-local addresses."""
         for address, text in (
             ("127.0.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
             ("::1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
@@ -264,14 +264,14 @@ class EndpointTests(SynchronousTestCase):
 
 
 class ServiceChangeTests(SynchronousTestCase):
-    """Services, their addresses and what changes of them."""
+    """Tests of addresses and updates of Services."""
 
     def service(self, **spec: Any) -> list[str]:
-        """The problems of a service with this spec."""
+        """Return the validation errors of a service with a spec."""
         return problems("", "Service", spec={"ports": [{"port": 80}], **spec})
 
     def change(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """The problems of a change of a service."""
+        """Return the validation errors of an update of a service."""
         objects = []
         for spec in (old, new):
             parts = {"spec": {"ports": [{"port": 80}], **{k: v for k, v in spec.items() if k != "annotations"}}}
@@ -280,14 +280,14 @@ class ServiceChangeTests(SynchronousTestCase):
         return change_problems("", "Service", objects[0], objects[1])
 
     def test_addresses_first(self) -> None:
-        """Wrong addresses are all that the client is told of."""
+        """If addresses are invalid, only their errors are reported."""
         self.assertEqual(
             self.service(ports=[], clusterIP="10.0.0.4", clusterIPs=["10.0.0.5"]),
             ['spec.clusterIPs: Invalid value: ["10.0.0.5"]: first value must match `clusterIP`'],
         )
 
     def test_addresses(self) -> None:
-        """Families are looked at when all addresses are some."""
+        """Families are validated if all addresses are valid."""
         many = ["10.0.0.4", "x", "10.0.0.5"]
         found = self.service(clusterIP="10.0.0.4", clusterIPs=many, ipFamilies=["IPv6"])
         self.assertEqual([one.partition(":")[0] for one in found], ["spec.clusterIPs[1]", "spec.clusterIPs"])
@@ -298,7 +298,7 @@ class ServiceChangeTests(SynchronousTestCase):
         self.assertIn('Unsupported value: "": supported values', self.service(ipFamilyPolicy="")[0])
 
     def test_second_address(self) -> None:
-        """The second address and family may come, and go on request."""
+        """The second address and family can be added, and removed with the policy SingleStack."""
         one = {"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"], "ipFamilies": ["IPv4"]}
         two = {**one, "clusterIPs": ["10.0.0.4", "fd00::4"], "ipFamilies": ["IPv4", "IPv6"]}
         self.assertEqual(self.change(one, {**two, "ipFamilyPolicy": "PreferDualStack"}), [])
@@ -321,7 +321,7 @@ class ServiceChangeTests(SynchronousTestCase):
         )
 
     def test_headless_families(self) -> None:
-        """A headless service may have other families, and one that is not has addresses."""
+        """Families of headless services can change; other services must keep their addresses."""
         headless = {"clusterIP": "None", "clusterIPs": ["None"], "ipFamilies": ["IPv4"]}
         self.assertEqual(self.change(headless, {**headless, "ipFamilies": ["IPv6"]}), [])
         held = {"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"], "ipFamilies": ["IPv4"]}
@@ -334,7 +334,7 @@ class ServiceChangeTests(SynchronousTestCase):
         )
 
     def test_health_port(self) -> None:
-        """Where balancers ask for health stays."""
+        """The health check port is immutable."""
         local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
         self.assertEqual(
             self.change({**local, "healthCheckNodePort": 30001}, {**local, "healthCheckNodePort": 30002}),
@@ -344,7 +344,7 @@ class ServiceChangeTests(SynchronousTestCase):
         self.assertEqual(self.change(cluster, {**local, "healthCheckNodePort": 30002}), [])
 
     def test_node_ports(self) -> None:
-        """A node port belongs to one port per protocol."""
+        """A node port is unique among ports of a protocol."""
         ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30001}]
         spec = {"type": "NodePort", "ports": ports}
         self.assertEqual(self.change(spec, spec), ["spec.ports[1].nodePort: Duplicate value: 30001"])
@@ -353,7 +353,7 @@ class ServiceChangeTests(SynchronousTestCase):
         self.assertEqual(self.service(**spec), [])
 
     def test_class(self) -> None:
-        """The class of a balancer has a proper name where there is one, of which updates tell twice."""
+        """The load balancer class must be a valid name; updates report errors twice."""
         balancer = {"type": "LoadBalancer", "loadBalancerClass": "a b"}
         self.assertEqual(
             self.service(loadBalancerClass="a b"),
@@ -363,7 +363,7 @@ class ServiceChangeTests(SynchronousTestCase):
         self.assertEqual(len(self.change(balancer, balancer)), 2)
 
     def test_external_addresses(self) -> None:
-        """New addresses are ones that everybody reads alike; old ones may stay."""
+        """New external addresses must be in canonical form; existing ones are accepted."""
         self.assertEqual(
             self.service(externalIPs=["192.0.2.01"]),
             ['spec.externalIPs[0]: Invalid value: "192.0.2.01": must not have leading 0s'],
@@ -381,7 +381,7 @@ class ServiceChangeTests(SynchronousTestCase):
         self.assertEqual(len(self.change({"type": "LoadBalancer"}, told_by)), 1)
 
     def test_balancer(self) -> None:
-        """So may those of a balancer, and an address is no name, however it is written."""
+        """Existing addresses of a load balancer are accepted; an address is not a valid hostname."""
         old = made("", "Service", spec={"type": "LoadBalancer", "ports": [{"port": 80}]})
         old["status"] = {"loadBalancer": {"ingress": [{"ip": "192.0.2.01", "ipMode": "VIP"}]}}
         self.assertEqual(status_problems("", "Service", old, old), [])
@@ -397,7 +397,7 @@ class ServiceChangeTests(SynchronousTestCase):
         )
 
     def test_traffic(self) -> None:
-        """Where traffic goes is told in known words, of names of other services too."""
+        """Traffic policies have supported values, also of ExternalName services."""
         self.assertEqual(
             self.service(trafficDistribution="Near"),
             [
@@ -412,14 +412,14 @@ class ServiceChangeTests(SynchronousTestCase):
         )
 
     def test_name_left(self) -> None:
-        """The name of a service that was another's stays when it gets addresses of its own."""
+        """The external name is kept when a service changes its type."""
         old: dict[str, Any] = {"spec": {"type": "ExternalName", "externalName": "a.b"}}
         new: dict[str, Any] = {"spec": {"type": "ClusterIP", "externalName": "a.b"}}
         drop_type_dependent_fields(new, old)
         self.assertEqual(new["spec"]["externalName"], "a.b")
 
     def test_topology(self) -> None:
-        """The two names of one annotation agree."""
+        """The two annotations of topology must agree."""
         hints, mode = (f"service.kubernetes.io/topology-{name}" for name in ("aware-hints", "mode"))
         metadata = {"name": "x", "namespace": "ns", "annotations": {hints: "Auto", mode: "Off"}}
         spec = {"ports": [{"port": 80}]}
@@ -434,7 +434,7 @@ class ServiceChangeTests(SynchronousTestCase):
         self.assertEqual(warnings_for("", "Service", metadata=metadata, spec=spec), [text])
 
     def test_warnings(self) -> None:
-        """Clients are told of what has no effect, or is not written as it should be."""
+        """Fields without effect and non-canonical addresses cause warnings."""
         ranges = ["192.012.2.8/24", "2001:db8:0:0::/64", "::ffff:192.12.2.0/120", "10.0.0.0/8", "junk"]
         spec = {
             "clusterIP": "2001:db8:0::2",

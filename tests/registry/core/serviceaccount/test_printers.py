@@ -9,8 +9,8 @@ from tests.registry.printertools import NOW, made
 
 
 class RowTests(SynchronousTestCase):
-    """Rows of ServiceAccounts."""
+    """Tests of rows of ServiceAccounts."""
 
     def test_account(self) -> None:
-        """A row has name and age only; secrets are not counted."""
+        """A row contains name and age only."""
         self.assertEqual(cells("", "ServiceAccount", made({"secrets": [{"name": "s"}]}), NOW), ["x", "3m"])

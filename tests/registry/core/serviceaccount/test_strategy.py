@@ -9,10 +9,10 @@ from tests.registry.strategytools import copy, made
 
 
 class AccountTests(SynchronousTestCase):
-    """ServiceAccounts."""
+    """Tests of ServiceAccounts."""
 
     def test_secrets(self) -> None:
-        """Of secrets, only the name stays."""
+        """References to secrets are reduced to their names."""
         strategy = strategy_for("", "ServiceAccount")
         written = {"secrets": [{"name": "a", "namespace": "other", "kind": "Secret"}, {"kind": "Secret"}]}
         account = made("", "ServiceAccount", **written)

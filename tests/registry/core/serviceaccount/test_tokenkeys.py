@@ -17,10 +17,10 @@ from tests.tokenkeys import private_pem, public_pem
 
 
 class TokenKeyTests(SynchronousTestCase):
-    """Tests for L{load_token_keys} and what it gives."""
+    """Tests of L{load_token_keys} and L{TokenKey}."""
 
     def test_several(self) -> None:
-        """A file may have many keys: public ones, private ones, and those of certificates."""
+        """A file can have several public keys, private keys and certificates."""
         one, other = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP384R1())
         keys = load_token_keys(
             b"# ours\n" + public_pem(one) + private_pem(other) + CertificateAuthority.make("x").pair.certificate
@@ -28,7 +28,7 @@ class TokenKeyTests(SynchronousTestCase):
         self.assertEqual([key.algorithm for key in keys], ["RS256", "ES384", "ES256"])
 
     def test_key_id(self) -> None:
-        """A key is known by what tokens that it signed call it."""
+        """The key id is that in the header of tokens."""
         for private in (rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP521R1())):
             token = TokenIssuer.load(private_pem(private), "i", []).sign({})
             (key,) = load_token_keys(private_pem(private))
@@ -36,7 +36,7 @@ class TokenKeyTests(SynchronousTestCase):
             self.assertEqual((key.key_id, key.algorithm), (header["kid"], header["alg"]))
 
     def test_jwk(self) -> None:
-        """A key verifies tokens for those who get it as a JSON Web Key, too."""
+        """The JSON Web Key of a key verifies its tokens."""
         for private in (
             rsa.generate_private_key(65537, 2048),
             ec.generate_private_key(ec.SECP256R1()),
@@ -44,13 +44,13 @@ class TokenKeyTests(SynchronousTestCase):
         ):
             token = TokenIssuer.load(private_pem(private), "i", []).sign({"sub": "x"})
             (key,) = load_token_keys(private_pem(private))
-            shown = jwt.PyJWK.from_json(json.dumps(dict(key.as_jwk())))
-            self.assertEqual(jwt.decode(token, shown)["sub"], "x")
-            self.assertEqual(shown.key_id, key.key_id)
-            self.assertEqual(shown.public_key_use, "sig")
+            jwk = jwt.PyJWK.from_json(json.dumps(dict(key.as_jwk())))
+            self.assertEqual(jwt.decode(token, jwk)["sub"], "x")
+            self.assertEqual(jwk.key_id, key.key_id)
+            self.assertEqual(jwk.public_key_use, "sig")
 
     def test_bad(self) -> None:
-        """What has no key, a damaged one or one of another kind is refused."""
+        """A file without keys, with a damaged key, or a key of another type is rejected."""
         edwards = ed25519.Ed25519PrivateKey.generate().public_key()
         for content in (
             b"",

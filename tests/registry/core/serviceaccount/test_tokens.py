@@ -1,6 +1,4 @@
-"""
-Tests for L{kubetwist.registry.core.serviceaccount.tokens}, and for C{serviceaccounts/token}, which hands them out.
-"""
+"""Tests of L{kubetwist.registry.core.serviceaccount.tokens}."""
 
 from __future__ import annotations
 
@@ -19,10 +17,10 @@ from tests.registry.core.serviceaccount.tokensvalues import pem, public
 
 
 class TokenIssuerTests(SynchronousTestCase):
-    """Tests for L{TokenIssuer}."""
+    """Tests of L{TokenIssuer}."""
 
     def test_keys(self) -> None:
-        """Keys of RSA and on the usual curves sign, and the token tells which key and how."""
+        """RSA keys and keys on supported curves sign tokens, whose header has the key id and algorithm."""
         for key, algorithm in (
             (rsa.generate_private_key(65537, 2048), "RS256"),
             (ec.generate_private_key(ec.SECP256R1()), "ES256"),
@@ -33,11 +31,11 @@ class TokenIssuerTests(SynchronousTestCase):
             header = jwt.get_unverified_header(token)
             self.assertEqual(header["alg"], algorithm)
             self.assertEqual(len(header["kid"]), 43)
-            said = jwt.decode(token, public(pem(key)), algorithms=[algorithm])
-            self.assertEqual(said, {"iss": "https://here", "sub": "x"})
+            claims = jwt.decode(token, public(pem(key)), algorithms=[algorithm])
+            self.assertEqual(claims, {"iss": "https://here", "sub": "x"})
 
     def test_other_keys(self) -> None:
-        """What can not sign such tokens is refused at the start."""
+        """Keys that cannot sign tokens are rejected when they are loaded."""
         secret = ec.generate_private_key(ec.SECP256R1()).private_bytes(
             Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
         )

@@ -1,4 +1,4 @@
-"""What tests of tokens share."""
+"""Keys for tests of tokens."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.serialization import (
 
 
 def pem(key: Any) -> bytes:
-    """A private key as files have it."""
+    """Return a private key in PEM."""
     made: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return made
 
 
 def public(key: bytes) -> bytes:
-    """What a token is checked by."""
+    """Return the public key of a private key."""
     return load_pem_private_key(key, None).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

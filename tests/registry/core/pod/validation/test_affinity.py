@@ -18,10 +18,10 @@ from tests.registry.pods import (
 
 
 class SpreadTests(SynchronousTestCase):
-    """Where the pods of a set run, seen from each other."""
+    """Tests of topology spread constraints and pod affinity."""
 
     def test_label_keys(self) -> None:
-        """A label that is compared with the pod's own is not selected by in another way."""
+        """A label of matchLabelKeys must not be in the label selector."""
         for key, place, topology in (
             ("topologySpreadConstraints", "spec.topologySpreadConstraints[0]", {"whenUnsatisfiable": "DoNotSchedule"}),
             ("affinity", "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]", {}),
@@ -51,12 +51,12 @@ class SpreadTests(SynchronousTestCase):
             )
 
     def test_domains(self) -> None:
-        """Everything wrong with a number of domains is told."""
+        """All errors of minDomains are reported."""
         constraint = {"maxSkew": 1, "topologyKey": "t", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 0}
         self.assertEqual(len(problems(topologySpreadConstraints=[{**constraint, "labelSelector": {}}])), 2)
 
     def test_constraints_that_are_alike(self) -> None:
-        """Of constraints for the same topology all but the last are duplicates."""
+        """All but the last of equal constraints are duplicates."""
         constraint = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
         constraints = [{**constraint, "topologyKey": key} for key in ("a", "b", "a", "a")]
         causes: list[Any] = []

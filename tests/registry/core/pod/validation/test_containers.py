@@ -16,10 +16,10 @@ from tests.registry.pods import (
 
 
 class ContainerTests(SynchronousTestCase):
-    """Tests for L{kubetwist.registry.core.pod.validation.containers}, through the strategy of pods."""
+    """Tests of containers."""
 
     def test_files_of_variables(self) -> None:
-        """A variable is read from a file in an empty directory."""
+        """A file with variables must be in an emptyDir."""
 
         def with_file(**reference: Any) -> list[str]:
             found = in_container(env=[{"name": "A", "valueFrom": {"fileKeyRef": reference}}])
@@ -48,17 +48,17 @@ class ContainerTests(SynchronousTestCase):
         )
 
     def test_variables_from(self) -> None:
-        """Names of where many variables come from may end as if there were more of them."""
+        """Names of sources of variables are validated as prefixes."""
         self.assertEqual(in_container(envFrom=[{"configMapRef": {"name": "a-"}}, {"secretRef": {"name": "b-"}}]), [])
 
     def test_divisors(self) -> None:
-        """What is not known of is not told to be pages of memory."""
+        """Unknown resources are not treated as huge pages."""
         reference = {"resource": "limits.odd", "divisor": "3"}
         found = in_container(env=[{"name": "A", "valueFrom": {"resourceFieldRef": reference}}])
         self.assertEqual([one.partition(": ")[2][:30] for one in found], ['Unsupported value: "limits.odd'])
 
     def test_restart_rules(self) -> None:
-        """Rules are told of in full, but for a container that starts a pod and has no policy."""
+        """Restart rules are validated, except for an init container without a policy."""
         self.assertEqual(
             in_container(restartPolicy="Never", restartPolicyRules=[{"exitCodes": {"values": [1] * 256}}] * 21)[:4],
             [
@@ -78,7 +78,7 @@ class ContainerTests(SynchronousTestCase):
         )
 
     def test_resize_policies(self) -> None:
-        """What ends before the pod runs is not started again for more of something."""
+        """Init containers cannot be restarted for a resize."""
         policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
         starting = {**CONTAINER, "name": "i", "resizePolicy": policy}
         wrong = (
@@ -98,13 +98,13 @@ class ContainerTests(SynchronousTestCase):
         )
 
     def test_ephemeral(self) -> None:
-        """A lifecycle without anything in it is one."""
+        """An empty lifecycle of an ephemeral container is an error."""
         added = {"name": "e", "image": "i", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
         found = problems(ephemeralContainers=[{**added, "lifecycle": {}, "ports": []}])
         self.assertEqual([one.partition(":")[0] for one in found][:1], ["spec.ephemeralContainers[0].lifecycle"])
 
     def test_image_volumes(self) -> None:
-        """Part of an image is mounted like part of any other volume."""
+        """Subpaths of image volumes are validated as those of other volumes."""
         mounts = [{"name": "i", "mountPath": "/i", "subPathExpr": "a"}]
         volumes = [{"name": "i", "image": {"reference": "x:1"}}]
         self.assertEqual(problems(containers=[{**CONTAINER, "volumeMounts": mounts}], volumes=volumes), [])

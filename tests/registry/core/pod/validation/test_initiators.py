@@ -11,10 +11,10 @@ from kubetwist.registry.core.pod.validation.initiators import validate_initiator
 
 
 class InitiatorTests(SynchronousTestCase):
-    """Tests for L{validate_initiator}."""
+    """Tests of L{validate_initiator}."""
 
     def test_kinds(self) -> None:
-        """A name is of one of three kinds."""
+        """A name has one of three formats."""
         for name in ("iqn.2015-02.example.com:disk", f"eui.{'0' * 16}", f"naa.{'a' * 32}"):
             self.assertEqual(list(validate_initiator(name)), [], name)
         for name in ("", "x", "iqn.2015-02.example.com", "iqn.2015-02.example.com:", "eui.0", "naa.0"):
@@ -22,10 +22,10 @@ class InitiatorTests(SynchronousTestCase):
 
     @given(st.text(alphabet="iqn.2015-0x:, ", max_size=30))
     def test_odd_characters(self, name: str) -> None:
-        """What stands behind the last colon has none of the characters that separate things."""
+        """The text after the last colon has no separators."""
         if not validate_initiator(f"iqn.2015-02.example.com:{name}"):
             self.assertNotIn(name[-1:], (",", " ", ""))
 
     def test_long(self) -> None:
-        """A long name takes time in proportion to its length."""
+        """The validation of long names takes linear time."""
         self.assertEqual(list(validate_initiator("iqn.2015-02." + "a.-" * 200_000)), ["must be valid format"])

@@ -13,22 +13,22 @@ from tests.registry.strategytools import CONTAINER, change_problems, problems
 
 
 class PodTests(SynchronousTestCase):
-    """Pods."""
+    """Tests of pods."""
 
     def pod(self, **spec: Any) -> list[str]:
-        """The problems of a pod with this spec."""
+        """Return the validation errors of a pod with a spec."""
         return problems("", "Pod", spec={"containers": [CONTAINER], **spec})
 
     def test_good(self) -> None:
-        """A plain pod is valid."""
+        """A minimal pod is valid."""
         self.assertEqual(self.pod(), [])
 
     def test_no_containers(self) -> None:
-        """A pod runs something."""
+        """A pod needs a container."""
         self.assertEqual(self.pod(containers=[]), ["spec.containers: Required value"])
 
     def test_all_at_once(self) -> None:
-        """All that is wrong is told at once, container by container, then the pod's own fields."""
+        """All errors are reported, those of containers before those of other fields."""
         found = self.pod(
             restartPolicy="Sometimes",
             dnsPolicy="Magic",
@@ -57,7 +57,7 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_limits(self) -> None:
-        """Nobody may ask for more than the limit."""
+        """Requests must not exceed limits."""
         resources = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
         found = self.pod(containers=[{**CONTAINER, "resources": resources}])
         self.assertEqual(
@@ -66,7 +66,7 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_volume_with_two_sources(self) -> None:
-        """A volume has one source; mounts of one with two lead nowhere."""
+        """A volume has one source; mounts of an invalid volume are errors."""
         volume = {"name": "v", "emptyDir": {}, "hostPath": {"path": "/x"}}
         mount = {"name": "v", "mountPath": "/v"}
         self.assertEqual(
@@ -78,7 +78,7 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_variable_with_two_values(self) -> None:
-        """A variable is given or taken from somewhere, not both."""
+        """A variable has either a value or a source."""
         source = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.uid"}}
         env = [{"name": "A", "value": "1", "valueFrom": source}]
         self.assertEqual(
@@ -87,7 +87,7 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_probe_of_init_container(self) -> None:
-        """What ends before the others start is not probed, unless it is a sidecar."""
+        """Init containers have no probes, except for sidecars."""
         probe = {"tcpSocket": {"port": 1}}
         init = {**CONTAINER, "name": "i", "livenessProbe": probe}
         self.assertEqual(
@@ -100,7 +100,7 @@ class PodTests(SynchronousTestCase):
         self.assertEqual(self.pod(initContainers=[{**init, "restartPolicy": "Always"}]), [])
 
     def test_tolerations(self) -> None:
-        """An operator that does not fit, an effect that is none."""
+        """Invalid operators and effects of tolerations are errors."""
         self.assertEqual(
             self.pod(tolerations=[{"operator": "Equal"}, {"key": "b", "effect": "Never"}]),
             [
@@ -112,19 +112,19 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_ephemeral_containers(self) -> None:
-        """Ephemeral containers come later."""
+        """A new pod has no ephemeral containers."""
         self.assertEqual(
             self.pod(ephemeralContainers=[{"name": "e", "image": "x"}]),
             ["spec.ephemeralContainers: Forbidden: cannot be set on create"],
         )
 
     def test_image_may_change(self) -> None:
-        """The image of a running pod may change."""
+        """The image of a pod can be changed."""
         new = {"spec": {"containers": [{**CONTAINER, "image": "app:1.1"}]}}
         self.assertEqual(change_problems("", "Pod", {"spec": {"containers": [CONTAINER]}}, new), [])
 
     def test_little_else_may_change(self) -> None:
-        """Most of a running pod may not change; the message names what may."""
+        """Most fields of a pod are immutable; the message contains the mutable ones."""
         old = {"spec": {"containers": [CONTAINER]}}
         found = change_problems("", "Pod", old, {"spec": {"containers": [CONTAINER], "hostname": "h"}})
         self.assertEqual(len(found), 1)
@@ -132,7 +132,7 @@ class PodTests(SynchronousTestCase):
         self.assertIn('\n- "Hostname": "",\n+ "Hostname": "h",\n', found[0])
 
     def test_containers_stay(self) -> None:
-        """Containers of a running pod are neither added nor removed."""
+        """Containers of a pod cannot be added or removed."""
         new = {"spec": {"containers": [CONTAINER, {"name": "d", "image": "x"}]}}
         self.assertEqual(
             change_problems("", "Pod", {"spec": {"containers": [CONTAINER]}}, new),
@@ -140,7 +140,7 @@ class PodTests(SynchronousTestCase):
         )
 
     def test_deadline_comes_nearer(self) -> None:
-        """A deadline can be set and brought forward, not put off or taken away."""
+        """A deadline can be set and shortened, but not extended or removed."""
         soon, late = ({"spec": {"containers": [CONTAINER], "activeDeadlineSeconds": n}} for n in (50, 90))
         none = {"spec": {"containers": [CONTAINER]}}
         self.assertEqual(change_problems("", "Pod", late, soon), [])
@@ -160,7 +160,7 @@ class PodTests(SynchronousTestCase):
         )
     )
     def test_odd_node_selectors(self, spec: object) -> None:
-        """Whatever labels a node selector has, validation ends with causes, never with an exception."""
+        """Any node selector results in errors instead of an exception."""
         selector = {str(spec): str(spec)}
         for text in self.pod(nodeSelector=selector):
             self.assertTrue(text.startswith("spec.nodeSelector: "), text)

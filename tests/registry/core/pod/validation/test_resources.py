@@ -15,10 +15,10 @@ from tests.registry.pods import (
 
 
 class ContainerResourceTests(SynchronousTestCase):
-    """What a container asks for."""
+    """Tests of the resources of containers."""
 
     def test_claims(self) -> None:
-        """All of a claim, or some requests of it."""
+        """A container uses a whole resource claim, or single requests of it."""
         claims = [{"name": "a", "request": "one"}, {"name": "a", "request": "one"}, {"name": "a"}, {"name": "a"}]
         found = in_container(resources={"claims": [*claims, {}, {"name": "b", "request": "B"}]})
         lost = "must be one of the names in pod.spec.resourceClaims which is empty"
@@ -39,7 +39,7 @@ class ContainerResourceTests(SynchronousTestCase):
         self.assertEqual(len(found), 10)
 
     def test_unnamed_claims(self) -> None:
-        """A claim of the pod without a name is told of, once, and does no harm."""
+        """A resource claim of the pod without a name is one error."""
         container = {**CONTAINER, "resources": {"claims": [{"name": "b"}]}}
         given = {"resourceClaimName": "r"}
         found = problems(containers=[container], resourceClaims=[given, {"name": "a", **given}])
@@ -47,7 +47,7 @@ class ContainerResourceTests(SynchronousTestCase):
         self.assertTrue(found[1].endswith("pod.spec.resourceClaims: a"), found)
 
     def test_pages(self) -> None:
-        """Whatever is no size of pages does not divide anything."""
+        """Invalid page sizes have no multiples."""
         amounts = {"hugepages-odd": "2Mi", "cpu": "1"}
         self.assertEqual(
             in_container(resources={"limits": amounts, "requests": {"cpu": "1"}})[:1],
@@ -58,16 +58,16 @@ class ContainerResourceTests(SynchronousTestCase):
         )
 
     def test_names_of_resources(self) -> None:
-        """A bad name with a domain is no extended resource either."""
+        """A malformed name with a domain is not an extended resource."""
         found = in_container(resources={"limits": {"example.com/a b": "1"}, "requests": {}})
         self.assertIn("doesn't follow extended resource name standard", found[1])
 
 
 class PodResourceTests(SynchronousTestCase):
-    """What a whole pod asks for."""
+    """Tests of pod-level resources."""
 
     def test_amounts_of_pods(self) -> None:
-        """Huge pages and requests of a whole pod come of its containers, one after another and those that go on."""
+        """Default pod-level requests are the totals of the containers, including init containers and sidecars."""
 
         def asking(amount: str, **more: Any) -> dict[str, Any]:
             limits = {"cpu": amount, "hugepages-2Mi": "2Mi"}
@@ -84,7 +84,7 @@ class PodResourceTests(SynchronousTestCase):
         )
 
     def test_whole_resources(self) -> None:
-        """A pod asks for as much as its containers do at the time when they ask for most."""
+        """Pod-level requests must be at least the peak of the containers."""
 
         def asking(name: str, amount: str, **more: Any) -> dict[str, Any]:
             return {"name": name, "image": "i", "resources": {"requests": {"cpu": amount}}, **more}

@@ -21,10 +21,10 @@ from tests.registry.pods import (
 
 
 class SecurityTests(SynchronousTestCase):
-    """Security contexts, and annotations that came before them."""
+    """Tests of security contexts and deprecated annotations."""
 
     def test_order(self) -> None:
-        """Profiles for seccomp come first."""
+        """Errors of seccomp profiles are first."""
         found = in_container(
             securityContext={"seccompProfile": {}, "allowPrivilegeEscalation": False, "privileged": True}
         )
@@ -33,7 +33,7 @@ class SecurityTests(SynchronousTestCase):
         )
 
     def test_windows(self) -> None:
-        """Names of users and of credentials."""
+        """Windows user names and credentials are validated."""
 
         def with_options(**options: Any) -> list[str]:
             found = problems(securityContext={"windowsOptions": options})
@@ -68,7 +68,7 @@ class SecurityTests(SynchronousTestCase):
         )
 
     def test_selinux_changes(self) -> None:
-        """Labels are written to files, unless they were not before."""
+        """The SELinux change policy must be Recursive, unless the stored pod has another."""
         mounted = {"seLinuxChangePolicy": "MountOption"}
         self.assertEqual(
             problems(securityContext=mounted),
@@ -81,7 +81,7 @@ class SecurityTests(SynchronousTestCase):
         self.assertEqual(strategy_for("", "Pod").validate_update(before, before), [])
 
     def test_seccomp_annotations(self) -> None:
-        """Annotations of old name profiles, and say what the fields say."""
+        """Deprecated seccomp annotations must be valid, and match the fields."""
         self.assertEqual(
             problems({SECCOMP_C: "localhost/../a", SECCOMP: "odd"}),
             [
@@ -105,12 +105,12 @@ class SecurityTests(SynchronousTestCase):
         )
 
     def test_app_armor_annotations(self) -> None:
-        """The same for AppArmor, where the field of the whole pod counts too."""
+        """Deprecated AppArmor annotations must match the fields of the container or the pod."""
         spec = {"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}
         self.assertEqual(problems({APP_ARMOR_C: "unconfined"}, **spec), [])
-        own = [{**CONTAINER, "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}}]
+        containers = [{**CONTAINER, "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}}]
         self.assertEqual(
-            problems({APP_ARMOR_C: "unconfined"}, containers=own),
+            problems({APP_ARMOR_C: "unconfined"}, containers=containers),
             [
                 "spec.containers[0].securityContext.appArmorProfile.type: "
                 "Forbidden: apparmor type in annotation and field must match"
@@ -118,7 +118,7 @@ class SecurityTests(SynchronousTestCase):
         )
 
     def test_host_process(self) -> None:
-        """Containers in the host's place are privileged."""
+        """Host process containers must be privileged."""
         obj = pod(hostNetwork=True, securityContext={"windowsOptions": {"hostProcess": True}})
         self.assertEqual(
             [str(one) for one in unprivileged(strategy_for("", "Pod").validate, obj)],
@@ -126,13 +126,13 @@ class SecurityTests(SynchronousTestCase):
         )
 
     def test_windows_pods(self) -> None:
-        """What is said not to be shared is said; what is empty is not."""
+        """Fields that are false are forbidden for Windows pods, empty lists are not."""
         found = problems(os={"name": "windows"}, shareProcessNamespace=False, securityContext={"sysctls": []})
         self.assertEqual(found, ["spec.shareProcessNamespace: Forbidden: cannot be set for a windows pod"])
         self.assertEqual(problems(os={}), ["spec.os.name: Required value"])
 
-    def test_own_users(self) -> None:
-        """Devices have no users of a pod's own."""
+    def test_user_namespaces(self) -> None:
+        """A pod with a user namespace cannot have volume devices."""
         container = {**CONTAINER, "volumeDevices": [{"name": "p", "devicePath": "/d"}]}
         spec: dict[str, Any] = {"hostUsers": False, "containers": [container], "volumes": VOLUMES}
         self.assertEqual(problems(**spec), ["spec.containers[0].volumeDevices: Forbidden: when `hostUsers` is false"])

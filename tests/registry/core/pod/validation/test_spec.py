@@ -1,4 +1,4 @@
-"""Tests for the rules of new pods that few pods break, through the strategy of pods."""
+"""Tests of L{kubetwist.registry.core.pod.validation.spec}, through the strategy of pods."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.registry.pods import (
 
 
 class SpecTests(SynchronousTestCase):
-    """The rest of the spec."""
+    """Tests of the spec of pods."""
 
     def test_hostnames(self) -> None:
-        """A name instead of that of the pod is the name as a whole."""
+        """hostnameOverride excludes hostNetwork and setHostnameAsFQDN."""
         self.assertEqual(problems(hostnameOverride="a.b"), [])
         found = problems(hostnameOverride="A" * 65, hostNetwork=True, setHostnameAsFQDN=True)
         self.assertEqual(
@@ -32,21 +32,21 @@ class SpecTests(SynchronousTestCase):
         self.assertIn("RFC 1123 subdomain", found[3])
 
     def test_overhead(self) -> None:
-        """Overhead is looked at as if it were limits."""
+        """The overhead is validated as limits."""
         self.assertEqual(
             problems(overhead={"hugepages-2Mi": "2Mi", "cpu": "-1"}),
             ['spec.overhead.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0'],
         )
 
     def test_tolerations(self) -> None:
-        """Comparisons are known of, but not there yet."""
+        """The operators Lt and Gt are supported but their feature gate is disabled."""
         self.assertEqual(
             problems(tolerations=[{"key": "k", "operator": "Gt", "value": "1"}]),
             ['spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"'],
         )
 
     def test_search_domains(self) -> None:
-        """Resolvers search in domains with underscores, too."""
+        """Search domains may have underscores."""
         self.assertEqual(problems(dnsConfig={"searches": ["_a_b.c", ".", "a."]}), [])
         (found,) = problems(dnsConfig={"searches": ["A"]})
         self.assertTrue(
@@ -58,20 +58,20 @@ class SpecTests(SynchronousTestCase):
         )
         self.assertIn("'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?", found)
 
-    def test_told_quality(self) -> None:
-        """Whoever tells the quality of service of a new pod is believed."""
+    def test_qos_class(self) -> None:
+        """The QoS class in a new pod must match, and is kept."""
         obj = {"metadata": METADATA, "spec": {"containers": [CONTAINER]}, "status": {"qosClass": "Odd"}}
         strategy_for("", "Pod").default(obj)
         strategy_for("", "Pod").prepare_for_create(obj)
         self.assertEqual(obj["status"], {"phase": "Pending", "qosClass": "Odd"})
 
     def test_grace(self) -> None:
-        """A pod that would end before it began ends after a second."""
+        """A negative grace period is one second."""
         self.assertEqual(pod(terminationGracePeriodSeconds=-5)["spec"]["terminationGracePeriodSeconds"], 1)
 
     def test_pull_policies(self) -> None:
-        """The newest of its name is always pulled; what is no image is not."""
-        for image, wanted in (
+        """The pull policy is Always for the tag latest; malformed images get IfNotPresent."""
+        for image, expected in (
             ("app", "Always"),
             ("host:5000/a/b__c", "Always"),
             ("app:latest", "Always"),
@@ -90,10 +90,10 @@ class SpecTests(SynchronousTestCase):
             ("a:b:c", "IfNotPresent"),
         ):
             made = pod(containers=[{"name": "c", "image": image}])["spec"]["containers"][0]
-            self.assertEqual(made["imagePullPolicy"], wanted, image)
+            self.assertEqual(made["imagePullPolicy"], expected, image)
 
     def test_static_pods(self) -> None:
-        """What a kubelet made has no claims of devices."""
+        """Mirror pods cannot have resource claims."""
         claims = [{"name": "a", "resourceClaimName": "r"}, {"name": "A"}]
         found = problems({MIRROR: "1"}, nodeName="n", resourceClaims=claims)
         self.assertEqual(found, ["[]: Forbidden: static pods do not support resource claims"] * 2)

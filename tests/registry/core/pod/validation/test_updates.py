@@ -1,4 +1,4 @@
-"""Tests for what may change of pods: updates, resizing, statuses."""
+"""Tests of L{kubetwist.registry.core.pod.validation.updates}: updates, resizes and statuses."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from ....pods import APP_ARMOR_C, CONTAINER, MIRROR, pod
 
 
 class ChangeTests(SynchronousTestCase):
-    """Changes of pods."""
+    """Tests of updates of pods."""
 
     def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """What is wrong with a change."""
+        """Return the validation errors of an update."""
         return [str(cause) for cause in strategy_for("", "Pod").validate_update(new, old)]
 
     def test_annotations(self) -> None:
-        """Those for the kubelet stay."""
+        """Annotations for kubelets are immutable."""
         plain, marked = pod(nodeName="n"), pod({MIRROR: "1", APP_ARMOR_C: "unconfined"}, nodeName="n")
         marked["spec"] = plain["spec"]
-        here = "metadata.annotations"
+        path = "metadata.annotations"
         self.assertEqual(
             self.changed(plain, marked),
             [
-                f"{here}[{APP_ARMOR_C}]: Forbidden: may not add AppArmor annotations",
-                f"{here}[{MIRROR}]: Forbidden: may not add mirror pod annotation",
+                f"{path}[{APP_ARMOR_C}]: Forbidden: may not add AppArmor annotations",
+                f"{path}[{MIRROR}]: Forbidden: may not add mirror pod annotation",
             ],
         )
         self.assertEqual(
             self.changed(marked, plain),
             [
-                f"{here}[{APP_ARMOR_C}]: Forbidden: may not remove or update AppArmor annotations",
-                f"{here}[{MIRROR}]: Forbidden: may not remove or update mirror pod annotation",
+                f"{path}[{APP_ARMOR_C}]: Forbidden: may not remove or update AppArmor annotations",
+                f"{path}[{MIRROR}]: Forbidden: may not remove or update mirror pod annotation",
             ],
         )
         self.assertEqual(self.changed(marked, marked), [])
         self.assertEqual(len(validate_pod_status_update(plain, marked)), 2)
 
     def test_tolerations(self) -> None:
-        """Those that are there stay, for however long."""
+        """Existing tolerations are immutable, except for their seconds."""
         old = [{"key": "a", "effect": "NoExecute", "tolerationSeconds": 1}]
         new = [{"key": "b"}, {"key": "a", "effect": "NoExecute", "value": ""}]
         self.assertEqual(self.changed(pod(tolerations=old), pod(tolerations=new)), [])
 
     def test_gated(self) -> None:
-        """A pod at a gate may be sent to fewer nodes, not to others."""
+        """The nodes of a pod with scheduling gates can only be restricted."""
         gates = {"schedulingGates": [{"name": "g"}]}
 
         def to(terms: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class ChangeTests(SynchronousTestCase):
         self.assertEqual([one.partition(":")[0] for one in found], [f"{path}[0]"])
 
     def test_dropped_fields(self) -> None:
-        """How to stop a container is behind a gate."""
+        """Stop signals have a feature gate."""
         stopping = [{**CONTAINER, "lifecycle": {"stopSignal": "SIGINT"}}]
         obj = pod(os={"name": "linux"}, containers=stopping)
         self.assertNotIn("lifecycle", obj["spec"]["containers"][0])
@@ -83,7 +83,7 @@ class ChangeTests(SynchronousTestCase):
         self.assertEqual(after["spec"], before["spec"])
 
     def test_closed_gates(self) -> None:
-        """What is behind gates that are closed is dropped, of pods as of templates, but stays where it is."""
+        """Fields of disabled gates are dropped from pods and templates, unless the stored object has them."""
         sources = [{"podCertificate": {"keyType": "X"}}, {"clusterTrustBundle": {"name": "b"}}]
         volumes = [{"name": "v", "projected": {"sources": sources}}]
         spec = {"volumes": volumes, "schedulingGroup": {"podGroupName": "g"}}
@@ -110,7 +110,7 @@ class ChangeTests(SynchronousTestCase):
         self.assertIn("schedulingGroup", obj["spec"])
 
     def test_large(self) -> None:
-        """A small change of a large pod is shown."""
+        """The error contains a small difference between large pods."""
         volumes = [{"name": f"v{number}", "emptyDir": {}} for number in range(40)]
         old, new = pod(volumes=volumes), pod(volumes=volumes, hostname="h")
         (found,) = self.changed(old, new)
@@ -119,7 +119,7 @@ class ChangeTests(SynchronousTestCase):
         self.assertIn('+  "FSGroupChangePolicy": "Always",\n   "Sysctls": null,', found)
 
     def test_repeated_gates(self) -> None:
-        """Of new gates with one name, the last is told of."""
+        """The last of new gates with the same name is reported."""
         old, new = pod(schedulingGates=[{"name": "a"}]), pod(schedulingGates=[{"name": "b"}, {"name": "b"}])
         text = "only deletion is allowed, but found new scheduling gate 'b'"
         self.assertEqual(
@@ -129,19 +129,19 @@ class ChangeTests(SynchronousTestCase):
 
 
 class ResizeTests(SynchronousTestCase):
-    """More or less of the same."""
+    """Tests of resizes."""
 
     def resized(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """What is wrong with a change of resources."""
+        """Return the validation errors of a resize."""
         PodStrategy().prepare_for_resize(new, old)
         return [str(cause) for cause in validate_resize(new, old)]
 
     def sized(self, name: str = "c", cpu: str = "1", **more: Any) -> dict[str, Any]:
-        """A container that asks for something."""
+        """Return a container with requests."""
         return {"name": name, "image": "i", "resources": {"requests": {"cpu": cpu, **more}}}
 
     def test_who(self) -> None:
-        """Pods of the kubelet's own and those of Windows do not change."""
+        """Mirror pods and Windows pods cannot be resized."""
         self.assertEqual(
             self.resized(pod({MIRROR: "1"}, nodeName="n"), pod()), ["[]: Forbidden: static pods cannot be resized"]
         )
@@ -158,7 +158,7 @@ class ResizeTests(SynchronousTestCase):
         self.assertEqual(self.resized(old, pod(containers=[self.sized(cpu="2")])), [])
 
     def test_renamed(self) -> None:
-        """A renamed container is refused without other changes: metadata and status are the pod's own."""
+        """A renamed container is rejected alone: metadata and status are those of the stored pod."""
         old = pod(containers=[self.sized("a"), self.sized("b")], status={"qosClass": "Burstable"})
         new = pod(
             {"a b": "c"}, containers=[self.sized("a", cpu="5"), self.sized("x")], status={"qosClass": "Guaranteed"}
@@ -169,7 +169,7 @@ class ResizeTests(SynchronousTestCase):
         self.assertEqual(new["status"], old["status"])
 
     def test_order(self) -> None:
-        """Containers stay where they are."""
+        """The order of containers is immutable."""
         old = pod(containers=[self.sized("a"), self.sized("b")])
         text = "containers may not be renamed or reordered on resize"
         self.assertEqual(
@@ -182,7 +182,7 @@ class ResizeTests(SynchronousTestCase):
         )
 
     def test_amounts(self) -> None:
-        """Nothing is removed, and only some things change, in containers that start a pod too."""
+        """Resources cannot be removed, and only some can change, in init containers as well."""
         old = pod(containers=[self.sized()], initContainers=[self.sized("i", memory="1")])
         new = pod(containers=[self.sized("c", "2")], initContainers=[self.sized("i", "2", memory="2")])
         self.assertEqual(self.resized(old, new), [])
@@ -209,7 +209,7 @@ class ResizeTests(SynchronousTestCase):
         )
 
     def test_whole(self) -> None:
-        """Resources of the pod do not go away."""
+        """Pod-level resources cannot be removed."""
         whole = {"requests": {"cpu": "2", "hugepages-2Mi": "2Mi"}, "limits": {"hugepages-2Mi": "2Mi"}}
         old = pod(containers=[self.sized()], resources=whole)
         self.assertIn(
@@ -230,15 +230,15 @@ class ResizeTests(SynchronousTestCase):
 
 
 class StatusTests(SynchronousTestCase):
-    """What kubelets report."""
+    """Tests of updates of the status."""
 
     def reported(self, status: Any, before: Any = None, **spec: Any) -> list[str]:
-        """What is wrong with a change of the status."""
+        """Return the validation errors of an update of the status."""
         found = validate_pod_status_update(pod(status=status, **spec), pod(status=before or {}, **spec))
         return [str(cause).removeprefix("status.") for cause in found]
 
     def test_restarts(self) -> None:
-        """What has ended is started again when it may be, by its own rules first."""
+        """A terminated container can only run again if its rules or the policy restart it."""
         rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [3]}}
         all_of_them = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [9]}}
         for policy, parts, code, good in (
@@ -261,7 +261,7 @@ class StatusTests(SynchronousTestCase):
                 self.assertEqual(found, [] if good else [wrong], (policy, parts, code, field))
 
     def test_nominated(self) -> None:
-        """A pod that has its node is not going to another."""
+        """A bound pod cannot have a nominated node."""
         nominated = {"nominatedNodeName": "m"}
         self.assertEqual(self.reported(nominated), [])
         self.assertEqual(
@@ -271,7 +271,7 @@ class StatusTests(SynchronousTestCase):
         self.assertEqual(self.reported(nominated, nominated, nodeName="n"), [])
 
     def test_generations(self) -> None:
-        """Nobody has seen less than nothing."""
+        """Observed generations are not negative."""
         status = {"observedGeneration": -1, "conditions": [{"type": "Ready", "observedGeneration": -2}]}
         self.assertEqual(
             self.reported(status),
@@ -282,7 +282,7 @@ class StatusTests(SynchronousTestCase):
         )
 
     def test_addresses(self) -> None:
-        """An address that was there may stay, and two that are the same are two of a family."""
+        """Existing addresses are accepted, and two addresses of one IP family are rejected."""
         both = {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.4"}, {"ip": "1.2.3.4"}]}
         self.assertEqual([one.partition(":")[0] for one in self.reported(both)], ["podIPs"])
         odd = {"podIP": "1.2.3.04", "podIPs": [{"ip": "1.2.3.04"}]}
@@ -290,7 +290,7 @@ class StatusTests(SynchronousTestCase):
         self.assertEqual(self.reported(odd, odd), [])
 
     def test_bad_addresses(self) -> None:
-        """Of two that are none it can not be said whether they are of two families."""
+        """Two malformed addresses are reported as malformed."""
         found = self.reported({"podIP": "x", "podIPs": [{"ip": "x"}, {"ip": "::1"}]})
         self.assertEqual(
             [one.partition(": ")[2] for one in found[1:]],
@@ -301,18 +301,18 @@ class StatusTests(SynchronousTestCase):
         )
 
     def test_first_address(self) -> None:
-        """One of the two fields for addresses is made of the other; the older one is right."""
-        for status, wanted in (
+        """podIPs is set from podIP if they differ."""
+        for status, expected in (
             ({"podIP": "a"}, ("a", [{"ip": "a"}])),
             ({"podIP": "a", "podIPs": [{"ip": "b"}, {"ip": "c"}]}, ("a", [{"ip": "a"}])),
             ({"podIPs": [{"ip": "b"}, {"ip": "c"}]}, ("b", [{"ip": "b"}, {"ip": "c"}])),
         ):
             obj = {**pod(), "status": status}
             PodStrategy().default(obj)
-            self.assertEqual((obj["status"]["podIP"], obj["status"]["podIPs"]), wanted)
+            self.assertEqual((obj["status"]["podIP"], obj["status"]["podIPs"]), expected)
 
     def test_kept(self) -> None:
-        """What a kubelet does not say of generations stays; what is behind closed gates does not come."""
+        """Missing observed generations are kept; fields of disabled gates are dropped."""
         conditions = [{"type": "A", "observedGeneration": 2}, {"type": "A", "observedGeneration": 3}]
         old = pod(status={"observedGeneration": 4, "conditions": conditions})
         new = pod(
@@ -338,7 +338,7 @@ class StatusTests(SynchronousTestCase):
         )
 
     def test_extended_claims(self) -> None:
-        """The claim for extended resources says whose they are."""
+        """The claim for extended resources has a name and mappings to containers."""
         mapping = {"containerName": "c", "resourceName": "a/b", "requestName": "r"}
         path = "extendedResourceClaimStatus"
         found = self.reported({path: {"requestMappings": [mapping, mapping, {**mapping, "containerName": "x"}]}})
@@ -355,7 +355,7 @@ class StatusTests(SynchronousTestCase):
         self.assertEqual(len(self.reported({path: {}})), 2)
 
     def test_claims(self) -> None:
-        """Claims were made for those of the spec."""
+        """Statuses of resource claims refer to claims of the spec."""
         statuses = [{"name": "a", "resourceClaimName": "r"}, {"name": "a"}, {"name": "b", "resourceClaimName": "R"}]
         found = self.reported(
             {"resourceClaimStatuses": statuses}, resourceClaims=[{"name": "a", "resourceClaimTemplateName": "t"}]
@@ -366,7 +366,7 @@ class StatusTests(SynchronousTestCase):
         )
 
     def test_users(self) -> None:
-        """Users of containers are users of Linux."""
+        """Users of containers are for Linux."""
         status = {
             "containerStatuses": [{"name": "c", "user": {"linux": {"uid": -1, "gid": 0, "supplementalGroups": [-2]}}}]
         }
@@ -380,7 +380,7 @@ class StatusTests(SynchronousTestCase):
         )
 
     def test_health(self) -> None:
-        """The health of devices that the container has."""
+        """The health of devices refers to resources of the container."""
         device = {"resourceID": "1", "health": "Healthy"}
         allocated = [
             {"name": "claim:a/r", "resources": [device, device]},

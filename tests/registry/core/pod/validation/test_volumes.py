@@ -15,10 +15,10 @@ from tests.registry.pods import (
 
 
 class VolumeTests(SynchronousTestCase):
-    """Volumes, of sources that are rare."""
+    """Tests of rare volume sources."""
 
     def test_claims_to_be_made(self) -> None:
-        """A claim that is made for the pod is not one to be referred to."""
+        """A claim that is generated for an ephemeral volume cannot be referred to by another."""
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
         volumes = [
             {"name": "a", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}},
@@ -40,13 +40,13 @@ class VolumeTests(SynchronousTestCase):
         self.assertTrue(found[2].endswith("Forbidden: cannot be set"))
 
     def test_paths(self) -> None:
-        """Some paths are spelled in a way of their own."""
+        """Some field paths differ from the names of fields, as in the reference."""
         self.assertEqual(in_volume(gcePersistentDisk={}), ["persistentDisk.pdName: Required value"])
         found = in_volume(emptyDir={}, cephfs={"monitors": ["a"]}, downwardAPI={})
         self.assertEqual([one.partition(":")[0] for one in found], ["cephFS", "downwarAPI"])
 
     def test_projected(self) -> None:
-        """No two files have the same path, and each source is of one kind, which is told of once."""
+        """Projected files have unique paths; each source has one type."""
         item = [{"key": "k", "path": "p"}]
         sources = [
             {"secret": {"name": "s", "items": item}, "configMap": {"name": "m", "items": item}},
@@ -67,7 +67,7 @@ class VolumeTests(SynchronousTestCase):
         )
 
     def test_pod_certificates(self) -> None:
-        """Certificates of a certain kind and age, in files, where the gate is open."""
+        """A projected certificate has a key type, a lifetime and files, if the gate is enabled."""
 
         def in_volume(**source: Any) -> list[str]:
             strategy = strategy_for("", "Pod").with_gates(["PodCertificateRequest"])
@@ -107,7 +107,7 @@ class VolumeTests(SynchronousTestCase):
         )
 
     def test_rare_sources(self) -> None:
-        """What each of them needs."""
+        """Required fields of rare sources are reported."""
         long = "a" * 65
         for source, wrong in (
             ({"nfs": {"server": "s"}}, ["nfs.path", "nfs.path"]),
