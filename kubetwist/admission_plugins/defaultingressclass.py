@@ -37,6 +37,6 @@ class DefaultIngressClass:
         if _CLASS_ANNOTATION in (ingress["metadata"].get("annotations") or {}):
             return
         classes = attributes.context.list_decoded("networking.k8s.io", "ingressclasses")
-        chosen = newest_default(classes, (DEFAULT,))
-        if chosen is not None:
-            ingress["spec"]["ingressClassName"] = chosen["metadata"]["name"]
+        default_class = newest_default(classes, (DEFAULT,))
+        if default_class is not None:
+            ingress["spec"]["ingressClassName"] = default_class["metadata"]["name"]

@@ -38,9 +38,9 @@ class DefaultStorageClass:
         if _CLASS_ANNOTATION in (claim["metadata"].get("annotations") or {}):
             return
         classes = attributes.context.list_decoded("storage.k8s.io", "storageclasses")
-        chosen = newest_default(classes, DEFAULT)
-        if chosen is not None:
-            claim["spec"]["storageClassName"] = chosen["metadata"]["name"]
+        default_class = newest_default(classes, DEFAULT)
+        if default_class is not None:
+            claim["spec"]["storageClassName"] = default_class["metadata"]["name"]
 
 
 def newest_default(classes: list[JSONObject], annotations: tuple[str, ...]) -> JSONObject | None:

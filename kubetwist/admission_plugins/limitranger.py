@@ -169,43 +169,43 @@ def _constraint_violations(limit: JSONObject, kind: str, requests: ResourceList,
 
 
 def _minimum(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
-    said = f"minimum {name} usage per {kind} is {bound}"
+    constraint = f"minimum {name} usage per {kind} is {bound}"
     if name not in requests:
-        return f"{said}.  No request is specified"
+        return f"{constraint}.  No request is specified"
     if requests[name] < bound:
-        return f"{said}, but request is {requests[name]}"
+        return f"{constraint}, but request is {requests[name]}"
     if name in limits and limits[name] < bound:
-        return f"{said}, but limit is {limits[name]}"
+        return f"{constraint}, but limit is {limits[name]}"
     return None
 
 
 def _maximum(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
-    said = f"maximum {name} usage per {kind} is {bound}"
+    constraint = f"maximum {name} usage per {kind} is {bound}"
     if name not in limits:
-        return f"{said}.  No limit is specified"
+        return f"{constraint}.  No limit is specified"
     if limits[name] > bound:
-        return f"{said}, but limit is {limits[name]}"
+        return f"{constraint}, but limit is {limits[name]}"
     if name in requests and requests[name] > bound:
-        return f"{said}, but request is {requests[name]}"
+        return f"{constraint}, but request is {requests[name]}"
     return None
 
 
 def _maximum_request(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
-    said = f"maximum {name} usage per {kind} is {bound}"
+    constraint = f"maximum {name} usage per {kind} is {bound}"
     if name not in requests:
-        return f"{said}.  No request is specified"
+        return f"{constraint}.  No request is specified"
     if requests[name] > bound:
-        return f"{said}, but request is {requests[name]}"
+        return f"{constraint}, but request is {requests[name]}"
     return None
 
 
 def _ratio(kind: str, name: str, bound: Quantity, requests: ResourceList, limits: ResourceList) -> str | None:
-    said = f"{name} max limit to request ratio per {kind} is {bound}"
+    constraint = f"{name} max limit to request ratio per {kind} is {bound}"
     if not requests.get(name):
-        return f"{said}, but no request is specified or request is 0"
+        return f"{constraint}, but no request is specified or request is 0"
     if not limits.get(name):
-        return f"{said}, but no limit is specified or limit is 0"
+        return f"{constraint}, but no limit is specified or limit is 0"
     ratio = limits[name].value / requests[name].value
     if ratio > bound.value:
-        return f"{said}, but provided ratio is {float(ratio):f}"
+        return f"{constraint}, but provided ratio is {float(ratio):f}"
     return None

@@ -60,7 +60,7 @@ class ServiceAccount:
         return self._apply_account_async(spec, account, attributes)
 
     async def _admit_when_account_exists(self, spec: JSONObject, attributes: AdmissionAttributes) -> None:
-        """Run L{admit} when the account exists, which may be created just after its namespace."""
+        """Run L{admit} when the account exists, which is created shortly after its namespace."""
         name = spec["serviceAccountName"]
         account = await attributes.context.wait_for_object(
             "", "serviceaccounts", attributes.namespace, name, _SERVICE_ACCOUNT_WAIT

@@ -186,7 +186,7 @@ async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str 
 
     @param outgoing: The factory of HTTP clients.
     @param url: The URL.
-    @param authorities: CA certificates in PEM; C{b""} for those of the system.
+    @param authorities: CA certificates in PEM; C{b""} for the CAs of the system.
     @param token: A bearer token; C{""} for none.
     @param guarded: Whether addresses of this machine and its network are rejected.
     @raise AuthenticationFailed: The server did not return the document.

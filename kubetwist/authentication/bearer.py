@@ -65,12 +65,12 @@ def _protocol_token(request: IAuthenticationRequest) -> bytes | None:
     if fields.get(b"upgrade", (b"",))[0].lower() != b"websocket":
         return None
     token = None
-    others = 0
+    other_protocols = 0
     for value in fields[b"sec-websocket-protocol"]:
         for protocol in value.split(b","):
             protocol = protocol.strip(b" \t")
             if not protocol.startswith(_PROTOCOL):
-                others += 1
+                other_protocols += 1
                 continue
             encoded = protocol[len(_PROTOCOL) :]
             if token is not None:
@@ -80,7 +80,7 @@ def _protocol_token(request: IAuthenticationRequest) -> bytes | None:
             token = urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4))
             if not _is_text(token):
                 raise AuthenticationFailed("invalid base64.bearer.authorization token")
-    if token is not None and not others:
+    if token is not None and not other_protocols:
         raise AuthenticationFailed("missing additional subprotocol")
     return token
 

@@ -104,7 +104,7 @@ class Issuer:
     A token issuer.
 
     @ivar discovery: The discovery URL; C{""} for the default path below C{url}.
-    @ivar authorities: CA certificates in PEM; C{b""} for those of the system.
+    @ivar authorities: CA certificates in PEM; C{b""} for the CAs of the system.
     """
 
     url: str

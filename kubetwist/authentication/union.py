@@ -68,7 +68,7 @@ class AuthenticatorUnion:
         Authenticate a bearer token, as for a request that has no other credentials (C{AuthenticateToken}).
 
         @param token: The token.
-        @param audiences: The token must be valid for one of these audiences; empty for those of this server.
+        @param audiences: The token must be valid for one of these audiences; empty for the audiences of this server.
         @return: The result, or a Deferred of it.
         """
         without_anonymous = AuthenticatorUnion(())

@@ -58,7 +58,7 @@ def _no(reason: str) -> Verdict:
 @implementer(IAuthorizer, IRuleResolver, IRuleExplainer)
 @define(eq=False)
 class NodeAuthorizer:
-    """Allows kubelets the requests for their own node; has no opinion about other requests and users."""
+    """Allows kubelets requests for the objects of their node; has no opinion about other requests and users."""
 
     name: ClassVar[str] = "Node"
     graph: NodeGraph

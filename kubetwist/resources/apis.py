@@ -199,10 +199,7 @@ class APIs:
         """
         Register the paths of discovery and OpenAPI documents.
 
-        @param listed: The groups and versions in discovery: local and aggregated ones.
-        @param aggregator: The server in front, which serves the documents.
-        @param kube: The delegate of C{aggregator}.
-        @param extensions: The delegate of C{kube}, which answers unknown versions of known groups.
+        @param listed: The resources in discovery: the installed ones, and those of other servers.
         """
         config = self._config
 
@@ -261,14 +258,7 @@ class APIs:
 
 
 def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> APIs:
-    """
-    Install the APIs of Kubernetes on the three servers of a chain; see L{APIs}.
-
-    @param config: The configuration of the server.
-    @param aggregator: The server in front.
-    @param kube: The delegate of C{aggregator}.
-    @param extensions: The delegate of C{kube}.
-    """
+    """Put the APIs of Kubernetes on the three servers of a chain; see L{APIs}."""
     return APIs(config, aggregator, kube, extensions)
 
 

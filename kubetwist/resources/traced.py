@@ -39,10 +39,9 @@ _NAMES: Final = {
 
 def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., object]:
     """
-    Return a handler that runs in a span.
+    Return a handler with its own span.
 
-    @param handler: The handler.
-    @param verb: The verb of the handler, which names the span.
+    @param verb: The verb of the handler.
     """
     name = _NAMES.get(verb)
     if name is None:
