@@ -1,4 +1,4 @@
-"""Webhooks for custom resources: versions that somebody else converts."""
+"""Tests of webhooks for custom resources that a conversion webhook converts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEW = KITES.replace("/v1/", "/v2/")
 
 
 def convert(objects: Any, api_version: str) -> Any:
-    """C{length} of v1 is C{size} of v2, in other words."""
+    """Convert between C{length} of v1 and C{size} of v2."""
     converted = []
     for obj in objects:
         spec = dict(obj.get("spec") or {})
@@ -29,17 +29,17 @@ def convert(objects: Any, api_version: str) -> Any:
 
 
 class CustomWebhookTests(SynchronousTestCase):
-    """One kind in two versions."""
+    """Tests of a kind with two versions."""
 
     def setUp(self) -> None:
-        """Clients use v2, webhooks want v1."""
+        """Create a CRD; clients use v2 and webhooks v1."""
         clock: list[Any] = []
         conversion = lambda crd: CRConverter("test", convert, clock[0])  # noqa: E731
         self.outgoing = ClientFactory()
         self.server = CustomServer(
             "mutatingwebhookconfigurations",
             "validatingwebhookconfigurations",
-            conversion_of=conversion,
+            make_converter=conversion,
             admission=configured(MutatingAdmissionWebhook, ValidatingAdmissionWebhook),
             outgoing=self.outgoing,
         )
@@ -57,23 +57,23 @@ class CustomWebhookTests(SynchronousTestCase):
         self.server.define(self.client, crd)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The answer to a request that succeeds."""
+        """Return the body of a successful response."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
         return answer
 
     def configure(self, resource: str) -> None:
-        """Have a webhook for v1."""
+        """Create a webhook for v1."""
         rule = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["*"]}
         path = f"/apis/admissionregistration.k8s.io/v1/{resource}"
         self.ask("POST", path, {"metadata": {"name": "hooks"}, "webhooks": [webhook(rules=[rule])]})
 
     def kite(self, **spec: Any) -> dict[str, Any]:
-        """One, in v2."""
+        """Return an object in v2."""
         return {"apiVersion": "example.com/v2", "kind": "Kite", "metadata": {"name": "k"}, "spec": spec}
 
-    def test_shown(self) -> None:
-        """What clients send in one version, webhooks see in another, before and after."""
+    def test_converted(self) -> None:
+        """The old and new objects are converted to the version of the webhook."""
         self.configure("validatingwebhookconfigurations")
         self.ask("POST", NEW, self.kite(size="3 m"))
         self.ask("PATCH", f"{NEW}/k", {"spec": {"size": "4 m"}}, Content_Type="application/merge-patch+json")
@@ -85,8 +85,8 @@ class CustomWebhookTests(SynchronousTestCase):
         self.assertEqual((update["oldObject"]["spec"]["length"], update["object"]["spec"]["length"]), (3, 4))
         self.assertEqual((delete["object"], delete["oldObject"]["spec"]["length"]), (None, 4))
 
-    def test_redefined(self) -> None:
-        """When a definition changes, what is equivalent is another."""
+    def test_changed_definition(self) -> None:
+        """After a change of the CRD the equivalent resources are computed again."""
         self.configure("validatingwebhookconfigurations")
         self.ask("POST", NEW, self.kite(size="3 m"))
         self.assertEqual(len(self.outgoing.calls), 1)
@@ -98,7 +98,7 @@ class CustomWebhookTests(SynchronousTestCase):
         self.assertEqual(len(self.outgoing.calls), 1)
 
     def test_changed(self) -> None:
-        """What a webhook changes in its version comes back in the client's, pruned and defaulted."""
+        """A patch of a webhook is converted to the version of the request, pruned and defaulted."""
         self.configure("mutatingwebhookconfigurations")
         self.outgoing.answer = lambda url, review: patch(
             ("replace", "/spec/length", 7), ("add", "/spec/bogus", 1), ("remove", "/spec/colour", None)

@@ -71,7 +71,7 @@ class ConvertedElsewhereTests(CustomApplyTestCase):
     def test_same_version(self) -> None:
         """Applies in the storage version that all managers use need no conversion."""
         plugin = HostAndPort()
-        self.server.custom._conversion_of = CRConverterFactory(
+        self.server.custom._make_converter = CRConverterFactory(
             ClientFactory(None, lambda namespace, name: None), self.server.clock, [plugin]
         )
         self.server.define(self.client, two_versions())
