@@ -1,4 +1,4 @@
-"""Plugins that write into what they are shown, and who makes them."""
+"""Plugins that modify objects, and their factories."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from kubetwist.interfaces import IMutatingAdmission
 
 
 class Nothing:
-    """A server that has nothing."""
+    """A server without objects."""
 
     release = "1.36"
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """Nothing."""
+        """Return nothing."""
         return None
 
 
 @define
 class Writer:
-    """Writes its name into objects, and notes when it was asked."""
+    """A plugin that writes its name into objects and records its calls."""
 
     name: str
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
     asked: list[str] = field(factory=list)
 
     def handles(self, operation: str) -> bool:
-        """Some."""
+        """Return whether the operation is handled."""
         return operation in self.operations
 
     async def admit(self, attributes: Any) -> None:
-        """Write."""
+        """Modify the object."""
         attributes.object.setdefault("by", []).append(self.name)
 
     async def validate(self, attributes: Any) -> None:
-        """Note."""
+        """Record the call."""
         self.asked.append(attributes.operation)
 
 
 @implementer(IMutatingAdmission)
 class Mutating(Writer):
-    """Changes."""
+    """A mutating plugin."""

@@ -18,24 +18,24 @@ FORM = EquivalentResource(
 class RequestTests(SynchronousTestCase):
     """Tests for L{admission_request}."""
 
-    def test_names(self) -> None:
-        """A request has the resource that was asked for, and the one in which it is shown."""
+    def test_resources(self) -> None:
+        """A request has the requested resource and the equivalent one of the object."""
         found = admission_request(write(pod(), "deployments.apps", kind="Deployment").attributes, FORM)
         self.assertEqual(found["resource"], {"group": "extensions", "version": "v1beta1", "resource": "deployments"})
         self.assertEqual(found["kind"], {"group": "extensions", "version": "v1beta1", "kind": "Deployment"})
         self.assertEqual(found["requestResource"], {"group": "apps", "version": "v1", "resource": "deployments"})
         self.assertEqual(found["requestKind"], {"group": "apps", "version": "v1", "kind": "Deployment"})
 
-    def test_about(self) -> None:
-        """It tells who does what to which object."""
+    def test_user_and_operation(self) -> None:
+        """A request has the operation, the user, the name and the namespace."""
         found = admission_request(write(pod(), operation="UPDATE").attributes, FORM)
         self.assertEqual(
             {name: found[name] for name in ("name", "namespace", "operation", "userInfo")},
             {"name": "x", "namespace": "ns", "operation": "UPDATE", "userInfo": {"username": "alice"}},
         )
 
-    def test_left_out(self) -> None:
-        """What a request does not have is left out: a subresource, a name, a namespace."""
+    def test_omitted(self) -> None:
+        """Absent values are omitted: subresource, name and namespace."""
         found = admission_request(write(pod(), "nodes", namespace="", name="").attributes, FORM)
         for name in ("subResource", "requestSubResource", "name", "namespace"):
             self.assertNotIn(name, found)

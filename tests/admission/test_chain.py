@@ -20,7 +20,7 @@ from tests.admission.plugins import Mutating, Nothing, Writer
 
 
 def write(operation: str = "CREATE", obj: Any = None) -> AdmissionAttributes:
-    """A write of a pod."""
+    """Return the attributes of a write of a pod."""
     user = UserInfo("alice")
     return AdmissionAttributes(
         operation, "", "v1", "pods", "", "Pod", "default", "a", obj, None, user, False, Nothing()
@@ -29,14 +29,14 @@ def write(operation: str = "CREATE", obj: Any = None) -> AdmissionAttributes:
 
 @implementer(IValidatingAdmission)
 class Validating(Writer):
-    """Looks."""
+    """A validating plugin."""
 
 
 class ChainTests(SynchronousTestCase):
     """Tests for L{AdmissionChain}."""
 
     def test_phases(self) -> None:
-        """Plugins that change come in their order; those that look are not asked to change, nor the other way round."""
+        """Mutating plugins are called in their order, then validating ones."""
         last = Validating("v")
         chain = AdmissionChain([Mutating("b"), last, Mutating("a")])
         verifyObject(IMutatingAdmission, chain.plugins[0])
@@ -47,15 +47,15 @@ class ChainTests(SynchronousTestCase):
         self.assertEqual((obj, last.asked), ({"by": ["b", "a"]}, ["CREATE"]))
 
     def test_operations(self) -> None:
-        """A plugin is asked only about the operations that it has to do with."""
+        """A plugin is called for its operations only."""
         plugin = Validating("v", ("DELETE",))
         chain = AdmissionChain([plugin])
         for operation in ("CREATE", "UPDATE", "DELETE", "CONNECT"):
             self.successResultOf(chain.validate(write(operation)))
         self.assertEqual(plugin.asked, ["DELETE"])
 
-    def test_refusal(self) -> None:
-        """The first plugin that refuses ends the matter."""
+    def test_rejection(self) -> None:
+        """The first plugin that rejects the request ends the chain."""
         refusal = APIStatusError.bad_request("no")
 
         class Refuses(Validating):
@@ -68,8 +68,8 @@ class ChainTests(SynchronousTestCase):
         self.assertIs(failure.value, refusal)
         self.assertEqual(last.asked, [])
 
-    def test_plain(self) -> None:
-        """A plugin need not be asynchronous."""
+    def test_synchronous(self) -> None:
+        """A plugin can be synchronous."""
 
         class Plain(Mutating):
             def admit(self, attributes: Any) -> None:
@@ -80,7 +80,7 @@ class ChainTests(SynchronousTestCase):
         self.assertEqual(obj, {"seen": True})
 
     def test_resources(self) -> None:
-        """A plugin that says which resources it is about is asked about no others."""
+        """A plugin with C{resources} is called for these only."""
 
         class Some(Validating):
             resources = ("pods", "deployments.apps", "nodes/*", "deployments.apps/scale")
@@ -104,7 +104,7 @@ class ChainTests(SynchronousTestCase):
             self.assertEqual(bool(plugin.asked), expected, (group, resource, subresource))
 
     def test_reinvocation(self) -> None:
-        """A plugin can have all of them asked once more, and knows when that is."""
+        """A plugin can request a second round, in which is_reinvoke is true."""
 
         class Again(Mutating):
             async def admit(self, attributes: Any) -> None:
@@ -115,8 +115,8 @@ class ChainTests(SynchronousTestCase):
         self.successResultOf(AdmissionChain([Again("a"), Again("b")]).admit(write(obj=obj)))
         self.assertEqual(obj["by"], [("a", False), ("b", False), ("a", True), ("b", True)])
 
-    def test_bug(self) -> None:
-        """What a plugin raises by mistake is logged with its name; the client learns no more than that it failed."""
+    def test_exception(self) -> None:
+        """An unexpected exception is logged with the plugin's name; the client gets an error without details."""
 
         class Broken(Mutating, Validating):
             async def admit(self, attributes: Any) -> None:
@@ -131,8 +131,8 @@ class ChainTests(SynchronousTestCase):
             self.assertEqual((error.code, error.message), (500, text))
             self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
 
-    def test_ignored_bug(self) -> None:
-        """Where the plugin's policy is to be ignored then, the request passes, with the object as it was before."""
+    def test_ignored_exception(self) -> None:
+        """With failure policy Ignore the request continues with the object as it was before the call."""
 
         class Broken(Mutating):
             failure_policy = "Ignore"
@@ -148,7 +148,7 @@ class ChainTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
 
     def test_validation_changes_nothing(self) -> None:
-        """A plugin of others that validates can not change what it is shown."""
+        """A validating third-party plugin cannot change the object."""
 
         class RacingBackend(Validating):
             async def validate(self, attributes: Any) -> None:
@@ -163,8 +163,8 @@ class ChainTests(SynchronousTestCase):
         self.assertEqual((obj, plugin.asked), ({"list": [1]}, [[1]]))
         self.assertIs(attributes.object, obj)
 
-    def test_late(self) -> None:
-        """A plugin that is ignored since it took too long changes nothing any more."""
+    def test_ignored_timeout(self) -> None:
+        """A plugin whose timeout is ignored cannot change the object afterwards."""
         waited: Deferred[None] = Deferred(lambda _: None)
 
         class Late(Mutating):
@@ -185,8 +185,8 @@ class ChainTests(SynchronousTestCase):
         self.successResultOf(answer)
         self.assertEqual(obj, {"by": ["next"]})
 
-    def test_hang(self) -> None:
-        """A plugin that takes too long is not waited for, and told so, whatever it makes of that."""
+    def test_timeout(self) -> None:
+        """A plugin that exceeds its timeout is cancelled and not waited for, even if it ignores the cancellation."""
         cancelled: list[bool] = []
 
         class Slow(Validating):
@@ -210,8 +210,8 @@ class ChainTests(SynchronousTestCase):
         self.assertEqual((error.code, error.message, cancelled), (500, text, [True]))
         self.assertEqual(clock.getDelayedCalls(), [])
 
-    def test_waits(self) -> None:
-        """A plugin that waits and is done in time has its say."""
+    def test_asynchronous(self) -> None:
+        """A plugin that finishes within its timeout takes effect."""
         waited: Deferred[str] = Deferred()
 
         class Patient(Mutating):
@@ -227,8 +227,8 @@ class ChainTests(SynchronousTestCase):
         self.successResultOf(answer)
         self.assertEqual((obj, clock.getDelayedCalls()), ({"said": "one", "more": "two"}, []))
 
-    def test_gone(self) -> None:
-        """When the client has gone, the plugin is told so, and nobody else is asked."""
+    def test_cancelled(self) -> None:
+        """When the request is cancelled the current plugin is cancelled, and no further one is called."""
         last = Validating("last")
         told: list[type[BaseException]] = []
 

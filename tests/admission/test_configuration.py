@@ -18,35 +18,35 @@ class ConfigurationTests(SynchronousTestCase):
     """--admission-control-config-file."""
 
     def setUp(self) -> None:
-        """A directory."""
+        """Create a directory."""
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
 
     def file(self, name: str, text: str) -> str:
-        """A file in it."""
+        """Write a file."""
         path = self.folder / name
         path.write_text(text)
         return str(path)
 
     def read(self, text: str) -> dict[str, Any]:
-        """What is in a configuration."""
+        """Return the configurations in a file."""
         return read_configurations(self.file("admission.yaml", text))
 
     def problem(self, text: str) -> str:
-        """What is wrong with one."""
+        """Return the error for a file."""
         with self.assertRaises(AdmissionConfigError) as caught:
             self.read(text)
         self.assertNotIn("\n", str(caught.exception))
         return str(caught.exception).removeprefix("failed to read plugin config: ")
 
     def test_none(self) -> None:
-        """Without a file nothing is configured; nor with an empty list."""
+        """Without a file or with an empty list there are no configurations."""
         self.assertEqual(read_configurations(""), {})
         self.assertEqual(self.read(HEAD), {})
         self.assertEqual(self.read(HEAD + "plugins: []"), {})
 
     def test_inline_and_path(self) -> None:
-        """A plugin's configuration is in the file, or in another one beside it; of two for one, the first counts."""
+        """A plugin's configuration is inline or in another file; of two entries for a plugin, the first one is used."""
         self.file("other.yaml", "limit: 5")
         found = self.read(
             HEAD
@@ -57,13 +57,13 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertEqual(found, {"A": {"kind": "X", "m": 1}, "B": {"limit": 5}, "C": {"limit": 5}, "D": None})
 
     def test_legacy(self) -> None:
-        """What two plugins had before there was a kind for it is taken for their configuration."""
+        """The legacy formats of two plugins are accepted."""
         value = {"podNodeSelectorPluginConfig": {"default": "a=b"}}
         found = self.read("podNodeSelectorPluginConfig:\n  default: a=b\n")
         self.assertEqual(found["PodNodeSelector"], value)
 
     def test_missing(self) -> None:
-        """A file that can not be read is named, with the reason."""
+        """The error for an unreadable file has its path and the reason."""
         path = str(self.folder / "absent.yaml")
         with self.assertRaises(AdmissionConfigError) as caught:
             read_configurations(path)
@@ -75,8 +75,8 @@ class ConfigurationTests(SynchronousTestCase):
         text = self.problem(HEAD + "plugins: [{name: A, path: absent.yaml}]")
         self.assertIn(f"open {path}: no such file or directory", text)
 
-    def test_nonsense(self) -> None:
-        """What is no such configuration is refused in one line."""
+    def test_invalid(self) -> None:
+        """An invalid configuration is rejected with one line."""
         self.assertIn("Object 'Kind' is missing in 'a: b'", self.problem("a: b"))
         self.assertIn(
             'no kind "Foo" is registered for version "apiserver.config.k8s.io/v1" in scheme',
@@ -89,10 +89,10 @@ class ConfigurationTests(SynchronousTestCase):
 
 
 class StartTests(KubeAPIMixin, TestCase):
-    """Tests for the configuration of a whole server."""
+    """Tests of the configuration of a whole server."""
 
     async def test_configuration(self) -> None:
-        """A configuration must be there, and make sense to the plugin that it is for."""
+        """The file must exist and be valid for the plugin."""
         with self.assertRaises(StartError) as caught:
             await self.startKubeAPI("--admission-control-config-file=/absent.yaml")
         self.assertIn("open /absent.yaml: no such file or directory", str(caught.exception))

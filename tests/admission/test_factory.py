@@ -15,18 +15,18 @@ from tests.admission_plugins.fakes import Context
 
 
 class Plain:
-    """A plugin that needs nothing."""
+    """A plugin without parameters."""
 
 
 class Configured:
-    """A plugin that is made from its configuration."""
+    """A plugin with a configuration."""
 
     def __init__(self, server: Any, configuration: Any) -> None:
         self.made_of = server, configuration
 
     @classmethod
     def configured(cls, server: Any, configuration: Any) -> Configured:
-        """Make one."""
+        """Create a plugin."""
         return cls(server, configuration)
 
 
@@ -34,7 +34,7 @@ class FactoryTests(SynchronousTestCase):
     """Tests for L{AdmissionPluginFactory}."""
 
     def test_interfaces(self) -> None:
-        """A factory is a plugin of Twisted and makes plugins."""
+        """A factory is a Twisted plugin that creates admission plugins."""
         factory = AdmissionPluginFactory("Plain", f"{__name__}:Plain")
         verifyObject(IAdmissionPluginFactory, factory)
         verifyObject(IPlugin, factory)
@@ -51,7 +51,7 @@ class FactoryTests(SynchronousTestCase):
         self.assertEqual(made.made_of, (server, {"a": 1}))
 
     def test_imported_late(self) -> None:
-        """The module of a plugin is imported when the plugin is made, and not before."""
+        """The module of a plugin is imported when the plugin is created."""
         name = "kubetwist.admission_plugins.alwaysdeny"
         module = sys.modules.pop(name, None)
         self.addCleanup(lambda: module and sys.modules.__setitem__(name, module))

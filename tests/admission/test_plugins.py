@@ -49,14 +49,14 @@ OFF = frozenset(
 @implementer(IAdmissionPluginFactory)
 @define
 class Factory:
-    """Makes one of them."""
+    """A factory of one plugin."""
 
     name: str
     default: bool = True
     after: str = ""
 
     def make(self, server: Any, configuration: Any) -> Mutating:
-        """Make it."""
+        """Return the plugin."""
         return Mutating(self.name)
 
 
@@ -75,12 +75,14 @@ class BuildTests(SynchronousTestCase):
     """Tests for L{build_chain}."""
 
     def names(self, *factories: Any, enabled: tuple[str, ...] = (), disabled: tuple[str, ...] = ()) -> list[str]:
-        """The plugins of a chain."""
+        """Return the names of the plugins of a chain."""
         chain = build_chain(enabled, disabled, Nothing(), only=factories)
         return [plugin.name for plugin in chain.plugins]
 
     def test_order(self) -> None:
-        """The order is the reference's, whatever order plugins are found or named in; others come before webhooks."""
+        """
+        The order is the reference's, independent of the order of discovery; third-party plugins come before policies.
+        """
         found = [Factory(name) for name in ("Zebra", "ResourceQuota", "Apple", "NamespaceLifecycle", "LimitRanger")]
         expected = ["NamespaceLifecycle", "LimitRanger", "Apple", "Zebra", "ResourceQuota"]
         self.assertEqual(self.names(*found), expected)
@@ -88,7 +90,7 @@ class BuildTests(SynchronousTestCase):
         self.assertEqual(len(set(ALL_ORDERED_PLUGINS)), len(ALL_ORDERED_PLUGINS))
 
     def test_after(self) -> None:
-        """A plugin can say whom it comes after: a built-in one, which need not be there, or another."""
+        """A plugin can follow another one: a built-in plugin, which may be disabled, or a third-party one."""
         found = [Factory("B", after="A"), Factory("A", after="LimitRanger"), Factory("C"), Factory("Priority")]
         self.assertEqual(self.names(*found), ["A", "B", "Priority", "C"])
         for lost in (Factory("X", after="Y"), Factory("X", after="X")):
@@ -96,13 +98,13 @@ class BuildTests(SynchronousTestCase):
                 self.names(lost)
 
     def test_reference(self) -> None:
-        """The built-in plugins have their defaults as in the reference."""
+        """The built-in plugins have the defaults of the reference."""
         for name, factory in installed().items():
             if name in ALL_ORDERED_PLUGINS:
                 self.assertEqual(factory.default, name not in OFF, name)
 
     def test_broken(self) -> None:
-        """A plugin that can not be made stops the server with one line."""
+        """A plugin that cannot be created stops the server with one line."""
 
         class Bad(Factory):
             def make(self, server: Any, configuration: Any) -> Mutating:
@@ -132,31 +134,31 @@ class BuildTests(SynchronousTestCase):
             self.assertEqual(str(caught.exception), text)
 
     def test_overlap(self) -> None:
-        """A plugin can not be switched on and off."""
+        """A plugin cannot be enabled and disabled."""
         with self.assertRaisesRegex(PluginInitError, r"\[On\] in enable-admission-plugins and disable-.* overlapped"):
             self.names(Factory("On"), enabled=("On",), disabled=("On",))
 
-    def test_switches(self) -> None:
-        """What is on by default can be switched off, and the rest on."""
+    def test_flags(self) -> None:
+        """Default plugins can be disabled, and other plugins enabled."""
         found = [Factory("On"), Factory("Off", default=False)]
         self.assertEqual(self.names(*found), ["On"])
         self.assertEqual(self.names(*found, enabled=("Off",)), ["Off", "On"])
         self.assertEqual(self.names(*found, disabled=("On",)), [])
 
     def test_unknown(self) -> None:
-        """A name that no plugin has stops the server; a plugin of the reference that is not here may be off."""
+        """An unknown name stops the server; an unavailable plugin of the reference can be disabled."""
         for switches in ({"enabled": ("Nope",)}, {"disabled": ("Nope",)}, {"enabled": ("PodSecurity",)}):
             with self.assertRaises(PluginInitError):
                 self.names(Factory("On"), **switches)
         self.assertEqual(self.names(Factory("On"), disabled=("PodSecurity",)), ["On"])
 
     def test_twice(self) -> None:
-        """Two plugins of one name stop the server."""
+        """Two plugins with the same name stop the server."""
         with self.assertRaisesRegex(PluginInitError, "two admission plugins are called On"):
             self.names(Factory("On"), Factory("On"))
 
     def test_built_in(self) -> None:
-        """The built-in plugins are found as anybody's would be, and are what their factories say."""
+        """The built-in plugins are discovered like third-party ones and match their factories."""
         clock = Clock()
         context = ServerAdmissionContext(Stores(), clock)
         every = [
@@ -181,10 +183,10 @@ class BuildTests(SynchronousTestCase):
 
 
 class StartTests(KubeAPIMixin, TestCase):
-    """Tests for flags that name plugins."""
+    """Tests of the flags that name plugins."""
 
     async def test_names(self) -> None:
-        """Plugins that are not there can not be switched on or off."""
+        """Unknown plugins cannot be enabled or disabled."""
         for flag in ("enable", "disable"):
             with self.assertRaises(StartError) as caught:
                 await self.startKubeAPI(f"--{flag}-admission-plugins=Nope")

@@ -11,10 +11,10 @@ from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patc
 
 
 class ReinvocationTests(WebhookTestCase):
-    """Tests for webhooks that are called a second time."""
+    """Tests of reinvoked webhooks."""
 
     def test_reinvocation(self) -> None:
-        """One that wants to is called again when another has changed the object after it; once, and not the others."""
+        """A webhook with reinvocationPolicy IfNeeded is called again once if a later webhook changed the object."""
         self.configure(
             webhook("a.example.org", reinvocationPolicy="IfNeeded"),
             webhook("b.example.org"),
@@ -37,10 +37,10 @@ class ReinvocationTests(WebhookTestCase):
 
 
 class RoundsTests(SynchronousTestCase):
-    """Tests for L{ReinvokeContext} and what compares and replaces objects."""
+    """Tests for L{ReinvokeContext}, L{canonical_json} and L{replace_in_place}."""
 
-    def test_due(self) -> None:
-        """After a change those who were called before are due, and later ones only after another change."""
+    def test_to_reinvoke(self) -> None:
+        """After a change the previously invoked webhooks are reinvoked; later ones only after another change."""
         rounds = ReinvokeContext()
         rounds.previously_invoked.add("a")
         rounds.require_reinvocation()
@@ -49,8 +49,8 @@ class RoundsTests(SynchronousTestCase):
         rounds.require_reinvocation()
         self.assertEqual((rounds.to_reinvoke, rounds.previously_invoked), ({"a", "b"}, set()))
 
-    def test_dumped(self) -> None:
-        """Objects that differ in the order of their keys only are the same."""
+    def test_canonical_json(self) -> None:
+        """Objects that differ only in the order of their keys are equal."""
         self.assertEqual(
             canonical_json({"a": 1, "b": {"c": 2, "d": 3}}), canonical_json({"b": {"d": 3, "c": 2}, "a": 1})
         )
@@ -58,7 +58,7 @@ class RoundsTests(SynchronousTestCase):
         self.assertEqual(canonical_json(None), b"")
 
     def test_replace(self) -> None:
-        """An object is replaced in place, and so is its metadata."""
+        """The object and its metadata are replaced in place."""
         meta = {"name": "a", "labels": {"x": "y"}}
         obj = {"metadata": meta, "spec": {"old": True}}
         replace_in_place(obj, {"metadata": {"name": "a"}, "data": {"new": "1"}})

@@ -16,17 +16,17 @@ class LimitTests(SynchronousTestCase):
     """Tests for L{with_timeout}."""
 
     def setUp(self) -> None:
-        """Work that is done when the test says so."""
+        """Create an operation that the test completes."""
         self.clock = Clock()
         self.cancelled = 0
         self.work: Deferred[str] = Deferred(self.cancel)
 
     def cancel(self, work: Deferred[str]) -> None:
-        """Count."""
+        """Count cancellations."""
         self.cancelled += 1
 
     def test_in_time(self) -> None:
-        """The result of work that is done in time is the result, and no timer is left."""
+        """The result of an operation that finishes in time is returned, and the timer is cancelled."""
         done = with_timeout(self.work, 3.0, self.clock)
         self.clock.advance(2.9)
         self.work.callback("done")
@@ -34,21 +34,21 @@ class LimitTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_failure(self) -> None:
-        """A failure is passed on."""
+        """A failure is returned."""
         done = with_timeout(self.work, 3.0, self.clock)
         self.work.errback(ValueError())
         self.failureResultOf(done, ValueError)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
-    def test_late(self) -> None:
-        """Work that takes too long is cancelled."""
+    def test_timeout(self) -> None:
+        """An operation that exceeds its timeout is cancelled."""
         done = with_timeout(self.work, 3.0, self.clock)
         self.clock.advance(3.0)
         self.failureResultOf(done, TimedOut)
         self.assertEqual(self.cancelled, 1)
 
-    def test_heedless(self) -> None:
-        """Work that goes on in spite of that is not waited for, and what becomes of it does not matter."""
+    def test_ignored_cancellation(self) -> None:
+        """An operation that ignores the cancellation is not waited for, and its result is ignored."""
         later: Deferred[None] = Deferred()
 
         async def stubborn() -> None:
@@ -63,8 +63,8 @@ class LimitTests(SynchronousTestCase):
         self.failureResultOf(done, TimedOut)
         later.callback(None)
 
-    def test_given_up(self) -> None:
-        """When nobody waits any more the work is cancelled, and no timer is left."""
+    def test_cancelled(self) -> None:
+        """If the caller is cancelled, the operation and the timer are cancelled."""
         done = with_timeout(self.work, 3.0, self.clock)
         done.cancel()
         self.failureResultOf(done, CancelledError)

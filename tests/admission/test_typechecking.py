@@ -16,17 +16,17 @@ DECLARATION = declared({"type": "object", "properties": {"size": {"type": "integ
 
 
 def kinds_of(resource: GroupVersionResource) -> Iterable[GroupVersionKind]:
-    """A kind for each resource."""
+    """Return a kind for each resource."""
     return [GroupVersionKind(resource.group, resource.version, resource.resource.title())]
 
 
 def policy(*validations: JSONObject, **spec: Any) -> JSONObject:
-    """A policy."""
+    """Return a policy."""
     return {"spec": {"validations": list(validations), **spec}}
 
 
 def rules(*resources: str, groups: Iterable[str] = ("",), versions: Iterable[str] = ("v1",)) -> JSONObject:
-    """A policy for some resources."""
+    """Return a policy for some resources."""
     rule = {"apiGroups": list(groups), "apiVersions": list(versions), "resources": list(resources)}
     return policy(matchConstraints={"resourceRules": [rule]})
 
@@ -35,17 +35,17 @@ class KindTests(SynchronousTestCase):
     """Tests for L{kinds_to_check}."""
 
     def test_named(self) -> None:
-        """The kinds of all resources that are named are checked, in order; subresources are not."""
+        """The kinds of all listed resources are checked, in order; subresources are skipped."""
         found = kinds_to_check(rules("pods", "configmaps", "pods/status"), kinds_of)
         self.assertEqual([kind.kind for kind in found], ["Configmaps", "Pods"])
 
     def test_wildcards(self) -> None:
-        """What is named by a wildcard is not checked."""
+        """Rules with wildcards are skipped."""
         for obj in (rules("*"), rules("pods", groups=["*"]), rules("pods", versions=["*"]), policy()):
             self.assertEqual(kinds_to_check(obj, kinds_of), [])
 
     def test_bounded(self) -> None:
-        """Only so many kinds are checked."""
+        """The number of kinds is limited."""
         found = kinds_to_check(rules(*(f"r{number:02}" for number in range(50))), kinds_of)
         self.assertEqual(len(found), MAX_KINDS_PER_RULE)
 
@@ -54,13 +54,13 @@ class WarningTests(SynchronousTestCase):
     """Tests for L{expression_warnings}."""
 
     def test_good(self) -> None:
-        """An expression that fits the type has no warning."""
+        """A valid expression has no warning."""
         self.assertEqual(
             expression_warnings(policy({"expression": "object.size > 1"}), [(WIDGET, DECLARATION)], None), []
         )
 
     def test_bad(self) -> None:
-        """A field that the type does not have is told of with its place and the kind."""
+        """A misspelled field has a warning with the path of the expression and the kind."""
         obj = policy({"expression": "true"}, {"expression": "object.sise > 1", "messageExpression": "object.nam"})
         found = expression_warnings(obj, [(WIDGET, DECLARATION)], None)
         self.assertEqual(
@@ -78,7 +78,7 @@ class WarningTests(SynchronousTestCase):
         self.assertEqual(len(expression_warnings(bad, [(WIDGET, DECLARATION)], None)), 1)
 
     def test_params(self) -> None:
-        """Parameters are checked where their type is known."""
+        """Parameters are checked if their type is known."""
         obj = policy({"expression": "params.nope == 1"}, paramKind={"apiVersion": "v1", "kind": "X"})
         self.assertEqual(expression_warnings(obj, [(WIDGET, DECLARATION)], None), [])
         self.assertEqual(len(expression_warnings(obj, [(WIDGET, DECLARATION)], DECLARATION)), 1)

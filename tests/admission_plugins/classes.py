@@ -1,4 +1,4 @@
-"""A server with lists of objects, such as classes, and questions to one plugin."""
+"""A server with lists of objects, such as classes, and calls of single plugins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.admission_plugins.fakes import Context
 
 
 class Objects(Context):
-    """What plugins look up: objects by their resource."""
+    """A context with objects by resource."""
 
     def __init__(self, **found: list[JSONObject]) -> None:
         super().__init__()
@@ -31,13 +31,13 @@ class Objects(Context):
 
 
 def named(name: str, created: str = "2026-01-01T00:00:00Z", **fields: Any) -> JSONObject:
-    """An object."""
+    """Return an object with a name."""
     meta = {"name": name, "creationTimestamp": created, **fields.pop("metadata", {})}
     return {"metadata": meta, **fields}
 
 
 class ClassTestCase(SynchronousTestCase):
-    """A test of single plugins."""
+    """A test case of single plugins."""
 
     def call(
         self,
@@ -49,7 +49,7 @@ class ClassTestCase(SynchronousTestCase):
         subresource: str = "",
         **found: list[JSONObject],
     ) -> Deferred[None]:
-        """Ask a plugin for its opinion."""
+        """Call a plugin and return its result."""
         operation = "UPDATE" if old else "CREATE"
         context = Objects(**found)
         attributes = AdmissionAttributes(
@@ -58,11 +58,11 @@ class ClassTestCase(SynchronousTestCase):
         return maybeDeferred(method, attributes)
 
     def ask(self, *arguments: Any, **named: Any) -> None:
-        """Ask one that has nothing against it."""
+        """Call a plugin that must admit the request."""
         self.successResultOf(self.call(*arguments, **named))
 
     def why(self, *arguments: Any, **named: Any) -> str:
-        """Why a plugin refuses."""
+        """Return the message of the rejection."""
         error = self.failureResultOf(self.call(*arguments, **named), APIStatusError).value
         assert isinstance(error, APIStatusError)
         self.assertEqual(error.code, 403)

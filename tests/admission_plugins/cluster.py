@@ -1,4 +1,4 @@
-"""A server with an object of every kind that plugins look up."""
+"""A server with an object of every kind that plugins read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.admission_plugins.fakes import Context
 
 
 def cluster() -> Context:
-    """A server with something for every plugin."""
+    """Return a server with an object for every plugin."""
     context = Context()
     context.add("", "namespaces", {"metadata": {"name": "ns"}})
     context.add("", "serviceaccounts", {"metadata": {"name": "default", "namespace": "ns"}})

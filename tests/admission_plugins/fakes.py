@@ -1,4 +1,4 @@
-"""A server as admission plugins see it, made of a few objects; and writes to show them."""
+"""A fake admission context of a few objects, and writes for admission plugins."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Rights:
     """
     An authorizer.
 
-    @ivar allowed: What is allowed: verb, resource with its subresource, and name.
-    @ivar asked: Every question.
+    @ivar allowed: Allowed requests: verb, resource with its subresource, and name.
+    @ivar requests: The attributes of all calls.
     """
 
     allowed: set[tuple[str, str, str]] = field(factory=set)
     reason: str = ""
-    asked: list[AuthorizerAttributes] = field(factory=list)
+    requests: list[AuthorizerAttributes] = field(factory=list)
     name: str = "Rights"
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """See L{kubetwist.interfaces.IAuthorizer.authorize}."""
-        self.asked.append(attributes)
+        self.requests.append(attributes)
         resource = f"{attributes.resource}/{attributes.subresource}".rstrip("/")
         known = (attributes.verb, resource, attributes.name) in self.allowed
         return Verdict(Decision.ALLOW if known else Decision.NO_OPINION, self.reason)
@@ -65,7 +65,7 @@ class Context:
     created: list[JSONObject] = field(factory=list)
 
     def add(self, group: str, resource: str, obj: JSONObject) -> None:
-        """Have an object."""
+        """Add an object."""
         meta = obj["metadata"]
         self.objects[group, resource, meta.get("namespace", ""), meta["name"]] = obj
 
@@ -86,7 +86,7 @@ class Context:
     async def wait_for_object(
         self, group: str, resource: str, namespace: str, name: str, seconds: float
     ) -> JSONObject | None:
-        """See the interface; nobody makes anything meanwhile."""
+        """Return the object; it is not awaited."""
         return self.get_decoded(group, resource, namespace, name)
 
     def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
@@ -116,7 +116,7 @@ class Context:
 
 @contextmanager
 def starting_over(server: Any, caches: Sequence[WatchCache]) -> Iterator[None]:
-    """Have caches that have lost their place, as after a compaction; they are filled again afterwards."""
+    """Make caches restart their watch, as after a compaction; they are filled again afterwards."""
 
     async def unavailable(*args: Any, **how: Any) -> Page:
         raise StorageUnavailable("not now")
@@ -133,14 +133,15 @@ def starting_over(server: Any, caches: Sequence[WatchCache]) -> Iterator[None]:
 @define
 class Write:
     """
-    One write, and what plugins told of it.
+    One write, and the warnings and audit annotations of plugins.
 
-    @ivar attributes: To give to a plugin.
+    @ivar attributes: The attributes to pass to a plugin.
+    @ivar annotations: The audit annotations.
     """
 
     attributes: AdmissionAttributes
     warnings: list[str]
-    notes: dict[str, str]
+    annotations: dict[str, str]
 
 
 def write(
@@ -157,14 +158,12 @@ def write(
     name: str | None = None,
 ) -> Write:
     """
-    A write.
-
-    @param resource: C{"pods"}, C{"pods/status"}, C{"deployments.apps"}, C{"deployments.apps/scale"}.
+    Return a write; C{resource} is C{"pods"}, C{"pods/status"}, C{"deployments.apps"}, C{"deployments.apps/scale"}.
     """
     full, _, subresource = resource.partition("/")
     plural, _, group = full.partition(".")
     warnings: list[str] = []
-    notes: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     found = (obj or {}).get("metadata", {}).get("name", "") if name is None else name
     attributes = AdmissionAttributes(
         operation,
@@ -181,45 +180,45 @@ def write(
         dry_run,
         context or Context(),
         warn=warnings.append,
-        annotate=lambda key, value, level: notes.__setitem__(key, value),
+        annotate=lambda key, value, level: annotations.__setitem__(key, value),
     )
-    return Write(attributes, warnings, notes)
+    return Write(attributes, warnings, annotations)
 
 
 def pod(name: str = "x", **spec: Any) -> JSONObject:
-    """A pod of one container."""
+    """Return a pod with one container."""
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 
 
 def every_container(**fields: Any) -> JSONObject:
-    """A pod with a container of every kind, all alike."""
+    """Return a pod with equal containers of every kind."""
     kinds = (("initContainers", "i"), ("containers", "c"), ("ephemeralContainers", "e"))
     spec = {kind: [{"name": name, "image": "i", **orjson.loads(orjson.dumps(fields))}] for kind, name in kinds}
     return {"metadata": {"name": "x"}, "spec": spec}
 
 
 class PluginTestCase(SynchronousTestCase):
-    """A test of plugins, asked as the server asks them."""
+    """A test case that calls plugins as the server does."""
 
     def admit(self, plugin: Any, made: Write) -> JSONObject:
-        """Let a plugin change an object, which is returned."""
+        """Call a mutating plugin and return the object."""
         self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).admit(made.attributes)))
         assert made.attributes.object is not None
         return made.attributes.object
 
     def admit_twice(self, plugin: Any, made: Write) -> JSONObject:
-        """The same; and what a plugin has changed once, it does not change again."""
+        """Call a mutating plugin twice, assert that the second call changes nothing, and return the object."""
         once = orjson.dumps(self.admit(plugin, made))
         again = self.admit(plugin, made)
         self.assertEqual(orjson.dumps(again), once)
         return again
 
     def validate(self, plugin: Any, made: Write) -> None:
-        """Have a plugin look at an object, against which it has nothing."""
+        """Call a validating plugin that must admit the object."""
         self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).validate(made.attributes)))
 
     def refusal(self, plugin: Any, made: Write, *, admitting: bool = False) -> APIStatusError:
-        """The error with which a plugin refuses."""
+        """Return the error of the rejection."""
         chain = AdmissionChain([plugin], Clock())
         asked = chain.admit(made.attributes) if admitting else chain.validate(made.attributes)
         error = self.failureResultOf(ensureDeferred(asked), APIStatusError).value
@@ -227,7 +226,7 @@ class PluginTestCase(SynchronousTestCase):
         return error
 
     def why(self, plugin: Any, made: Write, *, admitting: bool = False) -> str:
-        """Why a plugin refuses: what comes after C{is forbidden}."""
+        """Return the message of the rejection after C{is forbidden}."""
         error = self.refusal(plugin, made, admitting=admitting)
         self.assertEqual((error.code, error.reason), (403, "Forbidden"))
         return error.message.partition("is forbidden: ")[2]

@@ -1,4 +1,4 @@
-"""Edits of objects that policies and webhooks make."""
+"""JSON patches of policies and webhooks."""
 
 from __future__ import annotations
 

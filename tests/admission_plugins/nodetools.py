@@ -1,4 +1,4 @@
-"""What kubelets write, and whether L{NodeRestriction} refuses it."""
+"""Writes of kubelets, and a test case of L{NodeRestriction}."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KUBELET = UserInfo("system:node:one", groups=("system:nodes",))
 
 class Cluster:
     """
-    What the plugin looks up.
+    A fake context of the plugin, with an authorizer that allows requests for C{allowed}, a set of resources.
 
-    @ivar asked: What the authorizer was asked; it allows C{allowed}, a set of resources.
+    @ivar requests: The attributes of all calls of the authorizer.
     """
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], JSONObject] = {}
-        self.asked: list[AuthorizerAttributes] = []
+        self.requests: list[AuthorizerAttributes] = []
         self.allowed: set[str] = set()
         self.authorizer = self
         self.add("nodes", "one", uid="node-uid")
@@ -34,7 +34,7 @@ class Cluster:
         self.add("serviceaccounts", "robot", uid="account-uid")
 
     def add(self, resource: str, name: str, uid: str = "", **spec: Any) -> JSONObject:
-        """Have an object there."""
+        """Add an object."""
         obj = {"metadata": {"name": name, "namespace": "ns", "uid": uid or name}, "spec": spec}
         self.objects[resource, name] = obj
         return obj
@@ -45,16 +45,16 @@ class Cluster:
 
     def authorize(self, question: AuthorizerAttributes) -> Deferred[Verdict]:
         """As L{kubetwist.interfaces.IAuthorizer}."""
-        self.asked.append(question)
+        self.requests.append(question)
         allowed = question.resource in self.allowed
         return succeed(Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION))
 
 
 class NodeRestrictionTestCase(SynchronousTestCase):
-    """A test of the plugin."""
+    """A test case of the plugin."""
 
     def setUp(self) -> None:
-        """In a small cluster."""
+        """Create a small cluster."""
         self.cluster = Cluster()
         self.plugin = NodeRestriction()
 
@@ -70,9 +70,9 @@ class NodeRestrictionTestCase(SynchronousTestCase):
         namespace: str = "ns",
     ) -> str:
         """
-        Why something is refused, without the start that all refusals have; C{""} when it is not.
+        Return the message of the rejection without its prefix; C{""} if the write is admitted.
 
-        @param resource: Perhaps with its subresource and group: C{"leases.coordination.k8s.io"}.
+        @param resource: The resource, optionally with subresource and group: C{"leases.coordination.k8s.io"}.
         """
         resource, _, subresource = resource.partition("/")
         resource, _, group = resource.partition(".")

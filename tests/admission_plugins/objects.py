@@ -1,4 +1,4 @@
-"""A server whose plugins look up a few objects, and writes to it."""
+"""A fake context of a few objects, and writes for admission plugins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.admission_plugins.fakes import Context
 
 
 class Objects(Context):
-    """What plugins look up: a dictionary by resource and name."""
+    """A context with a dictionary of objects by resource and name."""
 
     def __init__(self, **found: JSONObject) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Objects(Context):
 
 
 async def ask(method: Callable[[AdmissionAttributes], Any], attributes: AdmissionAttributes) -> None:
-    """Ask a plugin, whether it is asynchronous or not."""
+    """Call a plugin, synchronous or asynchronous."""
     answer = method(attributes)
     if answer is not None:
         await answer
@@ -40,7 +40,7 @@ def attributes(
     namespace: str = "ns",
     old: JSONObject | None = None,
 ) -> AdmissionAttributes:
-    """One write."""
+    """Return the attributes of a write."""
     return AdmissionAttributes(
         operation, "", "v1", resource, "", "", namespace, name, obj, old, UserInfo("u"), False, context or Objects()
     )

@@ -1,4 +1,4 @@
-"""A server with one group of pods."""
+"""A server with a PodGroup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GROUP = "scheduling.k8s.io"
 
 
 def server(resource: str, name: str, *, going: bool = False, uid: str = "", **spec: Any) -> Context:
-    """A server with one object."""
+    """Return a server with one object."""
     meta: JSONObject = {"name": name, "namespace": "ns"}
     if going:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"

@@ -1,4 +1,4 @@
-"""Nodes, namespaces and pods that plugins look at."""
+"""Nodes, namespaces and pods for tests of plugins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.admission_plugins.fakes import Context, PluginTestCase, pod
 
 
 def in_namespace(**annotations: str) -> Context:
-    """A server whose namespace has annotations, under C{scheduler.alpha.kubernetes.io/}."""
+    """Return a server whose namespace has annotations below C{scheduler.alpha.kubernetes.io/}."""
     written = {f"scheduler.alpha.kubernetes.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
     context = Context()
     context.add("", "namespaces", {"metadata": {"name": "ns", "annotations": written}})
@@ -17,17 +17,17 @@ def in_namespace(**annotations: str) -> Context:
 
 
 class ResizeTestCase(PluginTestCase):
-    """A test with the tools of several test cases."""
+    """A test case with resized pods."""
 
     def node(self, system: str = "linux", **status: Any) -> Context:
-        """A server with one node."""
+        """Return a server with one node."""
         context = Context()
         labels = {"kubernetes.io/os": system} if system else {}
         context.add("", "nodes", {"metadata": {"name": "n", "labels": labels}, "status": status})
         return context
 
     def sized(self, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> JSONObject:
-        """A pod on the node."""
+        """Return a pod on the node."""
         obj = pod(nodeName="n", **spec)
         obj["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu, "memory": memory}}
         return obj

@@ -1,4 +1,4 @@
-"""Pods and claims that ask for resources, and plugins in front of stores."""
+"""Pods and claims with resource requests, and a test case of plugins in front of stores."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tests.resources.server import pod
 
 
 def sized(name: str, **resources: Any) -> dict[str, Any]:
-    """A pod whose container asks for something."""
+    """Return a pod with resource requests."""
     obj = pod(name)
     obj["spec"]["containers"][0]["resources"] = resources
     return obj
 
 
 def claim(name: str, storage: str) -> dict[str, Any]:
-    """A claim of storage."""
+    """Return a PersistentVolumeClaim."""
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
     return {"metadata": {"name": name}, "spec": spec}
 
 
 class PluginTestCase(StoreTestCase):
-    """A test of plugins in front of stores."""
+    """A test case of plugins in front of stores."""
 
     resources = ("pods", "persistentvolumeclaims", "limitranges", "resourcequotas", "configmaps", "services")
 
     def use(self, *plugins: Any) -> None:
-        """Put them in front of all writes."""
+        """Enable plugins for all writes."""
         self.server.admit(*plugins)
 
     def why(self, resource: str, obj: dict[str, Any], **options: Any) -> str:
-        """Why an object is refused."""
+        """Return the message of the rejection."""
         store = self.store(resource)
         store.strategy.default(obj)
         error: APIStatusError = self.refused(store.create(self.scope, obj, CreateOptions(**options)))

@@ -1,4 +1,4 @@
-"""Requests for certificates and their signers."""
+"""Certificate requests and their signers."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ SIGNER = "example.com/signer"
 
 
 def request(signer: str = SIGNER, **status: Any) -> JSONObject:
-    """A request for a certificate."""
+    """Return a CertificateSigningRequest."""
     return {"metadata": {"name": "csr"}, "spec": {"signerName": signer}, "status": status}

@@ -13,7 +13,7 @@ class AlwaysAdmitTests(PluginTestCase):
     """Tests for L{AlwaysAdmit}."""
 
     def test_admit(self) -> None:
-        """AlwaysAdmit has nothing against anything, and is not even asked."""
+        """AlwaysAdmit admits every request and is not called."""
         plugin = AlwaysAdmit()
         verifyObject(IMutatingAdmission, plugin)
         verifyObject(IValidatingAdmission, plugin)

@@ -13,7 +13,7 @@ class AlwaysDenyTests(PluginTestCase):
     """Tests for L{AlwaysDeny}."""
 
     def test_deny(self) -> None:
-        """AlwaysDeny refuses everything, deleting and connecting too."""
+        """AlwaysDeny rejects every request, also DELETE and CONNECT."""
         plugin = AlwaysDeny()
         verifyObject(IMutatingAdmission, plugin)
         verifyObject(IValidatingAdmission, plugin)

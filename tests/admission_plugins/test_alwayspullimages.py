@@ -19,7 +19,7 @@ class AlwaysPullImagesTests(PluginTestCase):
     plugin = AlwaysPullImages()
 
     def test_every_container(self) -> None:
-        """Containers of every kind, and volumes that are images, are pulled each time."""
+        """Containers of every kind and image volumes get the pull policy Always."""
         verifyObject(IMutatingAdmission, self.plugin)
         verifyObject(IValidatingAdmission, self.plugin)
         obj = every_container(imagePullPolicy="Never")
@@ -33,8 +33,8 @@ class AlwaysPullImagesTests(PluginTestCase):
         )
         self.validate(self.plugin, made)
 
-    def test_changed_back(self) -> None:
-        """What another plugin has changed back is refused, whatever kind of container it is in."""
+    def test_changed_later(self) -> None:
+        """A pull policy that another plugin has changed is rejected, for containers of every kind."""
         for kind in CONTAINER_LISTS:
             obj = every_container(imagePullPolicy="Always")
             obj["spec"][kind][0]["imagePullPolicy"] = "Never"
@@ -44,7 +44,7 @@ class AlwaysPullImagesTests(PluginTestCase):
             )
 
     def test_updates(self) -> None:
-        """An update without new images is left alone, so that pods that are there can still be changed."""
+        """An update without new images is not changed, so that existing pods can be updated."""
         old = every_container(imagePullPolicy="Never")
         same = orjson.loads(orjson.dumps(old))
         self.assertEqual(self.admit(self.plugin, write(same, operation="UPDATE", old=old)), old)

@@ -11,6 +11,6 @@ class AuthorizingTests(PluginTestCase):
     """Tests for L{kubetwist.admission_plugins.authorization}."""
 
     def test_no_authorizer(self) -> None:
-        """Where there is no authorizer, all is allowed."""
+        """Without an authorizer everything is allowed."""
         resource = "clustertrustbundles.certificates.k8s.io"
         self.validate(ClusterTrustBundleAttest(), write({"metadata": {}, "spec": {"signerName": SIGNER}}, resource))

@@ -14,7 +14,7 @@ class CertificateApprovalTests(PluginTestCase):
     """Tests for L{CertificateApproval}."""
 
     def test_approval(self) -> None:
-        """Whoever approves must be allowed to for the signer, or for all signers of its domain."""
+        """Approval requires permission for the signer, or for all signers of its domain."""
         plugin, resource = CertificateApproval(), "certificatesigningrequests.certificates.k8s.io/approval"
         verifyObject(IValidatingAdmission, plugin)
         for allowed in ("", SIGNER, "example.com/*"):
@@ -26,7 +26,7 @@ class CertificateApprovalTests(PluginTestCase):
             else:
                 why = self.why(plugin, made)
                 self.assertEqual(why, f'user not permitted to approve requests with signerName "{SIGNER}"')
-            question = rights.asked[0]
+            question = rights.requests[0]
             self.assertEqual(
                 (question.user.name, question.group, question.version, question.namespace),
                 ("alice", "certificates.k8s.io", "*", ""),

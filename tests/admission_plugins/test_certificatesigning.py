@@ -14,7 +14,7 @@ class CertificateSigningTests(PluginTestCase):
     """Tests for L{CertificateSigning}."""
 
     def test_signing(self) -> None:
-        """Whoever issues a certificate, or says why not, must be allowed to sign."""
+        """Setting a certificate or a condition requires permission to sign."""
         plugin, resource = CertificateSigning(), "certificatesigningrequests.certificates.k8s.io/status"
         verifyObject(IValidatingAdmission, plugin)
         for status in ({"certificate": "x"}, {"conditions": [{"type": "Failed"}]}):

@@ -22,7 +22,7 @@ class SubjectTests(ClassTestCase):
     """Tests for L{CertificateSubjectRestriction}."""
 
     def test_masters(self) -> None:
-        """Nobody gets a client certificate of the group that may do everything; other signers may decide."""
+        """Client certificates of system:masters are rejected; other signers are not restricted."""
         key = ec.generate_private_key(ec.SECP256R1())
 
         def request(organization: str, signer: str = "kubernetes.io/kube-apiserver-client") -> JSONObject:

@@ -17,7 +17,7 @@ class ClusterTrustBundleAttestTests(PluginTestCase):
     """Tests for L{ClusterTrustBundleAttest}."""
 
     def test_attest(self) -> None:
-        """Whoever says whom to trust must be allowed to for the signer; collecting garbage needs no right."""
+        """Changing the bundle requires permission for the signer; changing only metadata does not."""
         plugin, resource = ClusterTrustBundleAttest(), "clustertrustbundles.certificates.k8s.io"
         verifyObject(IValidatingAdmission, plugin)
         context = Context(authorizer=Rights())

@@ -14,7 +14,7 @@ from kubetwist.storage.errors import StorageUnavailable
 
 
 class Cache:
-    """Stands in for the watch cache of one resource."""
+    """A fake watch cache of one resource."""
 
     def __init__(self) -> None:
         self.ready = True
@@ -41,7 +41,7 @@ class Cache:
 
 
 class Server:
-    """Stands in for the context of plugins: the caches by resource."""
+    """A fake context of plugins: caches by resource."""
 
     def __init__(self, **caches: Cache) -> None:
         self.caches = caches
@@ -71,7 +71,7 @@ class CompiledObjectCacheTests(SynchronousTestCase):
         )
 
     def compile(self, obj: JSONObject) -> str:
-        """Return the name, and note the call."""
+        """Return the name, and record the call."""
         name: str = obj["metadata"]["name"]
         self.compiled.append(name)
         return name

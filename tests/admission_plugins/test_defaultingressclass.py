@@ -13,8 +13,8 @@ from tests.admission_plugins.classes import ClassTestCase, named
 class DefaultIngressClassTests(ClassTestCase):
     """Tests for L{DefaultIngressClass}."""
 
-    def test_ingress(self) -> None:
-        """Ingresses likewise; the annotation of old names a class, too."""
+    def test_default(self) -> None:
+        """An Ingress without a class gets the default one; the class annotation counts as a class."""
         mark = {"annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}
         classes = [named("b", metadata=mark), named("a", metadata=mark)]
         plugin = DefaultIngressClass()

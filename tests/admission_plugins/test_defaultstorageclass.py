@@ -13,8 +13,8 @@ from tests.admission_plugins.classes import ClassTestCase, named
 class DefaultStorageClassTests(ClassTestCase):
     """Tests for L{DefaultStorageClass}."""
 
-    def test_storage(self) -> None:
-        """The newest default class is taken where a claim names none; naming the empty one is naming one."""
+    def test_default(self) -> None:
+        """A claim without a class gets the newest default class; an empty class name is a class."""
         mark = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
         classes = [
             named("old", "2026-01-01T00:00:00Z", metadata=mark),

@@ -15,19 +15,19 @@ class TolerationTests(SynchronousTestCase):
     """Tests for L{DefaultTolerationSeconds}."""
 
     def admit(self, **spec: Any) -> list[Any]:
-        """The tolerations of a pod after admission."""
+        """Return the tolerations of a pod after admission."""
         obj = pod(**spec)
         self.successResultOf(ask(DefaultTolerationSeconds().admit, attributes(obj)))
         found: list[Any] = obj["spec"].get("tolerations", [])
         return found
 
     def test_added(self) -> None:
-        """A pod stays for five minutes on a node that fails."""
+        """A pod tolerates a failed node for five minutes."""
         keys = [(one["key"], one["tolerationSeconds"]) for one in self.admit()]
         self.assertEqual(keys, [("node.kubernetes.io/not-ready", 300), ("node.kubernetes.io/unreachable", 300)])
 
-    def test_own(self) -> None:
-        """What the pod says itself stands; one that tolerates everything gets nothing."""
+    def test_existing(self) -> None:
+        """Existing tolerations are kept; a pod that tolerates everything gets none."""
         own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
         self.assertEqual(len(self.admit(tolerations=[own])), 2)
         everything = [{"operator": "Exists"}]
@@ -35,10 +35,10 @@ class TolerationTests(SynchronousTestCase):
 
 
 class ConfiguredTests(PluginTestCase):
-    """Plugins that are told something when the server starts."""
+    """Tests of plugins that use flags of the server."""
 
     def test_toleration_seconds(self) -> None:
-        """How long pods stay on a node that fails is a flag's affair."""
+        """The durations are set by flags."""
         plugin = DefaultTolerationSeconds.configured(Context(toleration_seconds=(10, 0)), None)
         spec = self.admit_twice(plugin, write(pod()))["spec"]
         self.assertEqual([one["tolerationSeconds"] for one in spec["tolerations"]], [10, 0])

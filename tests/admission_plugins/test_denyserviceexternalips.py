@@ -14,7 +14,7 @@ class ExternalIPTests(PluginTestCase):
     """Tests for L{DenyServiceExternalIPs}."""
 
     def test_cve_2020_8554(self) -> None:
-        """No service gets new external IPs; those that are there may stay, or go."""
+        """New external IPs are rejected; existing ones can be kept or removed."""
         plugin = DenyServiceExternalIPs()
         verifyObject(IValidatingAdmission, plugin)
 

@@ -18,7 +18,7 @@ KIND = {"kind": "Configuration", "apiVersion": "eventratelimit.admission.k8s.io/
 
 
 def event(source: str = "kubelet", involved: str = "p") -> JSONObject:
-    """An event."""
+    """Return an event."""
     return {"metadata": {"name": "e"}, "source": {"component": source}, "involvedObject": {"name": involved}}
 
 
@@ -26,17 +26,17 @@ class EventRateLimitTests(PluginTestCase):
     """Tests for L{EventRateLimit}."""
 
     def setUp(self) -> None:
-        """A server without anything, and its clock."""
+        """Create a server without objects, and its clock."""
         self.context = Context()
 
     def plugin(self, *limits: JSONObject) -> EventRateLimit:
-        """The plugin with limits."""
+        """Return the plugin with limits."""
         plugin = EventRateLimit.configured(self.context, {**KIND, "limits": list(limits)})
         verifyObject(IValidatingAdmission, plugin)
         return plugin
 
     def passes(self, plugin: EventRateLimit, *writes: Write) -> list[bool]:
-        """Which of the writes pass."""
+        """Return which writes are admitted."""
         passed = []
         for one in writes:
             try:
@@ -49,7 +49,7 @@ class EventRateLimitTests(PluginTestCase):
         return passed
 
     def test_server(self) -> None:
-        """So many events pass at once, and so many a second after that, whoever sends them."""
+        """A burst of events is admitted, and then a number of events per second, independent of the user."""
         plugin = self.plugin({"type": "Server", "qps": 2, "burst": 3})
         self.assertEqual(self.passes(plugin, *(write(event(), "events") for _ in range(3))), [True] * 3)
         error = self.refusal(plugin, write(event(), "events"))
@@ -71,7 +71,7 @@ class EventRateLimitTests(PluginTestCase):
         )
 
     def test_namespace_and_user(self) -> None:
-        """Limits can be those of a namespace or of a user; others have their own."""
+        """Limits can be per namespace or per user, with separate token buckets."""
         plugin = self.plugin({"type": "Namespace", "qps": 1, "burst": 1})
         made = [write(event(), "events", namespace=one) for one in ("a", "b", "a")]
         self.assertEqual(self.passes(plugin, *made), [True, True, False])
@@ -81,28 +81,28 @@ class EventRateLimitTests(PluginTestCase):
         self.assertIn("limit reached on type User for key a", self.refusal(plugin, made[0]).message)
 
     def test_source_and_object(self) -> None:
-        """Or that of one source about one object."""
+        """Limits can be per source and object."""
         plugin = self.plugin({"type": "SourceAndObject", "qps": 1, "burst": 1})
         events = [event("k", "a"), event("k", "b"), event("j", "a"), event("k", "a")]
         made = [write(one, "events") for one in events]
         self.assertEqual(self.passes(plugin, *made), [True, True, True, False])
         self.assertIn("SourceAndObject for key ka", self.refusal(plugin, made[0]).message)
 
-    def test_forgets(self) -> None:
-        """Only so many are remembered, the last ones that came."""
+    def test_cache_size(self) -> None:
+        """A limited number of token buckets is kept; the least recently used one is evicted."""
         plugin = self.plugin({"type": "Namespace", "qps": 1, "burst": 1, "cacheSize": 2})
         made = [write(event(), "events", namespace=one) for one in ("a", "b", "b", "c", "a")]
         self.assertEqual(self.passes(plugin, *made), [True, True, False, True, True])
 
-    def test_all_count(self) -> None:
-        """An event that one limit refuses counts for the others, too; the last limit that refuses is told."""
+    def test_all_limits(self) -> None:
+        """An event that one limit rejects counts for the other limits; the last rejection is reported."""
         plugin = self.plugin({"type": "Server", "qps": 1, "burst": 1}, {"type": "User", "qps": 1, "burst": 2})
         for _ in range(2):
             self.passes(plugin, write(event(), "events"))
         self.assertIn("type User", self.refusal(plugin, write(event(), "events")).message)
 
-    def test_others(self) -> None:
-        """Other resources, events of the other group, and dry runs are not limited."""
+    def test_unlimited(self) -> None:
+        """Other resources, events of another group, and dry runs are not limited."""
         plugin = self.plugin({"type": "Server", "qps": 1, "burst": 1})
         for _ in range(3):
             self.validate(plugin, write(event(), "configmaps"))
@@ -111,7 +111,7 @@ class EventRateLimitTests(PluginTestCase):
         self.validate(plugin, write(event(), "events"))
 
     def test_configuration(self) -> None:
-        """A configuration that makes no sense stops the server, and so does none."""
+        """An invalid or missing configuration stops the server."""
         for limits, text in (
             ([], "limits: Invalid value: []: must not be empty"),
             (
@@ -132,7 +132,7 @@ class EventRateLimitTests(PluginTestCase):
 
     @given(st.integers(1, 5), st.integers(1, 5), st.lists(st.floats(0, 3), max_size=40))
     def test_bucket(self, rate: int, burst: int, waits: list[float]) -> None:
-        """In any time there are no more tokens than fit in the bucket and have come since."""
+        """In any period there are no more tokens than the burst and the rate allow."""
         now, taken, bucket = 0.0, 0, TokenBucket(rate, burst, 0.0)
         for wait in waits:
             now += wait

@@ -18,7 +18,7 @@ class ExtendedResourceTests(PluginTestCase):
     plugin = ExtendedResourceToleration()
 
     def admitted(self, *names: str, **spec: Any) -> list[JSONObject]:
-        """The tolerations of a pod that asks for resources in an init container and a regular one."""
+        """Return the tolerations of a pod with resource requests of an init container and a regular one."""
         obj = every_container()
         obj["spec"].update(spec)
         for kind, name in zip(("containers", "initContainers"), names, strict=False):
@@ -27,7 +27,7 @@ class ExtendedResourceTests(PluginTestCase):
         return found
 
     def test_added(self) -> None:
-        """A pod tolerates the taints named after what it asks for, sorted; native resources have none."""
+        """A pod tolerates the taints named after its extended resources, sorted; native resources add none."""
         verifyObject(IMutatingAdmission, self.plugin)
         wanted = [
             {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in ("example.com/a", "example.com/b")
@@ -36,8 +36,8 @@ class ExtendedResourceTests(PluginTestCase):
         self.assertEqual(self.admitted("memory", "hugepages-2Mi"), [])
         self.assertEqual(self.admitted("requests.example.com/a", "x.kubernetes.io/a"), [])
 
-    def test_there(self) -> None:
-        """The same toleration with a time is replaced, and what tolerates something else is kept."""
+    def test_existing(self) -> None:
+        """The same toleration with seconds is replaced, and other tolerations are kept."""
         there = {"key": "example.com/a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 5}
         other = {"key": "example.com/a", "operator": "Exists", "effect": "NoExecute"}
         plain = {"key": "example.com/a", "operator": "Exists", "effect": "NoSchedule"}

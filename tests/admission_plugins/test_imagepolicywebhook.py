@@ -1,4 +1,4 @@
-"""Tests for L{ImagePolicyWebhook}, with a webhook at the other end of a real connection."""
+"""Tests for L{ImagePolicyWebhook}, with a webhook behind a real connection."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PREFIX = "imagepolicywebhook.image-policy.k8s.io/"
 
 
 class WebhookTests(TestCase):
-    """What is asked, and what comes of the answer."""
+    """Tests of reviews and their results."""
 
     async def plugin(self, answer: Any, **policy: Any) -> tuple[ImagePolicyWebhook, WebhookServer]:
-        """The plugin, and the webhook that it asks."""
+        """Return the plugin and its webhook."""
         server = WebhookServer(reactor, answer)
         await server.start()
         outgoing = ClientFactory(reactor, lambda *arguments: None)
@@ -49,7 +49,7 @@ class WebhookTests(TestCase):
         return plugin, server
 
     async def why(self, plugin: ImagePolicyWebhook, made: Write) -> str:
-        """Why a pod is refused; C{""} if it is not."""
+        """Return the message of the rejection; C{""} if the pod is admitted."""
         try:
             await AdmissionChain([plugin], reactor).validate(made.attributes)
         except APIStatusError as error:
@@ -57,8 +57,8 @@ class WebhookTests(TestCase):
             return error.message.partition("is forbidden: ")[2]
         return ""
 
-    async def test_asked(self) -> None:
-        """The webhook is told the images, the namespace and the annotations that are meant for it."""
+    async def test_review(self) -> None:
+        """The review has the images, the namespace and the forwarded annotations."""
         plugin, server = await self.plugin(lambda call: {**call.json(), "status": {"allowed": True}})
         obj = every_container()
         obj["metadata"]["annotations"] = {"x.image-policy.k8s.io/why": "because", "other": "x"}
@@ -81,7 +81,7 @@ class WebhookTests(TestCase):
         )
 
     async def test_cve_2023_2727(self) -> None:
-        """Images of ephemeral containers are asked about when these are added."""
+        """Images of ephemeral containers are reviewed when these are added."""
         plugin, server = await self.plugin(lambda call: {**call.json(), "status": {"allowed": False}})
         obj = pod(ephemeralContainers=[{"name": "e", "image": "evil"}])
         why = await self.why(plugin, write(obj, "pods/ephemeralcontainers", "UPDATE", old=pod()))
@@ -89,20 +89,22 @@ class WebhookTests(TestCase):
         self.assertEqual(server.calls[0].json()["spec"]["containers"], [{"image": "evil"}])
 
     async def test_denied(self) -> None:
-        """A reason is told to the client, audit annotations to the audit log; the same pod is not asked about twice."""
+        """
+        The reason is sent to the client and audit annotations are recorded; the result for the same pod is cached.
+        """
         status = {"allowed": False, "reason": "old", "auditAnnotations": {"cve": "1"}}
         plugin, server = await self.plugin(lambda call: {**call.json(), "status": status})
         for _ in range(2):
             made = write(pod())
             why = await self.why(plugin, made)
             self.assertEqual(why, "image policy webhook backend denied one or more images: old")
-            self.assertEqual(made.notes, {f"{PREFIX}cve": "1"})
+            self.assertEqual(made.annotations, {f"{PREFIX}cve": "1"})
         self.assertEqual(len(server.calls), 1)
         self.assertEqual(await self.why(plugin, write(pod(), namespace="other")), why)
         self.assertEqual(len(server.calls), 2)
 
-    async def test_unanswered(self) -> None:
-        """Without an answer a pod is refused with what went wrong, unless failing is to let pass; then it is noted."""
+    async def test_failed(self) -> None:
+        """If the call fails the pod is rejected with the error, unless defaultAllow is true; then it is annotated."""
         answers = (
             Reply(400, b"so not"),
             Reply(200, b"nonsense"),
@@ -118,15 +120,15 @@ class WebhookTests(TestCase):
         plugin, server = await self.plugin(lambda call: Reply(500, b""), defaultAllow=True)
         made = write(pod())
         self.assertEqual(await self.why(plugin, made), "")
-        self.assertEqual(made.notes, {f"{PREFIX}failed-open": "true"})
+        self.assertEqual(made.annotations, {f"{PREFIX}failed-open": "true"})
         assert made.attributes.object is not None
         self.assertEqual(
             made.attributes.object["metadata"]["annotations"], {"alpha.image-policy.k8s.io/failed-open": "true"}
         )
         self.assertEqual(len(server.calls), 5)
 
-    async def test_others(self) -> None:
-        """Other subresources are not asked about."""
+    async def test_other_subresources(self) -> None:
+        """Other subresources are not reviewed."""
 
         def answer(call: Call) -> Any:
             raise AssertionError("not asked for")
@@ -137,10 +139,10 @@ class WebhookTests(TestCase):
 
 
 class PureTests(SynchronousTestCase):
-    """What is remembered and how the configuration and answers are read."""
+    """Tests of the cache, the configuration and the decoding of responses."""
 
-    def test_remembered(self) -> None:
-        """A yes holds longer than a no, and both not for ever; only so many are kept."""
+    def test_cached(self) -> None:
+        """Allowed reviews are cached longer than denied ones, and the number of entries is limited."""
         clock = Clock()
         reviews = ReviewCache(clock.seconds, WebhookTimings(allow_ttl=10, deny_ttl=5))
         reviews.add(b"yes", {"allowed": True})
@@ -155,14 +157,14 @@ class PureTests(SynchronousTestCase):
         self.assertIsNone(reviews.get(b"0"))
         self.assertIsNotNone(reviews.get(b"1"))
 
-    def test_not_remembered(self) -> None:
-        """Nothing is remembered where that is switched off."""
+    def test_not_cached(self) -> None:
+        """With a TTL of 0 nothing is cached."""
         reviews = ReviewCache(Clock().seconds, WebhookTimings(allow_ttl=0, deny_ttl=0))
         reviews.add(b"x", {"allowed": True})
         self.assertIsNone(reviews.get(b"x"))
 
     def test_configuration(self) -> None:
-        """A configuration that makes no sense stops the server."""
+        """An invalid configuration stops the server."""
         for policy in (
             None,
             {},
@@ -176,7 +178,7 @@ class PureTests(SynchronousTestCase):
                 ImagePolicyWebhook.configured(Context(), {"imagePolicy": policy})
 
     def test_status(self) -> None:
-        """A review without a status allows nothing."""
+        """A review without a status denies the pod."""
         self.assertEqual(read_status(b'{"kind": "ImageReview"}'), {})
         for body in (b"[]", b'{"kind": "ImageReview", "status": []}', b"", b'{"kind": "ImageReview", "status": 1}'):
             with self.assertRaises(ValueError):

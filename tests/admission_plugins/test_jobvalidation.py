@@ -17,7 +17,7 @@ class JobTests(PluginTestCase):
     plugin = JobValidation()
 
     def job(self, parallelism: int, group: str = "") -> JSONObject:
-        """A job."""
+        """Return a Job."""
         spec = {"schedulingGroup": {"podGroupName": group}} if group else {}
         return {
             "metadata": {"name": "j", "uid": "u"},
@@ -25,7 +25,7 @@ class JobTests(PluginTestCase):
         }
 
     def test_gang(self) -> None:
-        """A job whose pods are scheduled all or none keeps their number, whoever made their group."""
+        """The parallelism of a gang-scheduled Job cannot change, whether the PodGroup belongs to the Job or not."""
         verifyObject(IValidatingAdmission, self.plugin)
         gang = {"schedulingPolicy": {"gang": {"minCount": 2}}}
         for group, owner in (("g", ""), ("", "u")):
@@ -38,8 +38,10 @@ class JobTests(PluginTestCase):
             same = write(self.job(2, group), "jobs.batch", "UPDATE", old=self.job(2, group), context=context)
             self.validate(self.plugin, same)
 
-    def test_free(self) -> None:
-        """Others can change it: those without a group, with one that is no gang, or of another job."""
+    def test_not_gang(self) -> None:
+        """
+        The parallelism of other Jobs can change: without a group, without gang scheduling, or with another Job's group.
+        """
         for context in (
             Context(),
             server("podgroups", "g", uid="u", schedulingPolicy={"basic": {}}),

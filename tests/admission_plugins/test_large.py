@@ -23,7 +23,7 @@ class LargePodTests(SynchronousTestCase):
     """Tests for plugins that go through all containers of a pod."""
 
     def setUp(self) -> None:
-        """A namespace with an account that names a secret, a limit range and the restricted standard."""
+        """Create a namespace with an account that lists a Secret, a LimitRange and the restricted standard."""
         self.computed: list[Callable[..., Any]] = []
         self.context = Context()
         labels = {"pod-security.kubernetes.io/warn": "restricted"}

@@ -14,7 +14,7 @@ class AntiAffinityTests(PluginTestCase):
     """Tests for L{LimitPodHardAntiAffinityTopology}."""
 
     def test_topology(self) -> None:
-        """Others can be kept from a pod's node, and from nothing larger; preferring so is everyone's own affair."""
+        """Required anti-affinity can have the topology of a node only; preferred anti-affinity is not restricted."""
         plugin = LimitPodHardAntiAffinityTopology()
         verifyObject(IValidatingAdmission, plugin)
 

@@ -16,7 +16,7 @@ class LimitRangerTests(PluginTestCase):
     """Tests for L{LimitRanger}."""
 
     def limit(self, **limit: Any) -> None:
-        """Have a limit range with one limit, and the plugin look at it."""
+        """Create a LimitRange with one limit, and enable the plugin."""
         self.made(self.store("limitranges"), {"metadata": {"name": "lr"}, "spec": {"limits": [limit]}})
         plugin = LimitRanger()
         verifyObject(IMutatingAdmission, plugin)
@@ -24,7 +24,7 @@ class LimitRangerTests(PluginTestCase):
         self.use(plugin)
 
     def test_defaults(self) -> None:
-        """Containers get what they do not say, and an annotation tells what that was."""
+        """Containers without requests or limits get the defaults, with an annotation."""
         self.limit(type="Container", default={"cpu": "500m"}, defaultRequest={"cpu": "100m", "memory": "1Gi"})
         made = self.made(self.store("pods"), sized("p", requests={"cpu": "200m"}))
         resources = made["spec"]["containers"][0]["resources"]
@@ -35,14 +35,17 @@ class LimitRangerTests(PluginTestCase):
             f"LimitRanger plugin set: memory request for container {name}; cpu limit for container {name}",
         )
 
-    def test_nothing_to_say(self) -> None:
-        """Where nothing is missing there is no annotation."""
+    def test_no_annotation(self) -> None:
+        """Containers with all requests and limits get no annotation."""
         self.limit(type="Container", max={"cpu": "2"})
         made = self.made(self.store("pods"), sized("p", requests={"cpu": "1"}, limits={"cpu": "1"}))
         self.assertNotIn("annotations", made["metadata"])
 
     def test_bounds(self) -> None:
-        """A container keeps between minimum and maximum, and its limit near its request; all that is wrong is told."""
+        """
+        The amounts of a container must be between minimum and maximum, and within the ratio; all violations are
+        reported.
+        """
         self.limit(type="Container", min={"cpu": "50m"}, max={"cpu": "2"}, maxLimitRequestRatio={"cpu": "10"})
         over = sized("p", requests={"cpu": "1"}, limits={"cpu": "3"})
         self.assertEqual(self.why("pods", over), "maximum cpu usage per Container is 2, but limit is 3")
@@ -54,15 +57,15 @@ class LimitRangerTests(PluginTestCase):
         )
 
     def test_pods(self) -> None:
-        """Limits of pods are about the sum of their containers."""
+        """Limits of type Pod apply to the sum of the containers."""
         self.limit(type="Pod", max={"memory": "1Gi"})
         obj = sized("p", limits={"memory": "600Mi"})
         obj["spec"]["containers"].append({**obj["spec"]["containers"][0], "name": "other"})
         self.assertEqual(self.why("pods", obj), "maximum memory usage per Pod is 1Gi, but limit is 1200Mi")
         self.assertIn("No limit is specified", self.why("pods", sized("p")))
 
-    def test_whole_pods(self) -> None:
-        """Of what is said for a pod as a whole processors and memory count; what it takes to run it does not."""
+    def test_pod_level_resources(self) -> None:
+        """Pod-level CPU and memory override the sums; the overhead does not count."""
         self.limit(type="Pod", max={"cpu": "1"}, min={"memory": "1Gi"})
         obj = sized("p", requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"})
         obj["spec"]["overhead"] = {"cpu": "1"}
@@ -72,7 +75,7 @@ class LimitRangerTests(PluginTestCase):
         self.assertEqual(self.why("pods", whole), "maximum cpu usage per Pod is 1, but limit is 2")
 
     def test_claims(self) -> None:
-        """Claims of storage keep within their limits, too."""
+        """Limits of type PersistentVolumeClaim apply to claims."""
         self.limit(type="PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "5Gi"})
         said = "storage usage per PersistentVolumeClaim is"
         self.assertEqual(

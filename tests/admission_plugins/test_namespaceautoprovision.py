@@ -19,23 +19,23 @@ class AutoProvisionTests(PluginTestCase):
 
     plugin = NamespaceAutoProvision()
 
-    def test_made(self) -> None:
-        """A namespace is made when something is created in it, and only once."""
+    def test_created(self) -> None:
+        """The namespace of a new object is created once."""
         verifyObject(IMutatingAdmission, self.plugin)
         context = Context()
         self.admit_twice(self.plugin, write(pod(), context=context))
         self.assertEqual(context.created, [{"metadata": {"name": "ns"}}])
 
-    def test_not_made(self) -> None:
-        """A dry run makes nothing, and namespaces and what is in none need none."""
+    def test_not_created(self) -> None:
+        """A dry run creates no namespace; namespaces and cluster-scoped objects need none."""
         context = Context()
         self.admit(self.plugin, write(pod(), context=context, dry_run=True))
         self.admit(self.plugin, write({"metadata": {"name": "n"}}, "nodes", namespace="", context=context))
         self.admit(self.plugin, write({"metadata": {"name": "a"}}, "namespaces", context=context))
         self.assertEqual(context.created, [])
 
-    def test_fails(self) -> None:
-        """That somebody else was faster is no failure; anything else is the reason for a refusal."""
+    def test_failure(self) -> None:
+        """An existing namespace is not an error; the text of other errors is in the rejection."""
         for error, why in (
             (APIStatusError.already_exists(GroupResource("", "namespaces"), "ns"), ""),
             (APIStatusError.bad_request("so not"), "so not"),
@@ -53,10 +53,10 @@ class AutoProvisionTests(PluginTestCase):
 
 
 class StoredTests(StoreTestCase):
-    """L{NamespaceAutoProvision} in front of real stores."""
+    """Tests of the plugin in front of real stores."""
 
     def test_created(self) -> None:
-        """The namespace is a real one, made by the server itself through all its plugins."""
+        """The namespace is created by the server with all plugins."""
         self.server.admit(NamespaceAutoProvision(), NamespaceLifecycle())
         scope = self.scope.within("fresh")
         store = self.store("configmaps")

@@ -13,15 +13,15 @@ class ExistsTests(PluginTestCase):
     """Tests for L{NamespaceExists}."""
 
     def test_missing(self) -> None:
-        """Nothing is written in a namespace that is not there, and nothing deleted."""
+        """Writes and deletes in a missing namespace are rejected."""
         plugin = NamespaceExists()
         verifyObject(IValidatingAdmission, plugin)
         for operation in ("CREATE", "UPDATE", "DELETE"):
             error = self.refusal(plugin, write(pod(), "configmaps", operation))
             self.assertEqual((error.code, error.message), (404, 'namespaces "ns" not found'))
 
-    def test_there(self) -> None:
-        """In others, and outside of all, it has nothing against anything; nor against namespaces themselves."""
+    def test_existing(self) -> None:
+        """Writes in existing namespaces, of cluster-scoped objects and of namespaces are admitted."""
         context = Context()
         context.add("", "namespaces", {"metadata": {"name": "ns"}})
         plugin = NamespaceExists()

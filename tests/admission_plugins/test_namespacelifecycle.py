@@ -13,18 +13,18 @@ from tests.admission_plugins.objects import Objects, ask, attributes
 class NamespaceLifecycleTests(SynchronousTestCase):
     """Tests for L{NamespaceLifecycle}."""
 
-    def test_there(self) -> None:
-        """Objects are created in namespaces that are there."""
+    def test_existing(self) -> None:
+        """Objects are created in existing namespaces."""
         context = Objects(namespaces_ns={"metadata": {}})
         self.successResultOf(ask(NamespaceLifecycle().admit, attributes(pod(), context=context)))
 
     def test_missing(self) -> None:
-        """Nothing is created in a namespace that is not there."""
+        """A create in a missing namespace is rejected."""
         failure = self.failureResultOf(ask(NamespaceLifecycle().admit, attributes(pod())), APIStatusError)
         self.assertEqual((failure.value.code, failure.value.message), (404, 'namespaces "ns" not found'))
 
     def test_terminating(self) -> None:
-        """Nothing is created in a namespace that goes; the cause tells clients to give up."""
+        """A create in a terminating namespace is rejected with a cause that stops retries."""
         context = Objects(namespaces_ns={"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
         failure = self.failureResultOf(
             ask(NamespaceLifecycle().admit, attributes(pod(), context=context)), APIStatusError
@@ -34,7 +34,7 @@ class NamespaceLifecycleTests(SynchronousTestCase):
         self.assertEqual(failure.value.details["causes"][0]["reason"], "NamespaceTerminating")
 
     def test_immortal(self) -> None:
-        """The cluster's own namespaces can not be deleted, others can."""
+        """System namespaces cannot be deleted, other namespaces can."""
         plugin = NamespaceLifecycle()
         self.successResultOf(ask(plugin.admit, attributes(None, "namespaces", "DELETE", name="mine")))
         for name in ("default", "kube-system", "kube-public"):
@@ -45,16 +45,16 @@ class NamespaceLifecycleTests(SynchronousTestCase):
 
 
 class ReviewTests(PluginTestCase):
-    """Tests for L{NamespaceLifecycle} where somebody only asks."""
+    """Tests of reviews and generated names."""
 
     def test_reviews(self) -> None:
-        """Whoever asks what somebody may do in a namespace does not learn whether there is one."""
+        """A LocalSubjectAccessReview does not reveal whether a namespace exists."""
         review = write({"metadata": {}}, "localsubjectaccessreviews.authorization.k8s.io")
         self.admit(NamespaceLifecycle(), review)
         self.assertEqual(self.refusal(NamespaceLifecycle(), write(pod()), admitting=True).code, 404)
 
     def test_generated_name(self) -> None:
-        """A refusal names what an object's name begins with while it has none."""
+        """The rejection of an object with generateName has that prefix as name."""
         context = Context()
         context.add("", "namespaces", {"metadata": {"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
         obj = {"metadata": {"generateName": "x-"}}

@@ -20,7 +20,7 @@ CERTIFICATES = "certificates.k8s.io"
 
 @cache
 def signing_request(*names: str, signer: str = "kubernetes.io/kubelet-serving") -> JSONObject:
-    """A CertificateSigningRequest for these common names."""
+    """Return a CertificateSigningRequest for these common names."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names])
     key = ec.generate_private_key(ec.SECP256R1())
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, SHA256())
@@ -29,20 +29,20 @@ def signing_request(*names: str, signer: str = "kubernetes.io/kubelet-serving") 
 
 
 class TokenTests(NodeRestrictionTestCase):
-    """Tokens of service accounts."""
+    """Tests of service account tokens."""
 
     def token(self, name: str = "mine", uid: str = "pod-uid", audiences: tuple[str, ...] = (), **ref: str) -> str:
-        """Why no token is given for a pod."""
+        """Return the message of the rejection of a token for a pod."""
         reference = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, **ref}
         request = {"metadata": {}, "spec": {"audiences": list(audiences), "boundObjectRef": reference}}
         return self.refusal("CREATE", "serviceaccounts/token", request, name="robot")
 
     def volumes(self, *volumes: JSONObject) -> None:
-        """Give the pod volumes."""
+        """Set the volumes of the pod."""
         self.cluster.objects["pods", "mine"]["spec"]["volumes"] = list(volumes)
 
     def test_pod(self) -> None:
-        """A kubelet asks for tokens that end with a pod of its node."""
+        """A kubelet gets tokens that are bound to a pod of its node."""
         self.volumes({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}})
         self.assertEqual(self.token(), "")
         for why, reference in (
@@ -68,7 +68,7 @@ class TokenTests(NodeRestrictionTestCase):
         self.assertEqual(self.refusal("UPDATE", "serviceaccounts", unbound, unbound, name="robot"), "")
 
     def test_audience(self) -> None:
-        """Tokens are for audiences that a projected volume of the pod names, one at a time."""
+        """A token has at most one audience, which a projected volume of the pod must list."""
         self.volumes({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"audience": "vault"}}]}})
         self.assertEqual(self.token(audiences=("vault",)), "")
         for audiences in ((), ("other",)):
@@ -80,7 +80,7 @@ class TokenTests(NodeRestrictionTestCase):
         self.assertEqual(self.token(audiences=("a", "b")), "node may only request 0 or 1 audiences")
 
     def test_drivers(self) -> None:
-        """Or for audiences that the CSI driver of a volume asks for, inline or behind a claim."""
+        """The audience can be listed by the CSI driver of a volume, inline or of a claim."""
         self.cluster.add("csidrivers", "d", tokenRequests=[{"audience": "cloud"}])
         self.cluster.add("persistentvolumes", "v", csi={"driver": "d"})
         for claim in ("data", "mine-e"):
@@ -98,7 +98,7 @@ class TokenTests(NodeRestrictionTestCase):
         self.assertIn("not found in pod spec volume", self.token(audiences=("cloud",)))
 
     def test_missing(self) -> None:
-        """What can not be looked at is told, unless another volume needs the audience."""
+        """Missing objects are reported, unless another volume needs the audience."""
         none = {"name": "v", "persistentVolumeClaim": {"claimName": "none"}}
         self.volumes(none)
         start = 'error validating audience "x":'
@@ -111,10 +111,10 @@ class TokenTests(NodeRestrictionTestCase):
         self.assertEqual(self.token(audiences=("x",)), "")
 
     def test_authorized(self) -> None:
-        """Or for audiences that the node is allowed to ask for, for pulling images."""
+        """The node can have permission for an audience, for pulling images."""
         self.cluster.allowed = {"registry"}
         self.assertEqual(self.token(audiences=("registry",)), "")
-        (asked,) = self.cluster.asked
+        (asked,) = self.cluster.requests
         self.assertEqual(
             (asked.verb, asked.group, asked.resource, asked.namespace, asked.name),
             ("request-serviceaccounts-token-audience", "", "registry", "ns", "robot"),
@@ -122,10 +122,10 @@ class TokenTests(NodeRestrictionTestCase):
 
 
 class CertificateTests(NodeRestrictionTestCase):
-    """Certificates."""
+    """Tests of certificates."""
 
     def test_signing_requests(self) -> None:
-        """A kubelet asks for certificates of kubelets in its own name only."""
+        """A kubelet can request kubelet certificates with the name of its node only."""
         csr = f"certificatesigningrequests.{CERTIFICATES}"
         why = "can only create a node CSR with CN=system:node:one"
         self.assertEqual(self.refusal("CREATE", csr, signing_request("system:node:one")), "")
@@ -137,7 +137,7 @@ class CertificateTests(NodeRestrictionTestCase):
             self.assertIn("unable to parse csr: ", self.refusal("CREATE", csr, {"metadata": {}, "spec": spec}))
 
     def test_pod_certificates(self) -> None:
-        """A kubelet asks for certificates of pods as they run on it."""
+        """A kubelet can request certificates of pods that run on its node only."""
         spec = {
             "nodeName": "one",
             "nodeUID": "node-uid",

@@ -14,7 +14,7 @@ class FeatureTests(ResizeTestCase):
     """Tests for L{NodeDeclaredFeatureValidator}."""
 
     def test_features(self) -> None:
-        """A guaranteed pod gets other CPUs, and a pod other resources as a whole, where its node can do so."""
+        """Changes of the CPUs of a guaranteed pod and of pod-level resources need features of the node."""
         plugin = NodeDeclaredFeatureValidator()
         verifyObject(IValidatingAdmission, plugin)
         old, new = self.sized(), self.sized("2")
@@ -31,7 +31,7 @@ class FeatureTests(ResizeTestCase):
         self.assertEqual(self.why(plugin, write(new, "pods/resize", "UPDATE", old=old)), 'node "n" not found')
 
     def test_no_features(self) -> None:
-        """Other changes, other pods, and quantities written differently need nothing of the node."""
+        """Other changes, other pods, and equal quantities in another notation need no features."""
         plugin, old = NodeDeclaredFeatureValidator(), self.sized()
         old["status"] = {"qosClass": "Burstable"}
         self.validate(plugin, write(self.sized("2"), "pods/resize", "UPDATE", old=old))

@@ -18,7 +18,7 @@ from tests.admission_plugins.nodetools import NodeRestrictionTestCase
 
 
 def mirror(**changes: Any) -> JSONObject:
-    """What a kubelet makes of a pod from a file."""
+    """Return a mirror pod of a kubelet."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": "one", "uid": "node-uid", "controller": True}
     owner.update(changes.pop("owner", {}))
     meta = {"name": "static-one", "annotations": {MIRROR_ANNOTATION: "hash"}, "ownerReferences": [owner]}
@@ -28,7 +28,7 @@ def mirror(**changes: Any) -> JSONObject:
 
 
 def node(name: str = "one", labels: Any = None, status: Any = None, **spec: Any) -> JSONObject:
-    """A Node; C{owners} become its owner references."""
+    """Return a Node with owner references."""
     meta: JSONObject = {"name": name, "labels": labels or {}}
     if "owners" in spec:
         meta["ownerReferences"] = spec.pop("owners")
@@ -54,34 +54,34 @@ labels = st.dictionaries(keys, st.sampled_from(["", "a"]))
 
 
 class IdentityTests(NodeRestrictionTestCase):
-    """Who is held to what."""
+    """Tests of the identification of nodes."""
 
     def test_interface(self) -> None:
-        """It looks at everything that writes, before others change it."""
+        """The plugin is called for all writes, in the mutating phase."""
         verifyObject(IMutatingAdmission, self.plugin)
         self.assertFalse(self.plugin.handles("CONNECT"))
 
-    def test_others(self) -> None:
-        """Who is no kubelet is not held to anything."""
+    def test_other_users(self) -> None:
+        """Users that are not nodes are not restricted."""
         for user in (UserInfo("admin"), UserInfo("system:node:one"), UserInfo("x", groups=("system:nodes",))):
             self.assertEqual(self.refusal("CREATE", "nodes", node("two"), user=user), "")
 
     def test_nameless(self) -> None:
-        """A kubelet that does not say which one it is may write nothing."""
+        """A node user without a node name may write nothing."""
         user = UserInfo("system:node:", groups=("system:nodes",))
         why = 'could not determine node from user "system:node:"'
         self.assertEqual(self.refusal("CREATE", "events", {"metadata": {}}, user=user), why)
 
-    def test_other_kinds(self) -> None:
-        """Of kinds that are not about nodes it says nothing."""
+    def test_other_resources(self) -> None:
+        """Resources without checks are not restricted."""
         self.assertEqual(self.refusal("CREATE", "events", {"metadata": {"name": "x"}}), "")
 
 
 class PodTests(NodeRestrictionTestCase):
-    """Pods."""
+    """Tests of pods."""
 
     def test_mirror(self) -> None:
-        """A kubelet makes mirror pods of its own, owned by its node alone."""
+        """A kubelet creates mirror pods of its node, with the node as their only owner."""
         self.assertEqual(self.refusal("CREATE", "pods", mirror()), "")
         only = 'node "one" can only create pods with'
         for why, pod in (
@@ -107,7 +107,7 @@ class PodTests(NodeRestrictionTestCase):
         self.assertEqual(self.refusal("CREATE", "pods", mirror()), '404 node "one" not found')
 
     def test_references(self) -> None:
-        """A mirror pod refers to nothing in the API, wherever it might: CVE-2025-4563."""
+        """CVE-2025-4563: a mirror pod cannot refer to any object of the API."""
         env = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
         with_env = [{"name": "c", "image": "i", "env": [{"name": "A", **env}]}]
         for what, spec in (
@@ -143,7 +143,7 @@ class PodTests(NodeRestrictionTestCase):
         self.assertEqual(self.refusal("CREATE", "pods", mirror(volumes=harmless)), "")
 
     def test_deletion(self) -> None:
-        """A kubelet deletes pods that are on its node, and updates none."""
+        """A kubelet deletes pods on its node, and cannot update pods."""
         self.assertEqual(self.refusal("DELETE", "pods", name="mine"), "")
         self.assertEqual(
             self.refusal("DELETE", "pods", name="theirs"),
@@ -156,7 +156,7 @@ class PodTests(NodeRestrictionTestCase):
         )
 
     def test_status(self) -> None:
-        """A kubelet writes the status of pods on its node, but neither labels nor claims."""
+        """A kubelet updates the status of pods on its node, except for labels and resource claims."""
         old = mirror()
         update = "pods/status"
         self.assertEqual(self.refusal("UPDATE", update, {**mirror(), "status": {"phase": "Running"}}, old), "")
@@ -179,7 +179,7 @@ class PodTests(NodeRestrictionTestCase):
         self.assertEqual(self.refusal("CREATE", update, mirror()), 'unexpected operation "CREATE"')
 
     def test_eviction(self) -> None:
-        """A kubelet evicts pods that are on its node; what the path names counts."""
+        """A kubelet evicts pods on its node; the name in the path counts."""
         self.assertEqual(self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}), "")
         why = "node one can only evict pods with spec.nodeName set to itself"
         self.assertEqual(self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}, name="theirs"), why)
@@ -192,16 +192,16 @@ class PodTests(NodeRestrictionTestCase):
         self.assertEqual(self.refusal("DELETE", "pods/eviction", name="mine"), "unexpected operation DELETE")
 
     def test_other_subresources(self) -> None:
-        """A kubelet writes no other part of a pod."""
+        """A kubelet cannot write other subresources of pods."""
         why = "unexpected pod subresource \"binding\", only 'status' and 'eviction' are allowed"
         self.assertEqual(self.refusal("CREATE", "pods/binding", {"metadata": {"name": "mine"}}), why)
 
 
 class NodeTests(NodeRestrictionTestCase):
-    """Nodes."""
+    """Tests of nodes."""
 
     def test_name(self) -> None:
-        """A kubelet writes its own node only."""
+        """A kubelet writes only its Node."""
         for operation, resource in (("CREATE", "nodes"), ("UPDATE", "nodes/status"), ("DELETE", "nodes")):
             self.assertEqual(
                 self.refusal(operation, resource, node("two"), node("two")),
@@ -210,7 +210,7 @@ class NodeTests(NodeRestrictionTestCase):
             self.assertEqual(self.refusal(operation, resource, node(), node()), "")
 
     def test_creation(self) -> None:
-        """A new node has no configuration source, no owners (CVE-2025-5187), and labels that kubelets may set."""
+        """A new Node has no configSource, no owners (CVE-2025-5187), and only labels that kubelets may set."""
         self.assertEqual(
             self.refusal("CREATE", "nodes", node(configSource={})),
             'node "one" is not allowed to create pods with a non-nil configSource',
@@ -233,7 +233,7 @@ class NodeTests(NodeRestrictionTestCase):
         self.assertEqual(self.refusal("CREATE", "nodes", node(taints=[{"key": "a", "effect": "NoSchedule"}])), "")
 
     def test_update(self) -> None:
-        """A kubelet changes neither taints nor owners nor others' labels, by any subresource: CVE-2025-5187."""
+        """CVE-2025-5187: a kubelet cannot change taints, owners and restricted labels, by any subresource."""
         taint = {"key": "a", "effect": "NoSchedule"}
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "x"}
         for resource in ("nodes", "nodes/status"):
@@ -261,23 +261,23 @@ class LabelTests(SynchronousTestCase):
 
     @given(labels, labels)
     def test_only_changes(self, new: dict[str, str], old: dict[str, str]) -> None:
-        """Only labels that change are forbidden, and those of the API's domains that are not kubelets' are."""
+        """Only changed labels are checked, and of these only restricted labels of the API's domains are forbidden."""
         protected = {"kubernetes.io/other", "x.k8s.io/y", "node-restriction.kubernetes.io/r"}
         changed = {label for label in protected if new.get(label) != old.get(label)}
         self.assertEqual(forbidden_labels(new, old), sorted(changed))
 
     def test_same(self) -> None:
-        """What is empty is the same as nothing, at any depth; other values are not."""
+        """An empty value equals an absent one, at any depth; other values differ."""
         self.assertTrue(same({"a": None, "b": {"c": []}}, {"b": {}}))
         self.assertFalse(same({"a": 0}, {}))
         self.assertFalse(same([1], [1, 2]))
 
 
 class OtherTests(NodeRestrictionTestCase):
-    """Claims, leases, CSINodes, slices."""
+    """Tests of claims, leases, CSINodes and ResourceSlices."""
 
     def test_claims(self) -> None:
-        """A kubelet tells how a claim's volume grows, and nothing else."""
+        """A kubelet updates only the status of a claim's resize."""
         old = {"metadata": {"name": "c", "resourceVersion": "1"}, "spec": {"volumeName": "v"}, "status": {}}
         grown = {"capacity": {"storage": "2Gi"}, "conditions": [{}], "allocatedResources": {"storage": "2Gi"}}
         new: JSONObject = {"metadata": {"name": "c"}, "spec": {"volumeName": "v"}, "status": grown}
@@ -292,7 +292,7 @@ class OtherTests(NodeRestrictionTestCase):
         self.assertEqual(self.refusal("UPDATE", "persistentvolumeclaims", new, old), "may only update PVC status")
 
     def test_leases(self) -> None:
-        """A kubelet keeps the lease of its node."""
+        """A kubelet writes the lease of its node."""
         mine, theirs = {"metadata": {"name": "one"}}, {"metadata": {"name": "two"}}
         lease = "leases.coordination.k8s.io"
         why = "can only access node lease with the same name as the requesting node"
@@ -304,14 +304,14 @@ class OtherTests(NodeRestrictionTestCase):
         )
 
     def test_csi_nodes(self) -> None:
-        """A kubelet keeps the CSINode of its node."""
+        """A kubelet writes the CSINode of its node."""
         why = "can only access CSINode with the same name as the requesting node"
         for operation in ("CREATE", "UPDATE", "DELETE"):
             self.assertEqual(self.refusal(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "one"}}), "")
             self.assertEqual(self.refusal(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "two"}}), why)
 
     def test_slices(self) -> None:
-        """A kubelet makes and deletes slices of its own node."""
+        """A kubelet creates and deletes ResourceSlices of its node."""
         mine = {"metadata": {"name": "s"}, "spec": {"nodeName": "one"}}
         theirs = {"metadata": {"name": "s"}, "spec": {"allNodes": True}}
         slices = "resourceslices.resource.k8s.io"

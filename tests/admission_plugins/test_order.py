@@ -1,4 +1,4 @@
-"""The built-in plugins, their order and which of them are on, are the reference's."""
+"""Tests of the order and the defaults of the built-in plugins, which are the reference's."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class OrderTests(SynchronousTestCase):
     """Tests for C{twisted/plugins/kubetwist_admission.py} and L{ALL_ORDERED_PLUGINS}."""
 
     def test_order(self) -> None:
-        """Plugins are asked in the reference's order."""
+        """Plugins have the order of the reference."""
         self.assertEqual(ALL_ORDERED_PLUGINS, tuple(PLUGINS))
 
     def test_defaults(self) -> None:
-        """Those are on that are on in the reference."""
+        """The default plugins are those of the reference."""
         found = {name: factory.default for name, factory in installed().items() if name in PLUGINS}
         self.assertEqual(found, PLUGINS)

@@ -18,20 +18,20 @@ class OwnerTests(PluginTestCase):
     plugin = OwnerReferencesPermissionEnforcement()
 
     def owned(self, *owners: JSONObject, **more: Any) -> JSONObject:
-        """An object with owners."""
+        """Return an object with owners."""
         return {"metadata": {"name": "x", "ownerReferences": list(owners)}, **more}
 
     def owner(self, uid: str = "u", api_version: str = "apps/v1", kind: str = "ReplicaSet", **more: Any) -> JSONObject:
-        """An owner."""
+        """Return an owner reference."""
         return {"apiVersion": api_version, "kind": kind, "name": "rs", "uid": uid, **more}
 
     def context(self, *allowed: tuple[str, str, str], reason: str = "") -> Context:
-        """A server where some is allowed."""
+        """Return a server with an authorizer that allows some requests."""
         kinds = {("apps", "v1", "ReplicaSet"): [("replicasets", True)], ("", "v1", "Node"): [("nodes", False)]}
         return Context(kinds=kinds, authorizer=Rights(set(allowed), reason))
 
     def test_cve_2025_5187_and_4563(self) -> None:
-        """Who has an object go with another one must be allowed to delete it: on update, status included."""
+        """Changing owner references requires permission to delete the object, also in updates of the status."""
         verifyObject(IValidatingAdmission, self.plugin)
         for resource in ("configmaps", "nodes", "nodes/status"):
             made = write(
@@ -44,20 +44,20 @@ class OwnerTests(PluginTestCase):
         self.validate(
             self.plugin, write(self.owned(self.owner()), "configmaps", "UPDATE", old=self.owned(), context=allowed)
         )
-        question = allowed.authorizer.asked[0]
+        question = allowed.authorizer.requests[0]
         self.assertEqual((question.namespace, question.version, question.name), ("ns", "v1", "x"))
 
-    def test_not_asked(self) -> None:
-        """Creating, changing nothing about the owners, and the status of pods need no right to delete."""
+    def test_not_required(self) -> None:
+        """Creates, updates without changed owners, and the status of pods do not require permission to delete."""
         context = self.context()
         owned = self.owned(self.owner())
         self.validate(self.plugin, write(owned, "configmaps", context=context))
         self.validate(self.plugin, write(owned, "configmaps", "UPDATE", old=owned, context=context))
         self.validate(self.plugin, write(owned, "pods/status", "UPDATE", old=self.owned(), context=context))
-        self.assertEqual(context.authorizer.asked, [])
+        self.assertEqual(context.authorizer.requests, [])
 
     def test_blocking(self) -> None:
-        """Who has an owner wait for an object must be allowed to hold that owner up."""
+        """blockOwnerDeletion requires permission to update the finalizers of the owner."""
         blocking = self.owned(self.owner(blockOwnerDeletion=True))
         context = self.context(reason="no")
         self.assertEqual(
@@ -65,7 +65,7 @@ class OwnerTests(PluginTestCase):
             "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: "
             "no, <nil>",
         )
-        question = context.authorizer.asked[0]
+        question = context.authorizer.requests[0]
         self.assertEqual(
             (question.verb, question.group, question.resource, question.subresource, question.namespace, question.name),
             ("update", "apps", "replicasets", "finalizers", "ns", "rs"),
@@ -75,18 +75,18 @@ class OwnerTests(PluginTestCase):
         node = self.owned(self.owner(api_version="v1", kind="Node", blockOwnerDeletion=True))
         context = self.context()
         self.assertEqual(self.refusal(self.plugin, write(node, "configmaps", context=context)).code, 403)
-        self.assertEqual(context.authorizer.asked[0].namespace, "")
+        self.assertEqual(context.authorizer.requests[0].namespace, "")
 
-    def test_blocking_already(self) -> None:
-        """Only owners that were not held up before are asked about."""
+    def test_existing_blocking(self) -> None:
+        """Only owners that were not blocked before are checked."""
         old = self.owned(self.owner(blockOwnerDeletion=True), self.owner("v"))
         new = self.owned(self.owner(blockOwnerDeletion=True), self.owner("v", blockOwnerDeletion=True))
         context = self.context(("delete", "configmaps", "x"), ("update", "replicasets/finalizers", "rs"))
         self.validate(self.plugin, write(new, "configmaps", "UPDATE", old=old, context=context))
-        self.assertEqual([one.verb for one in context.authorizer.asked], ["delete", "update"])
+        self.assertEqual([one.verb for one in context.authorizer.requests], ["delete", "update"])
 
     def test_unknown_kind(self) -> None:
-        """An owner of a kind that is not served, or of no version at all, can not be held up."""
+        """An owner of an unknown kind or invalid version cannot be blocked."""
         text = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion {} Kind {}: "
         for api_version, kind, why in (
             ("apps/v9", "ReplicaSet", 'no matches for kind "ReplicaSet" in version "apps/v9"'),
@@ -97,5 +97,5 @@ class OwnerTests(PluginTestCase):
             self.assertEqual(found, text.format(api_version, kind) + why)
 
     def test_no_metadata(self) -> None:
-        """What has no metadata has no owners."""
+        """An object without metadata has no owners."""
         self.validate(self.plugin, write({"spec": {}}, "pods/x", context=self.context(), name="x"))

@@ -15,7 +15,7 @@ class ResizeTests(ClassTestCase):
     """Tests for L{PersistentVolumeClaimResize}."""
 
     def test_resize(self) -> None:
-        """Bound claims grow where their class says so; to shrink is not for this plugin to refuse."""
+        """Bound claims can grow if their class allows expansion; shrinking is not checked by this plugin."""
         plugin = PersistentVolumeClaimResize()
         verifyObject(IValidatingAdmission, plugin)
 
@@ -37,10 +37,10 @@ class ResizeTests(ClassTestCase):
 
 
 class AnnotationTests(PluginTestCase):
-    """Tests for the annotation that named classes before there was a field."""
+    """Tests of the annotation that preceded the field storageClassName."""
 
     def test_annotation(self) -> None:
-        """The annotation counts more than the field, and a claim that changes its class does not grow."""
+        """The annotation takes precedence over the field, and a claim that changes its class cannot grow."""
         context = Context()
         context.add("storage.k8s.io", "storageclasses", {"metadata": {"name": "grows"}, "allowVolumeExpansion": True})
 

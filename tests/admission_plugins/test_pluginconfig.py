@@ -21,10 +21,10 @@ KIND = {"kind": "Limits", "apiVersion": "example.com/v1"}
 
 
 class ConfigurationTests(SynchronousTestCase):
-    """Tests for what the configurations of plugins have in common."""
+    """Tests of the decoding functions."""
 
     def test_kind(self) -> None:
-        """A configuration has its kind, one of the versions, and no other fields than those of the kind."""
+        """A configuration must have its kind, a known version, and only the fields of the kind."""
         good = {**KIND, "limit": 3}
         self.assertIs(decode_configuration(good, "Limits", ("example.com/v1",), ("limit",)), good)
         for bad, text_of in (
@@ -39,7 +39,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.assertIn(text_of, str(error))
 
     def test_fields(self) -> None:
-        """An unknown field is named with its path; nothing is an empty object."""
+        """An unknown field is reported with its path; null is an empty object."""
         self.assertEqual(strict_object(None, ("a",), "spec"), {})
         error = self.assertRaises(InvalidConfiguration, strict_object, {"b": 1, "c": 2}, ("a",), "spec")
         self.assertEqual(str(error), 'strict decoding error: unknown field "spec.b", unknown field "spec.c"')
@@ -47,7 +47,7 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertEqual(str(error), "the configuration: expected an object")
 
     def test_values(self) -> None:
-        """Lists and strings may be left out, but must not be something else; lists are bounded."""
+        """Lists and strings can be absent but must have their type; the length of lists is limited."""
         self.assertEqual((list_field(None, "l"), list_field([1], "l")), ([], [1]))
         self.assertEqual((string_field(None, "t"), string_field("a", "t")), ("", "a"))
         for function, value, why in (
@@ -58,7 +58,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.assertEqual(str(self.assertRaises(InvalidConfiguration, function, value, "p")), why)
 
     def test_collected(self) -> None:
-        """All that is wrong is in one error; without causes there is none."""
+        """All causes are in one error; without causes there is no error."""
         with collect_causes():
             pass
         with self.assertRaises(InvalidConfiguration) as raised, collect_causes() as causes:

@@ -16,7 +16,7 @@ class ProtectionTests(PluginTestCase):
     plugin = PodGroupProtection()
 
     def test_finalizer(self) -> None:
-        """A new group waits for its pods when it is deleted."""
+        """A new group has a finalizer."""
         verifyObject(IMutatingAdmission, self.plugin)
         verifyObject(IValidatingAdmission, self.plugin)
         for resource, finalizer in (
@@ -27,8 +27,8 @@ class ProtectionTests(PluginTestCase):
             self.assertEqual(self.admit_twice(self.plugin, made)["metadata"]["finalizers"], ["a/b", finalizer])
         self.assertNotIn("finalizers", self.admit(self.plugin, write(pod()))["metadata"])
 
-    def test_going(self) -> None:
-        """Nothing new comes into a group that is deleted; one that is not there is nobody's business here."""
+    def test_deleted_parent(self) -> None:
+        """New members of a deleted group are rejected; a missing group is not checked."""
         member = pod(schedulingGroup={"podGroupName": "g"})
         why = self.why(self.plugin, write(member, context=server("podgroups", "g", going=True)))
         self.assertEqual(why, 'cannot create Pod referencing PodGroup "g" because it is being deleted')
@@ -47,8 +47,8 @@ class ProtectionTests(PluginTestCase):
 class ReleaseTests(PluginTestCase):
     """Tests for L{PodGroupProtection} in other releases."""
 
-    def test_closed_groups(self) -> None:
-        """That nothing new comes into a group that is deleted is from 1.37 on."""
+    def test_deleted_parent_by_release(self) -> None:
+        """New members of a deleted group are rejected from 1.37 on."""
         member = pod(schedulingGroup={"podGroupName": "g"})
         made = write(member, context=server("podgroups", "g", going=True))
         self.validate(PodGroupProtection.configured(Context(release="1.36"), None), made)

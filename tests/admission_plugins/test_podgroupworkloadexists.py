@@ -18,7 +18,7 @@ class WorkloadTests(PluginTestCase):
     plugin = PodGroupWorkloadExists()
 
     def test_workload(self) -> None:
-        """A group of a workload needs it there, not on its way out, and with the template."""
+        """The Workload of a PodGroup must exist, must not be deleted, and must have the template."""
         verifyObject(IValidatingAdmission, self.plugin)
         reference = {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}
         group = {"metadata": {"name": "g"}, "spec": {"podGroupTemplateRef": reference}}
@@ -37,6 +37,6 @@ class WorkloadTests(PluginTestCase):
             self.plugin, write(group, PODGROUPS, context=server("workloads", "w", podGroupTemplates=[{"name": "t"}]))
         )
 
-    def test_alone(self) -> None:
-        """A group of no workload needs none."""
+    def test_no_workload(self) -> None:
+        """A PodGroup without a Workload is admitted."""
         self.validate(self.plugin, write({"metadata": {"name": "g"}, "spec": {}}, PODGROUPS))

@@ -25,20 +25,20 @@ class NodeSelectorTests(PluginTestCase):
     }
 
     def plugin(self, configuration: Any = None) -> PodNodeSelector:
-        """The plugin."""
+        """Return the plugin."""
         plugin = PodNodeSelector.configured(Context(), configuration)
         verifyObject(IMutatingAdmission, plugin)
         verifyObject(IValidatingAdmission, plugin)
         return plugin
 
     def test_annotation(self) -> None:
-        """A pod selects what its namespace says, besides its own."""
+        """The node selector of the namespace's annotation is added to the selector of the pod."""
         made = write(pod(nodeSelector={"x": "y"}), context=in_namespace(node_selector="env=prod, disk=ssd"))
         spec = self.admit_twice(self.plugin(), made)["spec"]
         self.assertEqual(spec["nodeSelector"], {"env": "prod", "disk": "ssd", "x": "y"})
 
     def test_default(self) -> None:
-        """A namespace that says nothing has the cluster's default; one that says nothing on purpose has nothing."""
+        """Without an annotation the cluster's default is used; an empty annotation selects nothing."""
         made = write(pod(), context=in_namespace())
         self.assertEqual(
             self.admit_twice(self.plugin(self.CONFIGURATION), made)["spec"]["nodeSelector"], {"env": "any"}
@@ -46,8 +46,8 @@ class NodeSelectorTests(PluginTestCase):
         made = write(pod(), context=in_namespace(node_selector=""))
         self.assertNotIn("nodeSelector", self.admit_twice(self.plugin(self.CONFIGURATION), made)["spec"])
 
-    def test_refused(self) -> None:
-        """A pod that says otherwise than its namespace, or what its namespace may not, is refused."""
+    def test_conflicts(self) -> None:
+        """A pod whose selector conflicts with the namespace or its allowed labels is rejected."""
         made = write(pod(nodeSelector={"env": "test"}), context=in_namespace(node_selector="env=prod"))
         for admitting in (True, False):
             why = self.why(self.plugin(), made, admitting=admitting)
@@ -57,7 +57,7 @@ class NodeSelectorTests(PluginTestCase):
         self.assertEqual(why, "pod node label selector labels conflict with its namespace whitelist")
 
     def test_bad_annotation(self) -> None:
-        """An annotation that makes no sense is an error with its text, not a traceback."""
+        """An invalid annotation is a 500 with the error text."""
         for written, text in (
             ("a", "invalid selector: [a]"),
             ("a=b=c", "invalid selector: [a b c]"),
@@ -72,7 +72,7 @@ class NodeSelectorTests(PluginTestCase):
 
     @given(st.text(alphabet="ab=, ./!", max_size=12))
     def test_any_selector(self, text: str) -> None:
-        """Whatever is written, there are labels or one error."""
+        """Any text is parsed as labels or is an APIStatusError."""
         try:
             found = parse_labels(text)
         except APIStatusError as error:
@@ -81,7 +81,7 @@ class NodeSelectorTests(PluginTestCase):
             self.assertEqual(len(found), len({part.split("=")[0].strip() for part in text.split(",") if text}))
 
     def test_configuration(self) -> None:
-        """A configuration that makes no sense stops the server."""
+        """An invalid configuration stops the server."""
         for configuration in ({"podNodeSelectorPluginConfig": {"ns": 1}}, {"x": 1}, {"podNodeSelectorPluginConfig": 1}):
             with self.assertRaises(InvalidConfiguration):
                 self.plugin(configuration)

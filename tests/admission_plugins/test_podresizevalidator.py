@@ -13,8 +13,8 @@ from tests.admission_plugins.podtools import ResizeTestCase
 class ResizeTests(ResizeTestCase):
     """Tests for L{PodResizeValidator}."""
 
-    def test_room(self) -> None:
-        """A pod does not ask for more than its node has."""
+    def test_allocatable(self) -> None:
+        """A pod cannot request more than the node's allocatable resources."""
         plugin = PodResizeValidator()
         verifyObject(IValidatingAdmission, plugin)
         context = self.node(allocatable={"cpu": "2", "memory": "2Gi"})
@@ -28,7 +28,7 @@ class ResizeTests(ResizeTestCase):
         )
 
     def test_node(self) -> None:
-        """The node must be there and run Linux; a pod that is on none can have any size."""
+        """The node must exist and run Linux; a pod without a node is not checked."""
         plugin, old = PodResizeValidator(), self.sized()
         resized = self.sized("1500m")
         self.assertEqual(self.why(plugin, write(resized, "pods/resize", "UPDATE", old=old)), 'node "n" not found')

@@ -28,7 +28,7 @@ class TolerationRestrictionTests(PluginTestCase):
     }
 
     def plugin(self, **said: Any) -> PodTolerationRestriction:
-        """The plugin."""
+        """Return the plugin."""
         kind = {"kind": "Configuration", "apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1"}
         plugin = PodTolerationRestriction.configured(Context(), {**kind, **said} if said else None)
         verifyObject(IMutatingAdmission, plugin)
@@ -36,7 +36,9 @@ class TolerationRestrictionTests(PluginTestCase):
         return plugin
 
     def test_defaults(self) -> None:
-        """A pod tolerates what its namespace has it tolerate, or else the cluster; an empty annotation is nothing."""
+        """
+        A pod gets the default tolerations of its namespace, or else of the cluster; an empty annotation adds none.
+        """
         other = {"key": "b", "operator": "Exists"}
         plugin = self.plugin(default=[self.EXISTS])
         for said, wanted in (
@@ -48,7 +50,7 @@ class TolerationRestrictionTests(PluginTestCase):
             self.assertEqual(spec.get("tolerations"), wanted)
 
     def test_memory_pressure(self) -> None:
-        """Pods that say what memory they need can run where memory is short; updates add no defaults."""
+        """Pods with memory requests tolerate memory pressure; updates add no defaults."""
         obj = pod()
         obj["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1Mi"}}
         plugin = self.plugin(default=[self.EXISTS])
@@ -56,7 +58,7 @@ class TolerationRestrictionTests(PluginTestCase):
         self.assertEqual(self.admit_twice(plugin, made)["spec"]["tolerations"], [self.PRESSURE])
 
     def test_allowed(self) -> None:
-        """What a pod may tolerate, the namespace says, or else the cluster."""
+        """The tolerations of a pod must be allowed by the namespace, or else by the cluster."""
         text = "pod tolerations (possibly merged with namespace default tolerations) conflict with its {} whitelist"
         obj = pod(tolerations=[{"key": "x", "operator": "Exists"}])
         narrow = orjson.dumps([self.EXISTS]).decode()
@@ -69,7 +71,7 @@ class TolerationRestrictionTests(PluginTestCase):
         self.validate(self.plugin(whitelist=[{"operator": "Exists"}]), write(obj, context=in_namespace()))
 
     def test_bad_annotation(self) -> None:
-        """An annotation that makes no sense is an error with its text."""
+        """An invalid annotation is an error with its text."""
         for written in (
             "{",
             "{}",
@@ -91,11 +93,11 @@ class TolerationRestrictionTests(PluginTestCase):
         self.assertEqual(error.message, "invalid character 'j' looking for beginning of value")
 
     def test_no_namespace(self) -> None:
-        """A pod whose namespace is not there is told so."""
+        """A pod in a missing namespace is rejected with 404."""
         self.assertEqual(self.refusal(self.plugin(), write(pod()), admitting=True).code, 404)
 
     def test_configuration(self) -> None:
-        """A configuration that makes no sense stops the server."""
+        """An invalid configuration stops the server."""
         for said in ({"default": [{"key": 1}]}, {"default": {}}, {"other": []}):
             with self.assertRaises(InvalidConfiguration):
                 self.plugin(**said)

@@ -14,7 +14,7 @@ class TopologyTests(ClassTestCase):
     """Tests for L{PodTopologyLabels}."""
 
     def test_topology(self) -> None:
-        """A binding, and a pod that names its node, get the labels of the node's place and no others."""
+        """A binding, and a pod with a node, get the zone and region labels of the node and no other labels."""
         labels = {"topology.kubernetes.io/zone": "z", "other": "x"}
         node = named("n", metadata={"labels": labels})
         plugin = PodTopologyLabels()

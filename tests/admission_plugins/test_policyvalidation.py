@@ -1,4 +1,4 @@
-"""What is wrong with policies."""
+"""Tests of the validation of policies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tests.admission_plugins.policies.policycase import GROUP, PolicyTestCase, r
 
 
 class ValidationTests(PolicyTestCase):
-    """Policies that can not be are refused."""
+    """Tests of invalid policies."""
 
     def wrong(self, kind: str, **spec: Any) -> list[str]:
-        """The causes of a policy's refusal."""
+        """Return the causes of the rejection of a policy."""
         spec.setdefault("matchConstraints", {"resourceRules": [rule("configmaps")]})
         if kind == "mutating":
             spec.setdefault("reinvocationPolicy", "Never")
@@ -21,7 +21,7 @@ class ValidationTests(PolicyTestCase):
         return [f"{one['field']}: {one['message']}" for one in answer["details"]["causes"]]
 
     def test_expressions(self) -> None:
-        """Expressions that do not compile, or give the wrong type, are told with the place in them."""
+        """Expressions that do not compile or have the wrong type are reported with the position of the error."""
         (found,) = self.wrong("validating", validations=[{"expression": "object.x =="}])
         self.assertIn('spec.validations[0].expression: Invalid value: "object.x ==": compilation failed: ERROR', found)
         self.assertEqual(
@@ -32,7 +32,7 @@ class ValidationTests(PolicyTestCase):
         self.assertIn("undeclared reference to 'authorizer'", found)
 
     def test_mutations(self) -> None:
-        """A mutation is of one type, and its expression gives that."""
+        """A mutation has one patch type, and its expression must return that type."""
         self.assertEqual(
             self.wrong(
                 "mutating",
@@ -53,8 +53,8 @@ class ValidationTests(PolicyTestCase):
             ],
         )
 
-    def test_deletion_can_not_be_mutated(self) -> None:
-        """A mutating policy is not for deletions."""
+    def test_delete_is_not_mutable(self) -> None:
+        """A mutating policy cannot match DELETE."""
         (found,) = self.wrong(
             "mutating",
             matchConstraints={"resourceRules": [{**rule("configmaps"), "operations": ["DELETE"]}]},

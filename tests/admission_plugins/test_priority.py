@@ -20,7 +20,7 @@ class PriorityTests(SynchronousTestCase):
     CLASS: ClassVar[JSONObject] = {"metadata": {"name": "low"}, "value": -5, "preemptionPolicy": "Never"}
 
     def admit(self, **spec: Any) -> JSONObject:
-        """A pod's spec after admission."""
+        """Return the spec of a pod after admission."""
         obj = pod(**spec)
         context = Objects(priorityclasses_low=self.CLASS)
         self.successResultOf(ask(Priority().admit, attributes(obj, context=context)))
@@ -28,15 +28,15 @@ class PriorityTests(SynchronousTestCase):
         return found
 
     def test_classes(self) -> None:
-        """A pod without a class has priority 0, others that of their class."""
+        """A pod without a class has priority 0, a pod with a class the priority of the class."""
         spec = self.admit()
         self.assertEqual((spec["priority"], spec["preemptionPolicy"]), (0, "PreemptLowerPriority"))
         spec = self.admit(priorityClassName="low")
         self.assertEqual((spec["priority"], spec["preemptionPolicy"]), (-5, "Never"))
         self.assertEqual(self.admit(priorityClassName="system-node-critical")["priority"], 2000001000)
 
-    def test_refused(self) -> None:
-        """A class that is not there, or a number of the client's own, is refused."""
+    def test_rejected(self) -> None:
+        """An unknown class and a priority that differs from the class are rejected."""
         for spec, text in (
             ({"priorityClassName": "none"}, "no PriorityClass with name none was found"),
             ({"priority": 7}, "the integer value of priority (7) must not be provided in pod spec"),
@@ -47,17 +47,17 @@ class PriorityTests(SynchronousTestCase):
             self.assertIn(text, failure.value.message)
 
     def test_update(self) -> None:
-        """A PUT that leaves the priority out keeps it."""
+        """An update without the priority keeps it."""
         obj, old = pod(), pod(priority=3, preemptionPolicy="Never")
         self.successResultOf(ask(Priority().admit, attributes(obj, operation="UPDATE", old=old)))
         self.assertEqual((obj["spec"]["priority"], obj["spec"]["preemptionPolicy"]), (3, "Never"))
 
 
 class DefaultPriorityTests(PluginTestCase):
-    """Tests for L{Priority} and the class that is the default."""
+    """Tests of the default class."""
 
     def test_default(self) -> None:
-        """A pod without a class gets the default one; of several, the lowest."""
+        """A pod without a class gets the default class; of several, the one with the lowest value."""
         context = cluster()
         low = {"metadata": {"name": "low"}, "value": 3, "globalDefault": True, "preemptionPolicy": "Never"}
         context.add("scheduling.k8s.io", "priorityclasses", low)
@@ -65,7 +65,7 @@ class DefaultPriorityTests(PluginTestCase):
         self.assertEqual((spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]), ("low", 3, "Never"))
 
     def test_one_default(self) -> None:
-        """There is no second default class; the one that there is can be changed."""
+        """A second default class is rejected; the existing one can be changed."""
         context, resource = cluster(), "priorityclasses.scheduling.k8s.io"
         other = {"metadata": {"name": "other"}, "value": 1, "globalDefault": True}
         text = "PriorityClass usual is already marked as default. Only one default can exist"

@@ -1,4 +1,4 @@
-"""Tests for plugins that are asked twice about one write."""
+"""Tests of plugins that are called twice for one write."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from tests.admission_plugins.objects import ACCOUNT, Objects, ask, attributes
 
 
 class TwiceTests(PluginTestCase):
-    """Mutating plugins, asked twice, as a reinvocation does."""
+    """Tests of mutating plugins that are called twice, as for a reinvocation."""
 
     def test_pods(self) -> None:
-        """What plugins make of a pod they make of it once: nothing is added a second time."""
+        """The second call for a pod changes nothing."""
         for plugin in (
             NamespaceLifecycle(),
             LimitRanger(),
@@ -48,8 +48,8 @@ class TwiceTests(PluginTestCase):
             if plugin.name != "NamespaceLifecycle":
                 self.assertNotEqual((after["spec"], after["metadata"]), before, plugin.name)
 
-    def test_others(self) -> None:
-        """The same for other resources."""
+    def test_other_resources(self) -> None:
+        """The second call for objects of other resources changes nothing."""
         plugins: list[tuple[Any, str]] = [
             (TaintNodesByCondition(), "nodes"),
             (StorageObjectInUseProtection(), "persistentvolumes"),
@@ -77,10 +77,10 @@ class TwiceTests(PluginTestCase):
 
 
 class PluginTests(SynchronousTestCase):
-    """What all have in common."""
+    """Tests of all plugins."""
 
     def test_provided(self) -> None:
-        """Every plugin provides what it declares."""
+        """Every plugin provides the interfaces that it declares."""
         for plugin in (
             ServiceAccount(),
             DefaultTolerationSeconds(),
@@ -94,7 +94,7 @@ class PluginTests(SynchronousTestCase):
             verifyObject(IValidatingAdmission, plugin)
 
     def test_twice(self) -> None:
-        """What a plugin has changed once, it does not change again."""
+        """The second call of a plugin changes nothing."""
         context = Objects(serviceaccounts_default=ACCOUNT)
         for plugin in (ServiceAccount(), DefaultTolerationSeconds(), Priority()):
             obj = pod()

@@ -23,7 +23,7 @@ class RuntimeClassTests(ClassTestCase):
     )
 
     def admitted(self, **spec: Any) -> JSONObject:
-        """The spec that a pod of that class has then."""
+        """Return the spec of a pod of that class after admission."""
         obj = {"metadata": {}, "spec": {"runtimeClassName": "boxed", **spec}}
         plugin = RuntimeClass()
         verifyObject(IMutatingAdmission, plugin)
@@ -33,15 +33,15 @@ class RuntimeClassTests(ClassTestCase):
         found: JSONObject = obj["spec"]  # type: ignore[assignment]
         return found
 
-    def test_fills_in(self) -> None:
+    def test_defaults(self) -> None:
         """A pod gets the overhead, the node selector and the tolerations of its class."""
         spec = self.admitted(nodeSelector={"disk": "ssd"}, overhead={"cpu": "0.25"})
         self.assertEqual(spec["overhead"], {"cpu": "250m"})
         self.assertEqual(spec["nodeSelector"], {"disk": "ssd", "box": "yes"})
         self.assertEqual(spec["tolerations"], [{"key": "box", "operator": "Exists"}])
 
-    def test_refuses(self) -> None:
-        """A pod that contradicts its class is refused, and one whose class is not there."""
+    def test_rejected(self) -> None:
+        """A pod that conflicts with its class, or whose class does not exist, is rejected."""
         plugin = RuntimeClass()
 
         def why(**spec: Any) -> str:
@@ -56,12 +56,12 @@ class RuntimeClassTests(ClassTestCase):
         self.assertEqual(why(runtimeClassName="gone"), 'pod rejected: RuntimeClass "gone" not found')
 
     def test_no_name(self) -> None:
-        """A class without a name can not be looked up."""
+        """An empty class name is an error."""
         asked = self.call(RuntimeClass().admit, "pods", {"metadata": {}, "spec": {"runtimeClassName": ""}})
         error = self.failureResultOf(asked, APIStatusError).value
         self.assertEqual((error.code, error.message), (500, "resource name may not be empty"))
 
     def test_overhead_without_class(self) -> None:
-        """Only classes give overhead."""
+        """Overhead without a class is rejected."""
         obj = {"metadata": {}, "spec": {"overhead": {"cpu": "1"}}}
         self.assertIn("without corresponding RuntimeClass", self.why(RuntimeClass().validate, "pods", obj))

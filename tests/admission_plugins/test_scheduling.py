@@ -1,4 +1,4 @@
-"""Plugins that not every release has."""
+"""Tests of plugins that depend on the release."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tests.admission_plugins.fakes import Context, PluginTestCase
 
 
 class ReleaseTests(PluginTestCase):
-    """Plugins that not every release has."""
+    """Tests of plugins that depend on the release."""
 
     def test_releases(self) -> None:
-        """A plugin does nothing where the release that the server stands for does not have it."""
+        """A plugin is inactive in releases without it."""
         for plugin, operation, active in (
             (PodResizeValidator, "UPDATE", ("1.36", "1.37")),
             (NodeDeclaredFeatureValidator, "UPDATE", ("1.36", "1.37")),

@@ -17,14 +17,14 @@ class ServiceAccountTests(SynchronousTestCase):
     """Tests for L{ServiceAccount}."""
 
     def admit(self, obj: JSONObject, **account: Any) -> JSONObject:
-        """Admit a pod where there is one account."""
+        """Admit a pod on a server with one account."""
         context = Objects(serviceaccounts_default={**ACCOUNT, **account})
         self.successResultOf(ask(ServiceAccount().admit, attributes(obj, context=context)))
         spec: JSONObject = obj["spec"]
         return spec
 
     def test_default(self) -> None:
-        """A pod that names no account gets the namespace's default one, and a volume with its token."""
+        """A pod without an account gets the default one of the namespace, and a volume with its token."""
         spec = self.admit(pod())
         self.assertEqual((spec["serviceAccountName"], spec["serviceAccount"]), ("default", "default"))
         volume = spec["volumes"][0]
@@ -37,28 +37,28 @@ class ServiceAccountTests(SynchronousTestCase):
         self.assertEqual(kinds, ["serviceAccountToken", "configMap", "downwardAPI"])
 
     def test_no_token(self) -> None:
-        """A pod, and else its account, can do without the token."""
+        """The pod, or else its account, can disable the token volume."""
         self.assertNotIn("volumes", self.admit(pod(automountServiceAccountToken=False)))
         self.assertNotIn("volumes", self.admit(pod(), automountServiceAccountToken=False))
         wanting = pod(automountServiceAccountToken=True)
         self.assertIn("volumes", self.admit(wanting, automountServiceAccountToken=False))
 
-    def test_own_mount(self) -> None:
-        """A container that has something else there keeps it."""
+    def test_existing_mount(self) -> None:
+        """A container that mounts another volume at the path keeps it."""
         mount = {"name": "mine", "mountPath": MOUNT_PATH}
         spec = self.admit(pod(containers=[{"name": "c", "volumeMounts": [mount]}], volumes=[{"name": "mine"}]))
         self.assertEqual(spec["containers"][0]["volumeMounts"], [mount])
         self.assertEqual(spec["volumes"], [{"name": "mine"}])
 
     def test_pull_secrets(self) -> None:
-        """The account's pull secrets are the pod's, unless it has its own."""
+        """A pod without imagePullSecrets gets those of the account."""
         secrets = [{"name": "reg"}]
         self.assertEqual(self.admit(pod(), imagePullSecrets=secrets)["imagePullSecrets"], secrets)
         own = self.admit(pod(imagePullSecrets=[{"name": "mine"}]), imagePullSecrets=secrets)
         self.assertEqual(own["imagePullSecrets"], [{"name": "mine"}])
 
     def test_missing(self) -> None:
-        """A pod of an account that is not there is refused."""
+        """A pod whose account does not exist is rejected."""
         failure = self.failureResultOf(
             ask(ServiceAccount().admit, attributes(pod(serviceAccountName="ghost"))), APIStatusError
         )
@@ -71,14 +71,14 @@ class ServiceAccountTests(SynchronousTestCase):
         )
 
     def test_mirror_pod(self) -> None:
-        """What a kubelet runs by itself has no account."""
+        """A mirror pod has no account."""
         obj = pod(serviceAccountName="default")
         obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
         failure = self.failureResultOf(ask(ServiceAccount().admit, attributes(obj)), APIStatusError)
         self.assertIn("a mirror pod may not reference service accounts", failure.value.message)
 
     def test_enforced_secrets(self) -> None:
-        """An account may restrict its pods to its own secrets, in volumes, variables and whole environments."""
+        """An account can restrict its pods to the Secrets that it lists, in volumes, variables and envFrom."""
         account = {
             "metadata": {"name": "default", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}},
             "secrets": [{"name": "ok"}],
@@ -99,17 +99,17 @@ ENFORCED = "kubernetes.io/enforce-mountable-secrets"
 
 
 class SecretTests(PluginTestCase):
-    """Tests for L{ServiceAccount} where an account says which secrets its pods may have."""
+    """Tests of accounts that enforce mountable secrets."""
 
     def context(self, enforced: str = "true") -> Context:
-        """A server with such an account."""
+        """Return a server with such an account."""
         context = Context()
         meta = {"name": "default", "namespace": "ns", "annotations": {ENFORCED: enforced}}
         context.add("", "serviceaccounts", {"metadata": meta, "secrets": [{"name": "ok"}]})
         return context
 
     def test_cve_2023_2728(self) -> None:
-        """Ephemeral containers can not get at other secrets, either."""
+        """Ephemeral containers cannot refer to other Secrets."""
         old = pod(serviceAccountName="default")
         for field, what in (
             ({"env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "no"}}}]}, "with envVar X"),
@@ -131,7 +131,7 @@ class SecretTests(PluginTestCase):
         )
 
     def test_cve_2024_3177(self) -> None:
-        """A whole environment from a secret is a use of it, in containers of every kind."""
+        """envFrom of a Secret is checked in containers of every kind."""
         for kind, name in (("initContainers", "init container"), ("containers", "container")):
             obj = every_container()
             obj["spec"]["serviceAccountName"] = "default"
@@ -144,7 +144,7 @@ class SecretTests(PluginTestCase):
             )
 
     def test_changed_later(self) -> None:
-        """What another plugin has put in after the first look is found in the second one."""
+        """Secrets that another plugin adds later are rejected in the validating phase."""
         obj = pod(serviceAccountName="default")
         made = write(obj, context=self.context())
         self.admit(ServiceAccount(), made)
@@ -153,8 +153,8 @@ class SecretTests(PluginTestCase):
         obj["spec"]["serviceAccountName"] = ""
         self.assertEqual(self.why(ServiceAccount(), made), "no service account specified for pod ns/x")
 
-    def test_said(self) -> None:
-        """The annotation is read as Go reads what is true."""
+    def test_annotation_values(self) -> None:
+        """The annotation is parsed like Go's strconv.ParseBool."""
         obj = pod(serviceAccountName="default", volumes=[{"name": "v", "secret": {"secretName": "no"}}])
         for text in ("1", "t", "T", "TRUE", "true", "True"):
             self.why(ServiceAccount(), write(obj, context=self.context(text)))
@@ -162,7 +162,7 @@ class SecretTests(PluginTestCase):
             self.validate(ServiceAccount(), write(obj, context=self.context(text)))
 
     def test_mirrors(self) -> None:
-        """Pods that a kubelet runs by itself use no secrets, wherever they may be named."""
+        """Mirror pods cannot refer to Secrets in any field."""
         for spec in (
             {"imagePullSecrets": [{"name": "s"}]},
             {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]},

@@ -13,7 +13,7 @@ class ProtectionTests(SynchronousTestCase):
     """Tests for L{StorageObjectInUseProtection}."""
 
     def test_protection(self) -> None:
-        """Volumes and claims wait for their users when they are deleted."""
+        """New volumes, claims and volume attributes classes get their finalizer once."""
         for resource, finalizer in (
             ("persistentvolumes", "kubernetes.io/pv-protection"),
             ("persistentvolumeclaims", "kubernetes.io/pvc-protection"),

@@ -13,7 +13,7 @@ class TaintTests(SynchronousTestCase):
     """Tests for L{TaintNodesByCondition}."""
 
     def test_taint(self) -> None:
-        """A new node takes no pods before it is found ready, and is told once."""
+        """A new node gets the taint not-ready once."""
         node: JSONObject = {"metadata": {"name": "n"}}
         for _ in range(2):
             self.successResultOf(ask(TaintNodesByCondition().admit, attributes(node, "nodes")))

@@ -15,7 +15,7 @@ class MergeTests(ClassTestCase):
     """Tests for L{kubetwist.admission_plugins.tolerations}."""
 
     def test_tolerations(self) -> None:
-        """What another toleration implies is left out."""
+        """Tolerations that another one implies are omitted."""
         narrow = {"key": "a", "operator": "Equal", "value": "1", "effect": "NoSchedule"}
         wide = {"key": "a", "operator": "Exists"}
         self.assertEqual(merge_tolerations([narrow], [wide]), [wide])
@@ -42,7 +42,7 @@ class AnyMergeTests(PluginTestCase):
         )
     )
     def test_merge(self, tolerations: list[JSONObject]) -> None:
-        """Merging loses nothing that is tolerated, and merging again changes nothing."""
+        """The merged tolerations tolerate the same taints, and merging again changes nothing."""
         merged = merge_tolerations(tolerations, [])
         for one in tolerations:
             self.assertTrue(any(implies(wide, one) for wide in merged))

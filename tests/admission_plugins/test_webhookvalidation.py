@@ -1,4 +1,4 @@
-"""What is wrong with configurations of webhooks."""
+"""Tests of the validation of webhook configurations."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tests.admission_plugins.webhooks.webhooktools import rule
 
 
 class ConfigurationTests(WebhookTestCase):
-    """What configurations may say."""
+    """Tests of invalid webhook configurations."""
 
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
     def problems(self, **more: Any) -> str:
-        """What is wrong with a webhook."""
+        """Return the causes of the rejection of a webhook."""
         code, message = self.refused("POST", self.path, {"metadata": {"name": "bad"}, "webhooks": [webhook(**more)]})
         self.assertEqual(code, 422)
         return message.partition(" is invalid: ")[2]
 
     def test_resources(self) -> None:
-        """Resources of a rule must not say the same twice."""
+        """Resources of a rule must not overlap."""
         field = "webhooks[0].rules[0].resources"
         for resources, text in (
             (
@@ -48,7 +48,7 @@ class ConfigurationTests(WebhookTestCase):
         self.configure(webhook(**rule("pods", "pods/log", "*/scale", "x/*")))
 
     def test_versions(self) -> None:
-        """One of the versions of reviews must be known, and all must be names of versions."""
+        """One of the review versions must be known, and all must be valid names of versions."""
         field = "webhooks[0].admissionReviewVersions"
         self.assertIn(
             f'{field}: Invalid value: ["v2"]: must include at least one of v1, v1beta1',
@@ -62,8 +62,8 @@ class ConfigurationTests(WebhookTestCase):
             self.problems(admissionReviewVersions=["v1", "V 1"]),
         )
 
-    def test_what_was_there(self) -> None:
-        """What a webhook was allowed to say when it was made, it may go on saying."""
+    def test_ratcheting(self) -> None:
+        """Invalid values that an existing webhook has are accepted in updates."""
         self.configure(webhook(), webhook("b.example.org"))
         store = self.server.stores.get("admissionregistration.k8s.io", "validatingwebhookconfigurations")
 

@@ -1,4 +1,4 @@
-"""Events and fakes for the tests of the audit."""
+"""Events and fakes for the tests of the audit package."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ABOUT = RequestMetadata(
 
 
 def event(stage: str = "ResponseComplete", level: int = 1, **values: Any) -> Event:
-    """An event; C{values} of its own."""
+    """Return an event; C{values} replace fields."""
     return Event(evolve(ABOUT, level=level), stage, 1_000_000_000.5, **values)
 
 
 @implementer(IAuditBackend)
 class Kept:
-    """Keeps events; those that wait for them wait until C{answer} is given."""
+    """A backend that records events; requests wait until C{answer} is called."""
 
     def __init__(self, waits: bool = False) -> None:
         self.events: list[Event] = []
@@ -43,10 +43,10 @@ class Kept:
         self._waits = waits
 
     def start(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def process(self, event: Event) -> Deferred[bool] | None:
-        """Keep it."""
+        """Record an event."""
         self.events.append(event)
         if not self._waits:
             return None
@@ -55,19 +55,19 @@ class Kept:
         return done
 
     def answer(self, fine: bool = True) -> None:
-        """Let everybody go on who waits."""
+        """Fire all Deferreds that requests wait for."""
         waiting, self.waiting = self.waiting, []
         for done in waiting:
             done.callback(fine)
 
     async def stop(self) -> None:
-        """Note it."""
+        """Record the stop."""
         self.stopped = True
 
 
 @implementer(IAuditOutput)
 class Sent:
-    """Keeps batches; each is written when the test says so."""
+    """An output that records batches; each is written when the test fires its Deferred."""
 
     def __init__(self) -> None:
         self.batches: list[Sequence[Event]] = []
@@ -75,20 +75,20 @@ class Sent:
         self.calls: list[str] = []
 
     def start(self) -> None:
-        """Note it."""
+        """Record the start."""
         self.calls.append("start")
 
     def send(self, events: Sequence[Event], urgent: bool = True) -> Deferred[bool]:
-        """Keep them."""
+        """Record a batch."""
         self.batches.append(events)
         done: Deferred[bool] = Deferred()
         self.open.append(done)
         return done
 
     async def flush(self) -> None:
-        """Note it."""
+        """Record the flush."""
         self.calls.append("flush")
 
     async def stop(self) -> None:
-        """Note it."""
+        """Record the stop."""
         self.calls.append("stop")

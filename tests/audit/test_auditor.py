@@ -19,18 +19,18 @@ JANE = UserInfo("jane")
 
 
 class Ruled:
-    """A policy with one ruling."""
+    """A policy with fixed settings."""
 
     def __init__(self, level: int) -> None:
         self.level = level
 
     def evaluate_policy_rule(self, info: Any, user: UserInfo | None) -> Any:
-        """The ruling."""
+        """Return the settings."""
         return SimpleNamespace(level=self.level, omit_stages=(), omit_managed_fields=False)
 
 
 def request(**fields: bytes) -> Any:
-    """A request with header fields; C{_} in a name stands for a hyphen."""
+    """Return a request with header fields; C{_} in a name stands for a hyphen."""
     return SimpleNamespace(
         info=request_info_of(b"GET", b"/api/v1/namespaces/n/pods/p"),
         fields={name.replace("_", "-").encode(): [value] for name, value in fields.items()},
@@ -46,18 +46,18 @@ class AuditorTests(SynchronousTestCase):
     """Tests for L{Auditor}."""
 
     def auditor(self, level: int, *backends: Kept) -> Auditor:
-        """An auditor whose policy has one level."""
+        """Return an auditor whose policy has one level."""
         policy: Any = Ruled(level)
         return Auditor(policy, backends, False, Counts())
 
-    def test_not_told(self) -> None:
-        """A request of level None leaves no trail, but is counted."""
+    def test_level_none(self) -> None:
+        """A request of level None has no audit context, but is counted."""
         auditor = self.auditor(0)
         self.assertIsNone(auditor.begin_audit(request(), JANE))
         self.assertEqual(auditor.counts.levels, [1, 0, 0, 0])
 
-    def test_about(self) -> None:
-        """A trail knows who sent the request, from where and with what."""
+    def test_metadata(self) -> None:
+        """The metadata has the user, the source addresses and the user agent of the request."""
         trail = self.auditor(1).begin_audit(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
         assert trail is not None
         about = trail.metadata
@@ -71,7 +71,7 @@ class AuditorTests(SynchronousTestCase):
         self.assertIn(b'"userAgent":"kubectl"', kept.events[0].json())
 
     def test_policy_is_replaced(self) -> None:
-        """Another policy decides from the next request on."""
+        """A new policy applies from the next request on."""
         auditor = self.auditor(0)
         policy: Any = Ruled(2)
         auditor.set_policy(policy)
@@ -80,7 +80,7 @@ class AuditorTests(SynchronousTestCase):
         self.assertEqual(trail.level, 2)
 
     def test_all_backends(self) -> None:
-        """Every backend gets every event; the result waits for those that write, and is bad if one of them fails."""
+        """Every backend gets every event; the result waits for blocking backends, and is false if one of them fails."""
         plain, one, other = Kept(), Kept(waits=True), Kept(waits=True)
         self.assertIsNone(self.auditor(1, plain).emit(event()))
         auditor = self.auditor(1, plain, one, other)
@@ -94,7 +94,7 @@ class AuditorTests(SynchronousTestCase):
         self.assertEqual(auditor.counts.events, 1)
 
     def test_stop(self) -> None:
-        """A backend that cannot be stopped does not keep the others from it."""
+        """A backend that fails to stop does not prevent the stop of the following ones."""
 
         class Broken(Kept):
             async def stop(self) -> None:

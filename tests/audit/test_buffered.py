@@ -27,7 +27,7 @@ class BatchingTests(SynchronousTestCase):
     """Tests for L{BufferedBackend}."""
 
     def make(self, **settings: Any) -> BufferedBackend:
-        """One before an output that keeps."""
+        """Create a backend with an output that records batches."""
         self.clock = Clock()
         self.output = Sent()
         self.counts = Counts()
@@ -35,17 +35,17 @@ class BatchingTests(SynchronousTestCase):
         return BufferedBackend(self.output, BatchConfig(**settings), self.clock, failures)
 
     def sizes(self) -> list[int]:
-        """Of the batches so far."""
+        """Return the sizes of the batches."""
         return [len(batch) for batch in self.output.batches]
 
     def test_interfaces(self) -> None:
-        """What collects and what does not provide the same interface, and so do the places that events go to."""
+        """The backends and outputs implement their interfaces."""
         verifyObject(IAuditBackend, self.make())
         verifyObject(IAuditBackend, BlockingBackend(self.output, True))
         verifyObject(IAuditOutput, self.output)
 
     def test_full(self) -> None:
-        """A full batch is sent at once, and one that is not after a while."""
+        """A full batch is sent immediately, and another one after the maximum wait."""
         batching = self.make(max_batch_size=3, max_batch_wait=10.0)
         for _ in range(4):
             self.assertIsNone(batching.process(event()))
@@ -56,7 +56,7 @@ class BatchingTests(SynchronousTestCase):
         self.assertEqual(self.sizes(), [3, 1])
 
     def test_buffer(self) -> None:
-        """What the buffer has no room for is lost and counted; what is on its way takes room."""
+        """Events that exceed the buffer are dropped and counted; events in flight count towards the buffer."""
         batching = self.make(max_batch_size=2, buffer_size=3)
         for _ in range(6):
             batching.process(event())
@@ -66,7 +66,7 @@ class BatchingTests(SynchronousTestCase):
         self.assertEqual(self.sizes(), [2, 2])
 
     def test_throttle(self) -> None:
-        """Batches come no faster than they may, and none is lost for that."""
+        """Batches are throttled without losing events."""
         batching = self.make(max_batch_size=1, throttle_qps=2.0, throttle_burst=2)
         for _ in range(5):
             batching.process(event())
@@ -77,7 +77,7 @@ class BatchingTests(SynchronousTestCase):
         self.assertEqual(self.sizes(), [1] * 5)
 
     def test_stop(self) -> None:
-        """At the end everything is sent, however few and however throttled, and what is on its way is waited for."""
+        """Stopping sends all events, even if they are throttled, and waits for events in flight."""
         batching = self.make(max_batch_size=2, throttle_qps=0.1, throttle_burst=1)
         batching.start()
         for _ in range(5):
@@ -93,7 +93,7 @@ class BatchingTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_bucket(self) -> None:
-        """Tokens do not pile up beyond the burst."""
+        """The number of tokens is limited by the burst."""
         throttle = TokenBucket(10.0, 3, 0.0)
         self.assertEqual([throttle.try_acquire(100.0) for _ in range(4)], [0.0, 0.0, 0.0, 0.1])
         self.assertEqual(throttle.try_acquire(100.1), 0.0)
@@ -103,7 +103,7 @@ class BlockingTests(SynchronousTestCase):
     """Tests for L{BlockingBackend}."""
 
     def test_waits(self) -> None:
-        """Who made an event learns when it is written; and that it could not be, if they insist."""
+        """A request waits until its event is written; in strict mode it gets the result."""
         for strict in (True, False):
             output = Sent()
             waiting = BlockingBackend(output, strict).process(event())

@@ -17,8 +17,8 @@ from kubetwist.audit.errors import (
 class FailuresTests(SynchronousTestCase):
     """Tests for L{PluginErrors}."""
 
-    def test_not_flooded(self) -> None:
-        """Dropped events are logged at once, and then every few seconds with their number."""
+    def test_rate_limit(self) -> None:
+        """Dropped events are logged immediately, and then every few seconds with their number."""
         told: list[Any] = []
         globalLogPublisher.addObserver(told.append)
         self.addCleanup(globalLogPublisher.removeObserver, told.append)

@@ -14,10 +14,10 @@ from tests.audit.events import ABOUT, event
 
 
 class JSONTests(SynchronousTestCase):
-    """The form that is written and sent."""
+    """Tests of the JSON and legacy encodings."""
 
     def test_all(self) -> None:
-        """Every field is where audit.k8s.io/v1 has it, and in its order."""
+        """The JSON has all fields of audit.k8s.io/v1 in their order."""
         made = event(
             level=3,
             impersonated=UserInfo("bob"),
@@ -51,16 +51,16 @@ class JSONTests(SynchronousTestCase):
         }
         self.assertEqual(json.dumps(json.loads(made.json())), json.dumps(expected))
 
-    def test_nobody(self) -> None:
-        """Of who could not be found out nothing is told."""
+    def test_no_user(self) -> None:
+        """Without a user the event has an empty user."""
         made = json.loads(Event(evolve(ABOUT, user=None, user_agent=b"", peer=""), "ResponseStarted", 1.0).json())
         self.assertEqual(made["user"], {})
         self.assertEqual({"userAgent", "sourceIPs", "objectRef", "responseStatus", "annotations"} & set(made), set())
 
     def test_objects(self) -> None:
         """
-        Objects stand on the line that the event is on, whatever line breaks they were sent with, or bytes that are
-        no text; what can not be read is left out.
+        Objects are encoded on the line of the event, also if they contain line breaks or invalid UTF-8; invalid objects
+        are omitted.
         """
         for data, yaml, told in (
             (b'{\n "a": "\xc3\xa9"\n}\n', False, {"a": "é"}),
@@ -72,8 +72,8 @@ class JSONTests(SynchronousTestCase):
             self.assertNotIn(b"\n", line)
             self.assertEqual(json.loads(line).get("requestObject"), told)
 
-    def test_managers(self) -> None:
-        """Managed fields are left out where that is wanted: of objects, of lists and of the rows of tables."""
+    def test_managed_fields(self) -> None:
+        """Managed fields are removed from objects, lists and rows of tables if the policy says so."""
         managed = {"metadata": {"name": "x", "managedFields": [{}]}}
         for obj, clean in (
             (managed, {"metadata": {"name": "x"}}),
@@ -85,14 +85,14 @@ class JSONTests(SynchronousTestCase):
             self.assertEqual(json.loads(event(level=3, response=payload).json())["responseObject"], clean)
 
     def test_list(self) -> None:
-        """In a list, events do not repeat what kind they are."""
+        """The items of an EventList have no kind and apiVersion."""
         made = json.loads(event_list([event().item(), event(stage="Panic").item()]))
         self.assertEqual((made["kind"], made["metadata"]), ("EventList", {}))
         self.assertEqual([item["stage"] for item in made["items"]], ["ResponseComplete", "Panic"])
         self.assertNotIn("kind", made["items"][0])
 
     def test_legacy(self) -> None:
-        """The legacy form is a line of what is quoted."""
+        """The legacy format is a line of quoted fields."""
         self.assertEqual(
             event(status={"code": 200}, reference={"namespace": "ns"}).line(),
             '2001-09-09T01:46:40.25Z AUDIT: id="id" stage="ResponseComplete" ip="10.0.0.9" method="list" user="jane"'
@@ -107,12 +107,12 @@ class JSONTests(SynchronousTestCase):
 
 
 class PartsTests(SynchronousTestCase):
-    """What some fields are made of."""
+    """Tests of single fields."""
 
-    def test_sources(self) -> None:
+    def test_source_ips(self) -> None:
         """
-        Proxies are told in their order, then who connects, unless it was the last of them; what is no address is
-        not.
+        Source IPs are the addresses of the proxy headers in order, then the peer unless it is the last of them; invalid
+        addresses are skipped.
         """
         for forwarded, real, peer, told in (
             (None, None, "1.2.3.4", ["1.2.3.4"]),
@@ -127,11 +127,11 @@ class PartsTests(SynchronousTestCase):
         self.assertEqual(peer_ip("::ffff:10.1.2.3"), "10.1.2.3")
 
     def test_user_agent(self) -> None:
-        """Long ones are cut."""
+        """A long user agent is truncated."""
         self.assertEqual(shown_user_agent(b"x" * 1024), "x" * 1024)
         self.assertEqual(shown_user_agent(b"x" * 1025), "x" * 1024 + "...TRUNCATED")
 
     def test_tokens(self) -> None:
-        """A token in the URL is not told."""
+        """An access token in the URI is masked."""
         self.assertEqual(request_uri(b"/a?x=1&access_token=s3cret&y=2"), "/a?x=1&access_token=<masked>&y=2")
         self.assertEqual(request_uri(b"/a?x=access_token"), "/a?x=access_token")

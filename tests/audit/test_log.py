@@ -30,7 +30,7 @@ class LogTests(TestCase):
     """Tests for L{LogOutput}."""
 
     def make(self, file: Any = None, **others: Any) -> LogOutput:
-        """A log, written until the test ends."""
+        """Create a log that is stopped at the end of the test."""
         self.path = Path(self.mktemp()) / "audit.log"
         self.counts = Counts()
         lost, large = PluginErrors("log", self.counts, reactor), PluginErrors("truncate", self.counts, reactor)
@@ -42,7 +42,7 @@ class LogTests(TestCase):
         return made
 
     async def test_order(self) -> None:
-        """Events are a line each, in their order, also when many come at once."""
+        """Events are written one per line in their order, also concurrent ones."""
         log = self.make()
         done = [log.send([event(stage=f"{number}.{part}") for part in range(3)]) for number in range(200)]
         self.assertEqual(await gatherResults(done), [True] * 200)
@@ -50,12 +50,12 @@ class LogTests(TestCase):
         self.assertEqual(stages, [f"{number}.{part}" for number in range(200) for part in range(3)])
 
     async def test_legacy(self) -> None:
-        """The legacy format is written where it is wanted."""
+        """The legacy format is written if it is configured."""
         await self.make(legacy=True).send([event()])
         self.assertIn(b' AUDIT: id="id" ', self.path.read_bytes())
 
-    async def test_unhurried(self) -> None:
-        """Events that nobody waits for are written after a moment, or at once with one that somebody does."""
+    async def test_not_urgent(self) -> None:
+        """Events that are not urgent are written after a delay, or immediately with an urgent one."""
         log = self.make()
         self.assertTrue(await log.send([event()], urgent=False))
         early, late = log.send([event()], urgent=False), log.send([event()])
@@ -63,7 +63,7 @@ class LogTests(TestCase):
         self.assertEqual(self.path.read_bytes().count(b"\n"), 3)
 
     async def test_flush(self) -> None:
-        """What was sent before is written when a flush is through, and the file is closed at the end."""
+        """After a flush all earlier events are written, and stop() closes the file."""
         log = self.make()
         log.send([event()])
         await log.flush()
@@ -72,7 +72,10 @@ class LogTests(TestCase):
         await log.stop()
 
     async def test_full(self) -> None:
-        """A full disk loses events and counts them; who waits is told; and it goes on when there is room."""
+        """
+        A full disk loses events and counts them; waiting requests get the result; writing continues when there is
+        space.
+        """
 
         class Full:
             """A file on a full disk."""
@@ -81,12 +84,12 @@ class LogTests(TestCase):
             lines: list[bytes]
 
             def write(self, lines: Sequence[bytes]) -> None:
-                """Write one line, and no more."""
+                """Write only the first line."""
                 if self.full:
                     raise PartlyWritten(1, OSError(errno.ENOSPC, "No space left on device"))
 
             def close(self) -> None:
-                """Nothing to close."""
+                """Do nothing."""
 
         disk = Full()
         log = self.make(disk)
@@ -95,15 +98,15 @@ class LogTests(TestCase):
         disk.full = False
         self.assertTrue(await log.send([event()]))
 
-    async def test_one_too_long(self) -> None:
-        """A line that fits into no file is lost alone."""
+    async def test_too_long_line(self) -> None:
+        """A line that exceeds the maximum file size is the only one that is lost."""
         log = self.make(LogFile(Path(self.mktemp()), Rotation(size=2000)))
         large = event(annotations={"a": "x" * 3000})
         results = await gatherResults([log.send([event()]), log.send([large]), log.send([event()])])
         self.assertEqual((results, self.counts.errors), ([True, False, True], {"log": 1}))
 
     async def test_truncated(self) -> None:
-        """Large events are written without their objects, and lost where that does not help."""
+        """Large events are written without their objects, or are dropped if they are still too large."""
         log = self.make(limits=TruncateConfig(1000, 10000))
         await log.send([event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))])
         await log.send([event(annotations={"a": "x" * 2000})])
@@ -112,7 +115,7 @@ class LogTests(TestCase):
         self.assertEqual(self.counts.errors, {"truncate": 1})
 
     async def test_standard_output(self) -> None:
-        """The standard output takes lines, too."""
+        """Events can be written to standard output."""
         read, write = os.pipe()
         self.addCleanup(os.close, read)
         self.addCleanup(os.close, write)

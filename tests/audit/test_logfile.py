@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.audit.logfile}: rotation, on a real disk."""
+"""Tests for L{kubetwist.audit.logfile}: rotation on a real disk."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ class LogFileTests(SynchronousTestCase):
     """Tests for L{LogFile}."""
 
     def setUp(self) -> None:
-        """A folder, and a time."""
+        """Create a folder and a clock."""
         self.folder = Path(self.mktemp())
         self.time = datetime(2026, 1, 31, 12, 0, 0, 5000, tzinfo=UTC)
 
     def make(self, **rotation: Any) -> LogFile:
-        """A log."""
+        """Create a log."""
         made = LogFile(self.folder / "deep" / "audit.log", Rotation(**rotation), lambda: self.time)
         made.ensure()
         self.addCleanup(made.close)
         return made
 
     def names(self) -> list[str]:
-        """The files that there are."""
+        """Return the names of the files."""
         return sorted(path.name for path in (self.folder / "deep").iterdir())
 
     def settled(self, log: LogFile) -> list[str]:
-        """The same, once nothing is removed or compressed any more."""
+        """Return the names of the files after all removals and compressions."""
         log.close()
         return self.names()
 
     def test_private(self) -> None:
-        """The file and its folder are made, for nobody else to read."""
+        """The file and its folder are created and readable by the owner only."""
         log = self.make()
         self.assertEqual(log.path.stat().st_mode & 0o777, 0o600)
         self.assertEqual(log.path.parent.stat().st_mode & 0o777, 0o700)
 
     def test_append(self) -> None:
-        """What was there stays."""
+        """Lines are appended to an existing file."""
         log = self.make()
         log.path.write_bytes(b"old\n")
         log.write([b"a\n", b"b\n"])
@@ -54,7 +54,7 @@ class LogFileTests(SynchronousTestCase):
         self.assertEqual(log.path.read_bytes(), b"old\na\nb\nc\n")
 
     def test_rotation(self) -> None:
-        """A line that does not fit begins a new file; full ones are named after the moment, each differently."""
+        """A line that exceeds the size starts a new file; rotated files have unique timestamps."""
         log = self.make(size=10)
         log.write([b"aaaa\n", b"bbbb\n", b"cccc\n", b"dddd\n", b"eeee\n"])
         self.assertEqual(
@@ -66,14 +66,14 @@ class LogFileTests(SynchronousTestCase):
         self.assertEqual(log.path.stat().st_mode & 0o777, 0o600)
 
     def test_size_before(self) -> None:
-        """What was there at the start counts."""
+        """The size of an existing file counts."""
         log = self.make(size=10)
         log.path.write_bytes(b"12345678\n")
         log.write([b"a\n"])
         self.assertEqual(len(self.settled(log)), 2)
 
     def test_too_long(self) -> None:
-        """A line that fits into no file is refused alone."""
+        """A line that exceeds the maximum file size is rejected, and other lines are written."""
         log = self.make(size=10)
         error = self.assertRaises(PartlyWritten, log.write, [b"a\n", b"x" * 11, b"b\n"])
         self.assertEqual(
@@ -82,7 +82,7 @@ class LogFileTests(SynchronousTestCase):
         self.assertEqual(log.path.read_bytes(), b"a\n")
 
     def test_backups(self) -> None:
-        """Only so many full files are kept, the newest, whatever else is in the folder."""
+        """A limited number of rotated files is kept, the newest ones; other files are ignored."""
         log = self.make(size=4, backups=2)
         (log.path.parent / "audit-old.log").touch()
         for _ in range(5):
@@ -95,7 +95,7 @@ class LogFileTests(SynchronousTestCase):
         )
 
     def test_age(self) -> None:
-        """Full files are removed when they are too old, compressed or not."""
+        """Rotated files are removed after their maximum age, compressed or not."""
         log = self.make(size=4, days=1)
         for name in ("audit-2026-01-30T11-59-59.000.log.gz", "audit-2026-01-30T12-00-01.000.log"):
             (log.path.parent / name).touch()
@@ -103,7 +103,7 @@ class LogFileTests(SynchronousTestCase):
         self.assertEqual(self.settled(log), ["audit-2026-01-30T12-00-01.000.log", "audit.log"])
 
     def test_compress(self) -> None:
-        """Full files are compressed, and count once with that."""
+        """Rotated files are compressed, and count once."""
         log = self.make(size=4, compress=True, backups=3)
         log.write([b"abc\n", b"def\n"])
         self.assertEqual(self.settled(log), ["audit-2026-01-31T12-00-00.005.log.gz", "audit.log"])
@@ -111,13 +111,13 @@ class LogFileTests(SynchronousTestCase):
             self.assertEqual(file.read(), b"abc\n")
 
     def test_disk_full(self) -> None:
-        """When the disk is full no part of a line stays, and it goes on when there is room again."""
+        """On a full disk no partial line remains, and writing continues when there is space."""
         log = self.make()
         log.write([b"a\n"])
         room = [3]
 
         def write(descriptor: int, data: Any) -> int:
-            """As a disk with little room."""
+            """Write as on a disk with little space."""
             if not room[0]:
                 raise OSError(errno.ENOSPC, "No space left on device")
             length = min(len(data), room[0])

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.audit.make}, from the command line on."""
+"""Tests for L{kubetwist.audit.make}, with parsed command lines."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\
 
 
 def options(*flags: str) -> Options:
-    """A command line, parsed."""
+    """Return a parsed command line."""
     made = Options()
     made.parseOptions(list(flags))
     return made
 
 
 class MakeTests(SynchronousTestCase):
-    """What a command line makes."""
+    """Tests for L{make_auditor}."""
 
     def make(self, *flags: str, policy: str = POLICY) -> Auditor | None:
-        """The audit of a server."""
+        """Return the auditor of a server."""
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
         self.policy = self.folder / "policy.yaml"
@@ -47,12 +47,12 @@ class MakeTests(SynchronousTestCase):
         return make_auditor(options(*flags), server)
 
     def test_off(self) -> None:
-        """Without a policy, or a place to write to, there is no audit."""
+        """Without a policy or an output there is no auditor."""
         for flags in (("--audit-log-path=-",), ("--audit-policy-file=FOLDER/policy.yaml",)):
             self.assertIsNone(self.make(*flags))
 
     def test_modes(self) -> None:
-        """A log has answers wait unless it is told to collect."""
+        """The log blocks requests by default and can be batched."""
         for mode, kind, strict in (
             ((), BlockingBackend, False),
             (("--audit-log-mode=blocking-strict",), BlockingBackend, True),
@@ -63,8 +63,8 @@ class MakeTests(SynchronousTestCase):
             self.assertEqual((type(made._backends[0]), made.strict), (kind, strict))
             self.assertTrue((self.folder / "deep" / "log").exists())
 
-    def test_read_again(self) -> None:
-        """A policy that changes is used from the next request on; a bad one is not."""
+    def test_reload(self) -> None:
+        """A changed policy applies from the next request on; an invalid one is ignored."""
         made = self.make("--audit-policy-file=FOLDER/policy.yaml", "--audit-log-path=FOLDER/log")
         assert made is not None
         self.files.start()
@@ -78,7 +78,7 @@ class MakeTests(SynchronousTestCase):
         self.assertEqual(levels, [REQUEST, REQUEST])
 
     def test_bad(self) -> None:
-        """A policy or a place that can not be used stops the start, and says why."""
+        """An invalid policy or an unusable output stops the server with the reason."""
         for flags, policy, text in (
             (("--audit-policy-file=FOLDER/policy.yaml",), "{}", "loading audit policy file: failed decoding"),
             (

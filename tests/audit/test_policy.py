@@ -29,18 +29,18 @@ JANE = UserInfo("jane", groups=("devs", "system:authenticated"))
 
 
 def policy(*rules: Any, **others: Any) -> Policy:
-    """A policy of some rules."""
+    """Return a policy with some rules."""
     value = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules, **others}
     return read_policy(json.dumps(value).encode())
 
 
 def get(path: str, method: bytes = b"GET") -> RequestInfo:
-    """What a request is about."""
+    """Return the attributes of a request."""
     return request_info_of(method, path.encode())
 
 
 def level(policy: Policy, path: str, user: UserInfo | None = JANE, method: bytes = b"GET") -> int:
-    """What it is told at."""
+    """Return the audit level of a request."""
     return policy.evaluate_policy_rule(get(path, method), user).level
 
 
@@ -48,17 +48,17 @@ POD = "/api/v1/namespaces/ns/pods/web"
 
 
 class RuleTests(SynchronousTestCase):
-    """Which rule fits a request."""
+    """Tests of the matching of rules."""
 
     def test_first(self) -> None:
-        """The first rule that fits decides, and what none fits is not told of."""
+        """The first matching rule decides; without one the level is None."""
         found = policy({"level": "Request", "verbs": ["get"]}, {"level": "Metadata", "verbs": ["get", "list"]})
         self.assertEqual(level(found, POD), REQUEST)
         self.assertEqual(level(found, "/api/v1/pods"), METADATA)
         self.assertEqual(level(found, POD, method=b"DELETE"), NONE)
 
-    def test_who(self) -> None:
-        """Rules about users fit their names; those about groups fit members of any; neither fits nobody."""
+    def test_users_and_groups(self) -> None:
+        """Rules match users by name and members of any listed group; unauthenticated requests match neither."""
         by_name = policy({"level": "Metadata", "users": ["jane"]})
         by_group = policy({"level": "Metadata", "userGroups": ["x", "devs"]})
         for one in (by_name, by_group):
@@ -68,7 +68,7 @@ class RuleTests(SynchronousTestCase):
         self.assertEqual(level(policy({"level": "Metadata"}), POD, None), METADATA)
 
     def test_resources(self) -> None:
-        """Resources are named alone, with a subresource, with any, or any with one; groups may be any."""
+        """Resources match alone, with a subresource, with C{/*} or with C{*/}; groups can be C{*}."""
         log = f"{POD}/log"
         scale = "/apis/apps/v1/namespaces/ns/deployments/web/scale"
         for group, resource, fits in (
@@ -88,26 +88,26 @@ class RuleTests(SynchronousTestCase):
         self.assertEqual((level(whole, scale), level(whole, POD)), (METADATA, NONE))
 
     def test_names(self) -> None:
-        """Names narrow a rule to some objects, whatever was asked before about others."""
+        """Resource names restrict a rule, also after cached decisions about other names."""
         found = policy({"level": "Metadata", "resources": [{"resources": ["pods"], "resourceNames": ["web"]}]})
         self.assertEqual([level(found, f"/api/v1/namespaces/ns/pods/{name}") for name in ("db", "web")], [0, 1])
 
     def test_namespaces(self) -> None:
-        """The empty namespace is that of what has none; paths are in no namespace at all."""
+        """The empty namespace matches cluster-scoped resources; non-resource requests have no namespace."""
         none = policy({"level": "Metadata", "namespaces": [""]})
         self.assertEqual([level(none, path) for path in ("/api/v1/nodes", POD, "/version")], [1, 0, 0])
         some = policy({"level": "Metadata", "namespaces": ["ns"]})
         self.assertEqual([level(some, path) for path in ("/api/v1/nodes", POD)], [0, 1])
 
     def test_paths(self) -> None:
-        """Rules about paths fit them, or what they begin with; never resources."""
+        """Non-resource URLs match exactly or as a prefix, and match no resources."""
         found = policy({"level": "Metadata", "nonResourceURLs": ["/version", "/healthz*"]})
         told = [level(found, path) for path in ("/version", "/version/x", "/healthz", "/healthz/etcd", POD)]
         self.assertEqual(told, [1, 0, 1, 1, 0])
         self.assertEqual(level(policy({"level": "Metadata", "nonResourceURLs": ["*"]}), "/"), 1)
 
-    def test_rulings(self) -> None:
-        """Stages are left out that the policy or the rule leaves out; of managed fields the rule has the last word."""
+    def test_settings(self) -> None:
+        """Stages of the policy and of the rule are omitted; the rule overrides omitManagedFields."""
         found = policy(
             {"level": "Request", "verbs": ["get"], "omitStages": ["Panic"], "omitManagedFields": False},
             {"level": "Metadata"},
@@ -139,8 +139,8 @@ class RuleTests(SynchronousTestCase):
         st.lists(st.sampled_from([POD, f"{POD}/log", "/api/v1/nodes", "/api/v1/pods", "/version"]), min_size=1),
         st.sampled_from([JANE, UserInfo("joe"), None]),
     )
-    def test_one_by_one(self, rules: list[Any], paths: list[str], user: UserInfo | None) -> None:
-        """A policy says what the first of its rules says that says something alone, asked anew or remembered."""
+    def test_agrees_with_single_rules(self, rules: list[Any], paths: list[str], user: UserInfo | None) -> None:
+        """The result is the result of the first rule that matches alone, cached or not."""
         whole = policy(*rules)
         alone = [policy(rule, {"level": "None", "omitStages": ["Panic"]}) for rule in rules]
         for path in [*paths, *paths]:
@@ -154,24 +154,24 @@ class RuleTests(SynchronousTestCase):
 
     @given(st.text("/a*", max_size=6), st.text("/a", max_size=6))
     def test_patterns(self, pattern: str, path: str) -> None:
-        """A pattern without a star at its end fits nothing but itself."""
+        """A pattern without a trailing C{*} matches only itself."""
         if not pattern.endswith("*"):
             self.assertEqual(path_matches(path, pattern), path == pattern)
 
 
 class ReadingTests(SynchronousTestCase):
-    """What is a policy, and what is wrong about others."""
+    """Tests for L{read_policy}."""
 
     def refused(self, content: str) -> str:
-        """Why it is none."""
+        """Return the error for a policy."""
         return str(self.assertRaises(BadPolicy, read_policy, content.encode()))
 
     def rules(self, rules: str, more: str = "") -> str:
-        """Why these rules are none."""
+        """Return the error for a list of rules."""
         return self.refused(f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n{more}")
 
     def test_yaml(self) -> None:
-        """YAML is read, and nulls are nothing."""
+        """YAML is accepted, and nulls are ignored."""
         found = read_policy(
             b"apiVersion: audit.k8s.io/v1\nkind: Policy\nmetadata: {name: x}\nomitStages: null\n"
             b"rules:\n- level: RequestResponse\n  users: null\n"
@@ -179,7 +179,7 @@ class ReadingTests(SynchronousTestCase):
         self.assertEqual(level(found, POD), REQUEST_RESPONSE)
 
     def test_kinds(self) -> None:
-        """Other kinds and versions are refused, and what has none."""
+        """Other kinds and versions are rejected, and documents without them."""
         self.assertEqual(
             self.refused("kind: Policy"), "failed decoding: Object 'apiVersion' is missing in \"{'kind': 'Policy'}\""
         )
@@ -192,7 +192,7 @@ class ReadingTests(SynchronousTestCase):
         self.assertIn("yaml: ", self.refused("a: [1"))
 
     def test_values(self) -> None:
-        """Every rule that is wrong is told, in the reference's words."""
+        """All invalid rules are reported with the texts of the reference."""
         self.assertEqual(self.rules("[]"), "loaded illegal policy with 0 rules")
         self.assertEqual(self.rules("[{}]"), "rules[0].level: Required value")
         self.assertEqual(
@@ -223,7 +223,7 @@ class ReadingTests(SynchronousTestCase):
         )
 
     def test_types(self) -> None:
-        """Values of other types than they must be are refused as Go refuses them."""
+        """Values of the wrong type are rejected with the texts of Go."""
         self.assertEqual(
             self.rules("[{level: None, users: jane}]"),
             "failed decoding: json: cannot unmarshal string into Go struct field PolicyRule.rules.users of type"
@@ -236,7 +236,7 @@ class ReadingTests(SynchronousTestCase):
         )
 
     def test_unknown(self) -> None:
-        """Unknown fields are told, and left out."""
+        """Unknown fields are logged and ignored."""
         told: list[Any] = []
         globalLogPublisher.addObserver(told.append)
         self.addCleanup(globalLogPublisher.removeObserver, told.append)

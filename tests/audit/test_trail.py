@@ -24,7 +24,7 @@ class TrailTests(SynchronousTestCase):
     """Tests for L{AuditContext}."""
 
     def setUp(self) -> None:
-        """Have a clock that stands where the request was received."""
+        """Stop the clock at the time of the request."""
         self.now = ABOUT.received
         self.patch(module, "time", lambda: self.now)
         self.kept = Kept()
@@ -32,17 +32,17 @@ class TrailTests(SynchronousTestCase):
     def trail(
         self, level: str = "Metadata", path: bytes = b"/api/v1/namespaces/n/pods", omit_stages: Any = ()
     ) -> AuditContext:
-        """A trail of a GET."""
+        """Return the context of a GET."""
         ruling: Any = SimpleNamespace(level=LEVELS[level], omit_stages=omit_stages, omit_managed_fields=False)
         about = evolve(ABOUT, level=ruling.level)
         return AuditContext(about, request_info_of(b"GET", path), ruling, self.kept.process)
 
     def events(self) -> list[dict[str, Any]]:
-        """What was emitted, as JSON."""
+        """Return the emitted events as objects."""
         return [json.loads(event.json()) for event in self.kept.events]
 
     def test_stages(self) -> None:
-        """A request has one event when it arrives and one when it is complete, whatever comes afterwards."""
+        """A request has one event when it is received and one when it is complete."""
         trail = self.trail()
         trail.request_received()
         trail.response_started(200)
@@ -53,29 +53,29 @@ class TrailTests(SynchronousTestCase):
         self.assertEqual(self.events()[1]["responseStatus"]["code"], 200)
 
     def test_long_running(self) -> None:
-        """A watch has an event when its answer begins, too."""
+        """A watch has an additional event when its response starts."""
         trail = self.trail(path=b"/api/v1/pods?watch=true")
         trail.response_started(200)
         trail.response_started(500)
         self.assertEqual([one["stage"] for one in self.events()], ["ResponseStarted"])
 
     def test_omitted(self) -> None:
-        """Stages that the policy omits are not told."""
+        """Omitted stages have no event."""
         trail = self.trail(omit_stages=("RequestReceived",))
         trail.request_received()
         trail.response_started(200)
         trail.response_complete()
         self.assertEqual([one["stage"] for one in self.events()], ["ResponseComplete"])
 
-    def test_gone(self) -> None:
-        """A client that goes before it is answered closed the connection early."""
+    def test_closed_early(self) -> None:
+        """If the client disconnects before the response, the status is "Connection closed early"."""
         trail = self.trail()
         trail.response_complete()
         status = self.events()[0]["responseStatus"]
         self.assertEqual((status["message"], status["code"]), ("Connection closed early", 200))
 
     def test_panic(self) -> None:
-        """A bug is told as a failure, and ends the trail."""
+        """An unexpected exception emits the stage Panic and completes the context."""
         trail = self.trail()
         trail.panic("oops")
         trail.response_complete()
@@ -83,7 +83,7 @@ class TrailTests(SynchronousTestCase):
         self.assertEqual((one["stage"], one["responseStatus"]["message"]), ("Panic", "APIServer panic'd: oops"))
 
     def test_annotations(self) -> None:
-        """The first annotation of a key stays; those for higher levels are left out."""
+        """The first value of an annotation is kept; annotations of higher levels are dropped."""
         trail = self.trail()
         trail.annotate("a", "1")
         trail.annotate("a", "2")
@@ -93,7 +93,7 @@ class TrailTests(SynchronousTestCase):
         self.assertEqual(self.events()[0]["annotations"], {"a": "1"})
 
     def test_decisions(self) -> None:
-        """The verdict is an annotation; one that could not be reached has a reason, but no decision."""
+        """The verdict is annotated; an authorization error has a reason, but no decision."""
         for verdict, method, expected in (
             (Verdict(Decision.ALLOW, "why"), AuditContext.allowed_by, {"decision": "allow", "reason": "why"}),
             (Verdict(Decision.DENY, "no"), AuditContext.refused_by, {"decision": "forbid", "reason": "no"}),
@@ -108,7 +108,7 @@ class TrailTests(SynchronousTestCase):
             self.assertEqual(self.events()[0]["annotations"], wanted)
 
     def test_objects(self) -> None:
-        """Objects are told from the level on that has them, and encoded only then."""
+        """Objects are recorded from their level on, and only then encoded."""
         for level, told in (("Metadata", []), ("Request", ["r"]), ("RequestResponse", ["r", "a"])):
             self.kept.events.clear()
             trail = self.trail(level)
@@ -129,7 +129,7 @@ class TrailTests(SynchronousTestCase):
             self.assertEqual(encoded, told[:1])
 
     def test_slow(self) -> None:
-        """Of a slow request it is told where its time went; of a watch it is not."""
+        """Slow requests have latency annotations, watches do not."""
         for path, told in ((b"/api/v1/pods", True), (b"/api/v1/pods?watch=true", False)):
             self.now = ABOUT.received
             self.kept.events.clear()

@@ -12,10 +12,10 @@ from tests.audit.events import event
 
 
 class TruncationTests(SynchronousTestCase):
-    """Limits of size."""
+    """Tests of size limits."""
 
-    def test_fitted(self) -> None:
-        """Large events lose their objects and say so; those that are large all the same, or have none, are lost."""
+    def test_truncate(self) -> None:
+        """Large events lose their objects and get an annotation; if they are still too large they are dropped."""
         limits = TruncateConfig(1000, 10_000)
         large = event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))
         told = truncate(large, limits)
@@ -27,8 +27,8 @@ class TruncationTests(SynchronousTestCase):
         for level in (1, 2):
             self.assertIsNone(truncate(event(level=level, annotations={"a": "x" * 2000}), limits))
 
-    def test_parted(self) -> None:
-        """Batches are as large as may be, and an event is never parted."""
+    def test_split_batches(self) -> None:
+        """Batches stay below the size limit, and an event is never split."""
         items = [b"x" * size for size in (40, 40, 40, 200, 10)]
         self.assertEqual([len(part) for part in split_batches(items, TruncateConfig(1, 100))], [2, 1, 1, 1])
         self.assertEqual([len(part) for part in split_batches(items, None)], [5])

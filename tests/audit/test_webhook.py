@@ -32,7 +32,7 @@ class WebhookTests(TestCase):
     """Tests for L{WebhookOutput}."""
 
     async def make(self, answer: Any, **others: Any) -> WebhookOutput:
-        """One that calls a server which answers so."""
+        """Create an output with a scripted server."""
         self.server = server = WebhookServer(reactor, answer)
         await server.start()
         self.addCleanup(lambda: Deferred.fromCoroutine(server.stop()))
@@ -44,7 +44,7 @@ class WebhookTests(TestCase):
         return made
 
     async def test_posted(self) -> None:
-        """Events come as a list, few as many."""
+        """Events are posted as an EventList."""
         output = await self.make(lambda call: {})
         for number in (1, 50):
             self.assertTrue(await output.send([event()] * number))
@@ -52,8 +52,8 @@ class WebhookTests(TestCase):
             self.assertEqual((call.method, call.path, call.query), ("POST", "/audit", {"timeout": "30s"}))
             self.assertEqual((call.json()["kind"], len(call.json()["items"])), ("EventList", number))
 
-    async def test_again(self) -> None:
-        """Whatever goes wrong is tried again, but not for ever; then the events are lost and counted."""
+    async def test_retry(self) -> None:
+        """Calls are retried after any error for a limited number of times; then the events are lost and counted."""
 
         def answer(call: Call) -> Any:
             return Reply(403) if len(self.server.calls) < fails else {}
@@ -66,14 +66,14 @@ class WebhookTests(TestCase):
         self.assertFalse(await output.send([event()] * 2))
         self.assertEqual((len(self.server.calls), self.counts.errors), (10, {"webhook": 2}))
 
-    async def test_parts(self) -> None:
-        """What is too large for one body is sent in several."""
+    async def test_split_batches(self) -> None:
+        """Events that exceed the maximum batch size are sent in several requests."""
         output = await self.make(lambda call: {}, limits=TruncateConfig(10_000, 1000))
         await output.send([event()] * 5)
         self.assertEqual([len(call.json()["items"]) for call in self.server.calls], [2, 2, 1])
 
-    async def test_nobody_waits(self) -> None:
-        """A server that does not answer keeps nobody waiting who collects, and loses what there is no room for."""
+    async def test_unresponsive(self) -> None:
+        """A server that does not respond does not block batched requests; events that exceed the buffer are dropped."""
         output = await self.make(lambda call: NEVER)
         batching = BufferedBackend(
             output,
@@ -88,7 +88,7 @@ class WebhookTests(TestCase):
         await batching.stop()
 
     async def test_blocking(self) -> None:
-        """One that insists waits for the answer."""
+        """A blocking-strict backend waits for the response."""
         output = await self.make(lambda call: {})
         self.assertTrue(await BlockingBackend(output, True).process(event()))
         self.assertEqual(len(self.server.calls), 1)

@@ -1,4 +1,4 @@
-"""An issuer, its keys and its tokens."""
+"""An issuer with keys, and test cases that authenticate its tokens."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ URL = "https://issuer.example.com"
 
 
 class Request:
-    """As much of a request as authenticators look at."""
+    """The part of a request that authenticators use."""
 
     def __init__(self, token: str | None) -> None:
         self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
 
     def warn(self, text: str) -> None:
-        """Nobody reads it."""
+        """Ignore the warning."""
 
 
 class TokenCase(SynchronousTestCase):
-    """A test with an issuer, whose tokens are accepted."""
+    """A test case with an issuer whose tokens are accepted."""
 
     mapping: ClassVar[dict[str, Any]] = {"groups": ClaimOrExpression("groups")}
 
     def setUp(self) -> None:
-        """The issuer is known."""
+        """Configure the issuer."""
         self.clock = Clock()
         self.now = float(NOW)
         self.issuer = Issuer(URL)
@@ -53,17 +53,17 @@ class TokenCase(SynchronousTestCase):
     def configuration(
         self, url: str = URL, audiences: tuple[str, ...] = ("me",), **changes: Any
     ) -> JWTAuthenticatorConfig:
-        """How users are made of tokens."""
+        """Return the configuration of the issuer."""
         values = {"username": ClaimOrExpression("sub", "oidc:"), **self.mapping, **changes}
         return JWTAuthenticatorConfig(IssuerSettings(url, audiences), **values)
 
     def user(self, token: str | None) -> UserInfo | None:
-        """Whose a token is."""
+        """Return the user of a token."""
         user = self.tokens.authenticate(Request(token))
         return self.successResultOf(user) if isinstance(user, Deferred) else user  # type: ignore[no-any-return]
 
     def refused(self, token: str) -> str:
-        """Why it is nobody's."""
+        """Return the error for a token."""
         try:
             user = self.tokens.authenticate(Request(token))
         except AuthenticationFailed as error:

@@ -1,10 +1,10 @@
-"""Requests with credentials, and authenticators that answer as they are told to."""
+"""Requests with credentials for tests of authenticators."""
 
 from __future__ import annotations
 
 
 class Request:
-    """As much of a request as authenticators look at."""
+    """The part of a request that authenticators use."""
 
     def __init__(self, authorization: str | None = None) -> None:
         self.fields = {} if authorization is None else {b"authorization": [authorization.encode("latin-1")]}
@@ -12,5 +12,5 @@ class Request:
         self.path = b"/"
 
     def warn(self, text: str) -> None:
-        """Keep a warning."""
+        """Record a warning."""
         self.warnings.append(text)

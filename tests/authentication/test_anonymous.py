@@ -22,19 +22,19 @@ class AnonymousTests(SynchronousTestCase):
     options: ClassVar[dict[str, Any]] = {"anonymous-auth": True, "authentication-config": "", "authorization-mode": ()}
 
     def test_user(self) -> None:
-        """Everyone is system:anonymous."""
+        """Every request has the user system:anonymous."""
         made = anonymous.make(self.options, None)
         assert made is not None
         verifyObject(IAuthenticator, made)
         self.assertEqual(made.authenticate(Request()), UserInfo("system:anonymous", "", ("system:unauthenticated",)))
         self.assertIsNone(anonymous.make({**self.options, "anonymous-auth": False}, None))
 
-    def test_everything_allowed(self) -> None:
-        """Where everyone may do everything nobody is anonymous."""
+    def test_always_allow(self) -> None:
+        """Anonymous authentication is disabled with the authorization mode AlwaysAllow."""
         self.assertIsNone(anonymous.make({**self.options, "authorization-mode": ("AlwaysAllow",)}, None))
 
     def test_file(self) -> None:
-        """The configuration file may switch it off, or allow it for some paths; what it does not say flags do."""
+        """The configuration file can disable anonymous requests or restrict their paths; without it the flags apply."""
         options = {**self.options, "authentication-config": "x"}
 
         def made(said: AnonymousConfiguration | None) -> Anonymous | None:

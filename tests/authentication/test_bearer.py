@@ -17,7 +17,7 @@ class BearerTests(SynchronousTestCase):
     """Tests for L{bearer_token}."""
 
     def test_tokens(self) -> None:
-        """A token stands behind C{Bearer}, in any case; more than that is ignored."""
+        """A token follows C{Bearer} in any case; further words are ignored."""
         for header, token in (
             ("Bearer abc", b"abc"),
             ("bearer abc", b"abc"),
@@ -34,14 +34,14 @@ class BearerTests(SynchronousTestCase):
             self.assertEqual(request.warnings, [])
 
     def test_too_long(self) -> None:
-        """A token that is longer than any needs to be is refused before anybody looks at it."""
+        """A token that exceeds the maximum length is rejected before it is processed."""
         self.assertEqual(bearer_token(Request("Bearer " + "x" * 65536)), b"x" * 65536)
         self.assertRaises(AuthenticationFailed, bearer_token, Request("Bearer " + "x" * 65537))
         found = AuthenticatorUnion([InvalidTokenAuthenticator()]).authenticate_token("x" * 3_000_000)
         self.assertEqual(found.error, "[invalid bearer token, the bearer token is longer than 65536 bytes]")
 
     def test_extra_space(self) -> None:
-        """A token behind two spaces is ignored, and the client is told."""
+        """A token behind two spaces is ignored, and the client gets a warning."""
         request = Request("Bearer  abc")
         self.assertIsNone(bearer_token(request))
         self.assertEqual(
@@ -50,13 +50,13 @@ class BearerTests(SynchronousTestCase):
         )
 
     def websocket(self, *protocols: bytes) -> bytes | None:
-        """The token of a WebSocket."""
+        """Return the token of a WebSocket handshake."""
         request = Request()
         request.fields = {b"upgrade": [b"WebSocket"], b"sec-websocket-protocol": list(protocols)}
         return bearer_token(request)
 
     def test_websocket(self) -> None:
-        """A WebSocket may bring its token as a protocol beside the one that it wants to speak."""
+        """A WebSocket handshake can have the token as a subprotocol beside the requested subprotocol."""
         token = b"base64url.bearer.authorization.k8s.io.YWJjZA"
         self.assertEqual(self.websocket(b"v5.channel.k8s.io, " + token), b"abcd")
         self.assertEqual(self.websocket(b"v5.channel.k8s.io", token), b"abcd")
@@ -68,7 +68,7 @@ class BearerTests(SynchronousTestCase):
         self.assertEqual(without_token([b"a,b"]), [b"a,b"])
 
     def test_bad_websocket(self) -> None:
-        """Two tokens, no token, or no other protocol are refused."""
+        """Two tokens, an invalid token, or no other subprotocol are rejected."""
         token = b"base64url.bearer.authorization.k8s.io."
         for protocols, why in (
             (b"x," + token + b"YQ," + token + b"YQ", "multiple base64.bearer.authorization tokens specified"),
@@ -80,8 +80,8 @@ class BearerTests(SynchronousTestCase):
             error = self.assertRaises(AuthenticationFailed, self.websocket, protocols)
             self.assertEqual(str(error), why)
 
-    def test_unclaimed(self) -> None:
-        """A token that nobody knows is a bad credential; without one there is none."""
+    def test_invalid_token(self) -> None:
+        """A token that no authenticator accepted is invalid; a request without a token is not rejected."""
         unclaimed = bearer.invalid_token_authenticator({}, None)
         verifyObject(IAuthenticator, unclaimed)
         self.assertRaises(AuthenticationFailed, unclaimed.authenticate, Request("Bearer abc"))

@@ -20,7 +20,7 @@ TOKEN = "abcdef.0123456789abcdef"
 
 
 class Request:
-    """As much of a request as authenticators look at."""
+    """The part of a request that authenticators use."""
 
     def __init__(self, token: str | None) -> None:
         self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
@@ -32,7 +32,7 @@ class BootstrapTokenTests(StoreTestCase):
     resources = ("secrets", "namespaces")
 
     def setUp(self) -> None:
-        """A server without tokens."""
+        """Create a server without tokens."""
         super().setUp()
         self.now = 1_800_000_000.0
         self.known = BootstrapTokenAuthenticator(self.stores, lambda: self.now)
@@ -47,7 +47,7 @@ class BootstrapTokenTests(StoreTestCase):
         self.addCleanup(globalLogPublisher.removeObserver, observe)
 
     def secret(self, kind: str = "bootstrap.kubernetes.io/token", meta: Any = None, **changes: str) -> None:
-        """Make the secret of the token; underscores in keys stand for dashes."""
+        """Create the Secret of the token; underscores in keys stand for hyphens."""
         data = {
             "token-id": "abcdef",
             "token-secret": "0123456789abcdef",
@@ -61,11 +61,11 @@ class BootstrapTokenTests(StoreTestCase):
         )
 
     def user(self, token: str | None = TOKEN) -> UserInfo | None:
-        """Whose token it is."""
+        """Return the user of the token."""
         return self.known.authenticate(Request(token))
 
     def problem(self, *arguments: Any, **changes: str) -> str:
-        """What the log says of a token whose secret is otherwise."""
+        """Return the log line for a token whose Secret has these values."""
         self.secret(*arguments, **changes)
         self.assertIsNone(self.user())
         (problem,) = self.logged
@@ -73,7 +73,7 @@ class BootstrapTokenTests(StoreTestCase):
         return problem
 
     def test_user(self) -> None:
-        """The id of a token names its user; it is in a group of its own, and in those that its secret wants."""
+        """The token id is in the user name; the user is in the common group and in the extra groups of the Secret."""
         self.secret(
             auth_extra_groups="system:bootstrappers:workers,system:bootstrappers:a",
             expiration="2027-01-15T08:00:01Z",
@@ -82,7 +82,7 @@ class BootstrapTokenTests(StoreTestCase):
         self.assertEqual(self.user(), UserInfo("system:bootstrap:abcdef", groups=(*groups, "system:authenticated")))
 
     def test_no_token(self) -> None:
-        """What is not of the form, and a token without its secret, is nobody's."""
+        """Tokens of another form and tokens without a Secret are not authenticated."""
         self.secret()
         for token in (
             None,
@@ -97,32 +97,32 @@ class BootstrapTokenTests(StoreTestCase):
         self.assertEqual(self.logged, [])
 
     def test_wrong(self) -> None:
-        """A wrong secret is refused."""
+        """A token with a wrong secret is not authenticated."""
         self.assertEqual(self.problem(token_secret="fedcba9876543210"), "has invalid value for key token-secret")
 
     def test_expired(self) -> None:
-        """So is a token after its time."""
+        """An expired token is not authenticated."""
         self.assertEqual(self.problem(expiration="2027-01-15T08:00:00Z"), "has expired at 2027-01-15T08:00:00Z")
 
     def test_odd_expiration(self) -> None:
-        """A time that can not be read is over."""
+        """A token whose expiration cannot be parsed has expired."""
         self.assertIn("counts as expired", self.problem(expiration="tomorrow"))
 
     def test_usage(self) -> None:
-        """A token must be meant for this."""
+        """A Secret must have usage-bootstrap-authentication."""
         text = "is not marked usage-bootstrap-authentication=true"
         self.assertEqual(self.problem(usage_bootstrap_authentication="yes"), text)
 
     def test_type(self) -> None:
-        """A secret of another type is none."""
+        """A Secret of another type is not a token."""
         self.assertEqual(self.problem("Opaque"), "has invalid type, expected bootstrap.kubernetes.io/token")
 
     def test_other_id(self) -> None:
-        """The secret must say the id that its name says."""
+        """The token id in the Secret must match the name of the Secret."""
         self.assertEqual(self.problem(token_id="zzzzzz"), "has invalid value for key token-id, expected abcdef")
 
     def test_groups(self) -> None:
-        """Nobody gets into groups of another name."""
+        """Extra groups must have the prefix of bootstrap groups."""
         for number, group in enumerate(("system:masters", "system:bootstrappers:", "system:bootstrappers:a\n", "")):
             self.logged.clear()
             if number:
@@ -134,7 +134,7 @@ class BootstrapTokenTests(StoreTestCase):
             self.assertIn("has invalid value for key auth-extra-groups", self.problem(auth_extra_groups=wanted))
 
     def test_deleted(self) -> None:
-        """A secret that is being deleted is none any more."""
+        """A token whose Secret is being deleted is not authenticated."""
         self.secret(meta={"finalizers": ["example.com/hold"]})
         self.successResultOf(
             self.store("secrets").delete(RequestScope("kube-system"), "bootstrap-token-abcdef", DeleteOptions())
@@ -143,5 +143,5 @@ class BootstrapTokenTests(StoreTestCase):
         self.assertEqual(self.logged, ["is deleted and awaiting removal"])
 
     def test_off(self) -> None:
-        """There are none unless they are asked for."""
+        """The authenticator is disabled by default."""
         self.assertIsNone(bootstraptokens.make({"enable-bootstrap-token-auth": False}, None))

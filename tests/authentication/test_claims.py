@@ -10,7 +10,7 @@ from tests.authentication.oidccase import TokenCase
 
 
 class ClaimTests(TokenCase):
-    """What claims make of a user."""
+    """Tests for L{user_of_claims}."""
 
     mapping: ClassVar[dict[str, Any]] = {
         "groups": ClaimOrExpression("roles", "g:"),
@@ -19,18 +19,18 @@ class ClaimTests(TokenCase):
     }
 
     def token(self, **claims: Any) -> str:
-        """A token that has what is required."""
+        """Return the claims of a token with all required claims."""
         return self.issuer.token(**{"hd": "example.com", "uid": "u", **claims})
 
     def test_all(self) -> None:
-        """Names get their prefixes; a single group needs no list."""
+        """Names and groups get their prefixes; a single group can be a string."""
         user = self.user(self.token(roles="a"))
         self.assertEqual(user, UserInfo("oidc:alice", "u", ("g:a", "system:authenticated")))
         self.assertEqual(self.user(self.token(roles=["a", "b"])).groups[:2], ("g:a", "g:b"))  # type: ignore[union-attr]
         self.assertEqual(self.user(self.token(roles=[])).groups, ("system:authenticated",))  # type: ignore[union-attr]
 
     def test_wrong_types(self) -> None:
-        """What is no text is refused, in the words of Go."""
+        """A claim of the wrong type is rejected with the text of Go."""
         for claims, text in (
             (
                 {"sub": 5},
@@ -53,12 +53,12 @@ class ClaimTests(TokenCase):
             self.assertEqual(self.refused(self.token(**claims)), text)
 
     def test_empty_name(self) -> None:
-        """Nobody is without a name."""
+        """An empty user name is rejected."""
         self.tokens.configure([self.configuration(username=ClaimOrExpression("sub"))])
         self.assertEqual(self.refused(self.token(sub="")), "oidc: an empty username is not allowed")
 
     def test_email(self) -> None:
-        """An address counts unless the issuer says that it has not been verified."""
+        """An email address is accepted unless C{email_verified} is false."""
         self.tokens.configure([self.configuration(username=ClaimOrExpression("email"))])
         self.assertIsNotNone(self.user(self.token(email="a@b")))
         self.assertIsNotNone(self.user(self.token(email="a@b", email_verified=True)))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authentication.configuration}, but for expressions."""
+"""Tests for L{kubetwist.authentication.configuration}; expressions are in L{tests.authentication.test_expressions}."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OURS = "https://here"
 
 
 def jwt(**changes: Any) -> dict[str, Any]:
-    """One issuer; C{issuer__url} and the like change what is within."""
+    """Return a C{JWTAuthenticator}; C{issuer__url} and the like set nested fields."""
     found: dict[str, Any] = {
         "issuer": {"url": URL, "audiences": ["me"]},
         "claimMappings": {"username": {"claim": "sub", "prefix": ""}},
@@ -39,7 +39,7 @@ def jwt(**changes: Any) -> dict[str, Any]:
 
 
 def read(*issuers: Any, **more: Any) -> Any:
-    """What a file with these issuers says."""
+    """Return the configuration of a file with these authenticators."""
     document = {"apiVersion": "apiserver.config.k8s.io/v1beta1", "kind": "AuthenticationConfiguration"}
     return read_configuration(json.dumps({**document, "jwt": issuers, **more}).encode(), [OURS])
 
@@ -48,13 +48,13 @@ class FileTests(SynchronousTestCase):
     """Tests for L{read_configuration}."""
 
     def refused(self, *issuers: Any, **more: Any) -> str:
-        """Why such a file is refused."""
+        """Return the error for a file with these authenticators."""
         error = str(self.assertRaises(ConfigurationError, read, *issuers, **more))
         self.assertTrue(error.startswith("invalid authentication configuration: "), error)
         return error.removeprefix("invalid authentication configuration: ")
 
     def test_all(self) -> None:
-        """Issuers tell where users come from."""
+        """All fields of an authenticator are read."""
         authority = root().pem.decode()
         found = read(
             jwt(
@@ -77,7 +77,7 @@ class FileTests(SynchronousTestCase):
         self.assertIsNone(found.anonymous)
 
     def test_versions(self) -> None:
-        """All versions of the file are read; another kind is not."""
+        """All versions of the file are read; another kind is rejected."""
         for version in ("v1", "v1beta1", "v1alpha1"):
             read(jwt(), apiVersion=f"apiserver.config.k8s.io/{version}")
         error = self.assertRaises(ConfigurationError, read, kind="Policy")
@@ -86,7 +86,9 @@ class FileTests(SynchronousTestCase):
         self.assertEqual(str(error), 'strict decoding error: unknown field "jwt[0].issuer.x"')
 
     def test_urls(self) -> None:
-        """An issuer is an https URL and nothing more, and not one that issues service account tokens here."""
+        """
+        An issuer URL must be an https URL without user, query and fragment, and must not be a service account issuer.
+        """
         for url, text in (
             ("", "jwt[0].issuer.url: Required value"),
             ("http://x", 'jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https'),
@@ -105,13 +107,13 @@ class FileTests(SynchronousTestCase):
         self.assertIn('parse "https://x:y": invalid port', self.refused(jwt(issuer__url="https://x:y")))
 
     def test_discovery(self) -> None:
-        """Discovery is told only where it is somewhere else."""
+        """A discovery URL must differ from the issuer URL."""
         text = f'jwt[0].issuer.discoveryURL: Invalid value: "{URL}/": discoveryURL must be different from URL'
         self.assertEqual(self.refused(jwt(issuer__discoveryURL=f"{URL}/")), text)
         self.assertIn("URL scheme must be https", self.refused(jwt(issuer__discoveryURL="http://x")))
 
     def test_several(self) -> None:
-        """Each issuer is there once."""
+        """Issuer URLs and discovery URLs must be unique."""
         two = [jwt(issuer__discoveryURL="https://x")] * 2
         self.assertEqual(
             self.refused(*two),
@@ -122,7 +124,7 @@ class FileTests(SynchronousTestCase):
         self.assertEqual(len(read(*many[:64]).jwt), 64)
 
     def test_audiences(self) -> None:
-        """Audiences are there, each once, and of several it is said that one is enough."""
+        """Audiences are required and unique; several audiences need a match policy."""
         policies = "jwt[0].issuer.audienceMatchPolicy"
         for audiences, policy, text in (
             ([], "", "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required"),
@@ -143,19 +145,19 @@ class FileTests(SynchronousTestCase):
             self.assertEqual(self.refused(one), text)
 
     def test_authority(self) -> None:
-        """Authorities are certificates; they are not told in the message."""
+        """The CA bundle must contain certificates; the error omits its content."""
         text = 'Invalid value: "<omitted>": data does not contain any valid RSA or ECDSA certificates'
         self.assertIn(text, self.refused(jwt(issuer__certificateAuthority="x")))
 
     def test_egress(self) -> None:
-        """There are no egress selectors."""
+        """Egress selectors are not supported."""
         text = "egress selector must be either controlplane or cluster"
         self.assertIn(text, self.refused(jwt(issuer__egressSelectorType="x")))
         error = self.assertRaises(ConfigurationError, read, jwt(issuer__egressSelectorType="cluster"))
         self.assertEqual(str(error), 'jwt[0]: oidc: egress lookup required with egress selector type "cluster"')
 
     def test_mappings(self) -> None:
-        """A part of a user comes from a claim, or from an expression."""
+        """An attribute of the user has either a claim or an expression."""
         mappings = "jwt[0].claimMappings"
         prefix = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
         for changes, text in (
@@ -176,7 +178,7 @@ class FileTests(SynchronousTestCase):
             )
 
     def test_rules(self) -> None:
-        """A rule is about a claim or an expression, and says nothing of the other."""
+        """A claim validation rule has either a claim or an expression."""
         rules = "jwt[0].claimValidationRules"
         for rule, text in (
             ({}, f"{rules}[0]: Required value: claim or expression is required"),
@@ -196,7 +198,7 @@ class FileTests(SynchronousTestCase):
         )
 
     def test_keys(self) -> None:
-        """Keys of extras have a domain of their own."""
+        """Keys of extra attributes need a domain that is not reserved."""
         keys = "jwt[0].claimMappings.extra[0].key"
         for key, text in (
             ("", f"{keys}: Required value"),
@@ -213,7 +215,7 @@ class FileTests(SynchronousTestCase):
             self.assertEqual(self.refused(one), f"[{text}, {expression}]")
 
     def test_anonymous(self) -> None:
-        """Anonymous requests may be switched off, or be for some paths only."""
+        """Anonymous requests can be disabled or restricted to some paths."""
         self.assertEqual(read(anonymous={"enabled": False}).anonymous, AnonymousConfiguration(False))
         conditions = [{"path": "/healthz"}, {"path": "/livez"}]
         found = read(anonymous={"enabled": True, "conditions": conditions}).anonymous
@@ -229,13 +231,15 @@ class FlagTests(SynchronousTestCase):
     """Tests for L{configuration_of_flags}."""
 
     def of(self, *flags: str) -> Any:
-        """What flags say."""
+        """Return the configuration of a command line."""
         options = Options()
         options.parseOptions([f"--oidc-issuer-url={URL}", "--oidc-client-id=me", *flags])
         return configuration_of_flags(options, [OURS])
 
     def test_prefixes(self) -> None:
-        """Names begin with the issuer, but for addresses, or with what is said; - is for nothing."""
+        """
+        User names have the issuer as prefix, except for email addresses, unless a prefix is set; C{-} means no prefix.
+        """
         for flags, source in (
             ((), ClaimOrExpression("sub", f"{URL}#")),
             (("--oidc-username-claim=email",), ClaimOrExpression("email")),
@@ -245,7 +249,7 @@ class FlagTests(SynchronousTestCase):
             self.assertEqual(self.of(*flags).jwt[0].username, source)
 
     def test_all(self) -> None:
-        """Every flag counts."""
+        """All flags are used."""
         path = Path(self.mktemp())
         path.write_bytes(root().pem)
         (one,) = self.of(
@@ -260,11 +264,11 @@ class FlagTests(SynchronousTestCase):
         self.assertEqual(one.issuer, Issuer(URL, ("me",), "", path.read_bytes()))
 
     def test_off(self) -> None:
-        """Without an issuer there is nothing."""
+        """Without an issuer there are no authenticators."""
         self.assertEqual(configuration_of_flags(Options(), []).jwt, ())
 
     def test_bad(self) -> None:
-        """What can not be used is refused."""
+        """Invalid flags are rejected."""
         self.assertRaises(ConfigurationError, self.of, "--oidc-ca-file=/nowhere")
         error = self.assertRaises(ConfigurationError, self.of, "--oidc-issuer-url=http://x")
         self.assertIn("URL scheme must be https", str(error))

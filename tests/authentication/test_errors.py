@@ -8,15 +8,15 @@ from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
 
 
 class ErrorTests(SynchronousTestCase):
-    """Tests for what authenticators raise."""
+    """Tests for L{AuthenticationFailed} and L{RequestRefused}."""
 
     def test_texts(self) -> None:
-        """An error of several authenticators has the text of each, besides its own."""
+        """An aggregated error has the texts of all errors."""
         error = AuthenticationFailed("[a, b]", ["a", "b"])
         self.assertEqual((str(error), error.texts), ("[a, b]", ["a", "b"]))
         self.assertEqual(AuthenticationFailed("a").texts, ())
 
     def test_refusals_are_failures(self) -> None:
-        """Whoever handles failures handles refused requests, too."""
+        """A rejected request is an authentication failure."""
         with self.assertRaises(AuthenticationFailed):
             raise RequestRefused("odd header")

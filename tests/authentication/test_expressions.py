@@ -1,4 +1,4 @@
-"""Expressions in the configuration of authentication: how they are checked, and what they make of tokens."""
+"""Tests of CEL expressions in the authentication configuration: validation and evaluation."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
 class ExpressionCase(SynchronousTestCase):
-    """One issuer, whose users come from expressions."""
+    """A test case with an issuer whose users are mapped by expressions."""
 
     def configuration(self, username: str = "claims.sub", rules: Any = (), users: Any = (), **mappings: Any) -> Any:
-        """Such a configuration."""
+        """Return a configuration with these fields."""
         jwt = {
             "issuer": {"url": "https://issuer.example.com", "audiences": ["me"]},
             "claimMappings": {"username": {"expression": username}, **mappings},
@@ -33,7 +33,7 @@ class ExpressionCase(SynchronousTestCase):
         return read_configuration(json.dumps(document).encode(), [])
 
     def user(self, configuration: Any, **claims: Any) -> UserInfo:
-        """Whose a token with these claims is."""
+        """Return the user of a token with these claims."""
         issuer = Issuer()
         tokens = OIDCAuthenticator(Network(issuer), Clock(), now=lambda: NOW)
         tokens.configure(configuration.jwt)
@@ -45,15 +45,15 @@ class ExpressionCase(SynchronousTestCase):
         return user
 
     def refused(self, configuration: Any, **claims: Any) -> str:
-        """Why a token is nobody's."""
+        """Return the error for a token."""
         return str(self.assertRaises(AuthenticationFailed, self.user, configuration, **claims))
 
 
 class MappingTests(ExpressionCase):
-    """What expressions make of claims."""
+    """Tests of expressions in claim mappings."""
 
     def test_all(self) -> None:
-        """Every part of a user can come from an expression; what is empty is left out."""
+        """Every attribute of a user can have an expression; empty values are omitted."""
         configuration = self.configuration(
             "'x:' + claims.sub",
             groups={"expression": "claims.roles.map(r, 'g:' + r) + ['']"},
@@ -69,12 +69,12 @@ class MappingTests(ExpressionCase):
         self.assertEqual(user, UserInfo("x:alice", "none", ("g:a", "g:b", "system:authenticated"), extra))
 
     def test_deep(self) -> None:
-        """Expressions reach into claims, by names as they can be written in them."""
+        """Expressions can read nested claims and escaped names."""
         configuration = self.configuration("claims['acme.io/who'].names[0] + claims.a__dot__b.c")
         self.assertEqual(self.user(configuration, **{"acme.io/who": {"names": ["n"]}, "a.b": {"c": "!"}}).name, "n!")
 
     def test_wrong(self) -> None:
-        """What has no value, or one of another type, makes nobody."""
+        """An expression without a value or with a value of another type fails the authentication."""
         for expression, text in (
             ("claims.nothing", "expression 'claims.nothing' resulted in error: no such key: nothing"),
             ("claims.exp", "username claim expression must return a string"),
@@ -95,10 +95,10 @@ class MappingTests(ExpressionCase):
 
 
 class RuleTests(ExpressionCase):
-    """What must be true of claims and of users."""
+    """Tests of validation rules for claims and users."""
 
     def test_claims(self) -> None:
-        """A token that breaks a rule is nobody's; the log gets to know the message of the rule."""
+        """A token that violates a claim rule is rejected; the error contains the message of the rule."""
         rule = {"expression": "claims.exp - claims.iat <= 3600.0", "message": "too long"}
         configuration = self.configuration(rules=[rule])
         self.assertEqual(self.user(configuration).name, "alice")
@@ -108,7 +108,7 @@ class RuleTests(ExpressionCase):
         self.assertIn("no such key: iat", self.refused(configuration, iat=None))
 
     def test_users(self) -> None:
-        """So it is with rules about the user that claims make."""
+        """A token whose user violates a user rule is rejected."""
         rule = {"expression": "!user.username.startsWith('system:') && 'a' in user.groups", "message": "no"}
         configuration = self.configuration(users=[rule], groups={"expression": "claims.roles"})
         self.assertEqual(self.user(configuration, roles=["a"]).name, "alice")
@@ -120,22 +120,22 @@ class RuleTests(ExpressionCase):
 
 
 class CompileTests(ExpressionCase):
-    """What is wrong with expressions is told when they are read."""
+    """Tests of the validation of expressions."""
 
     def refusal(self, **changes: Any) -> str:
-        """Why a configuration is refused."""
+        """Return the error for a configuration."""
         error = str(self.assertRaises(ConfigurationError, self.configuration, **changes))
         return error.removeprefix("invalid authentication configuration: ")
 
     def test_syntax(self) -> None:
-        """A text that is no expression is refused."""
+        """A syntax error is rejected."""
         text = self.refusal(username="claims.a[")
         start = 'jwt[0].claimMappings.username.expression: Invalid value: "claims.a[": compilation failed: ERROR: '
         self.assertTrue(text.startswith(start), text)
         self.assertIn("undefined field 'name'", self.refusal(users=[{"expression": "user.name == ''"}]))
 
     def test_types(self) -> None:
-        """A rule must be true or false."""
+        """A rule must be boolean."""
         for changes, field in (
             ({"rules": [{"expression": "claims.sub"}]}, "claimValidationRules[0].expression"),
             ({"users": [{"expression": "user.username"}]}, "userValidationRules[0].expression"),
@@ -144,7 +144,7 @@ class CompileTests(ExpressionCase):
             self.assertTrue(self.refusal(**changes).endswith("must evaluate to bool"))
 
     def test_repeated(self) -> None:
-        """Each rule is there once, and says something."""
+        """Rules must be unique and not empty."""
         for key, field in (("rules", "claimValidationRules"), ("users", "userValidationRules")):
             self.assertEqual(
                 self.refusal(**{key: [{"expression": "true"}] * 2}),
@@ -158,7 +158,7 @@ class CompileTests(ExpressionCase):
         self.assertEqual(self.refusal(extra=extra), 'jwt[0].claimMappings.extra[1].key: Duplicate value: "acme.io/a"')
 
     def test_email(self) -> None:
-        """Whoever takes names from addresses must look at whether they have been verified."""
+        """A user name from C{claims.email} requires the use of C{claims.email_verified}."""
         text = "claims.email_verified must be used in claimMappings.username.expression or"
         self.assertIn(text, self.refusal(username="claims.email"))
         self.assertIn(text, self.refusal(username="claims.?email.orValue('')"))
@@ -173,6 +173,6 @@ class CompileTests(ExpressionCase):
             self.configuration(**changes)
 
     def test_prefix(self) -> None:
-        """An expression makes the whole name."""
+        """A user name from an expression has no prefix."""
         text = 'jwt[0].claimMappings.groups.prefix: Invalid value: "x": may not be specified when expression is set'
         self.assertEqual(self.refusal(groups={"expression": "[]", "prefix": "x"}), text)

@@ -17,10 +17,10 @@ from tests.oidcissuer import KEYS, Issuer
 
 
 class KeyTests(TokenCase):
-    """How keys are found."""
+    """Tests of discovery, refresh and lookup of keys."""
 
     def test_discovery(self) -> None:
-        """Keys are found below the issuer's URL, or where the configuration says."""
+        """Keys are discovered below the issuer URL, or at the configured discovery URL."""
         self.assertEqual(self.issuer.asked, ["/.well-known/openid-configuration", "/keys"])
         self.issuer.pages["/elsewhere"] = 200, json.dumps({"issuer": URL, "jwks_uri": f"{URL}/keys"}).encode()
         self.issuer.asked.clear()
@@ -30,13 +30,13 @@ class KeyTests(TokenCase):
         self.assertEqual([settings.ca for settings, _ in self.network.calls], [b"PEM", b"PEM"])
 
     def test_query(self) -> None:
-        """The place of the keys may have a query."""
+        """The URL of the keys can have a query."""
         self.tokens.configure([])
         self.tokens.configure([self.configuration()])
         self.assertEqual(self.network.calls[1][1], "v=1")
 
     def test_later(self) -> None:
-        """An issuer that is not there at the start is tried again every ten seconds; until then its tokens are bad."""
+        """Discovery is retried every ten seconds; until it succeeds tokens are rejected."""
         self.network.issuers.clear()
         self.tokens.configure([self.configuration("https://late.example.com")])
         late = Issuer("https://late.example.com")
@@ -51,7 +51,7 @@ class KeyTests(TokenCase):
         self.assertEqual(len(self.network.calls), calls)
 
     def test_new_key(self) -> None:
-        """A token with a key that is not known has the keys fetched again; all who wait for that get what comes."""
+        """A token with an unknown key starts a fetch; concurrent requests share it."""
         self.clock.advance(10)
         self.issuer.keys = {"two": KEYS["two"]}
         self.network.held = Deferred()
@@ -64,7 +64,7 @@ class KeyTests(TokenCase):
             self.assertEqual(self.successResultOf(one).name, "oidc:alice")
 
     def test_old_key(self) -> None:
-        """What is no longer the issuer's key verifies nothing, whoever was known by it."""
+        """After a key was removed its signatures are rejected, also for cached tokens."""
         token = self.issuer.token()
         self.assertIsNotNone(self.user(token))
         self.clock.advance(10)
@@ -73,8 +73,8 @@ class KeyTests(TokenCase):
         self.clock.advance(10)
         self.assertIn("failed to verify", self.refused(token))
 
-    def test_not_too_often(self) -> None:
-        """However many unknown keys are named, one fetch in ten seconds is what comes of it."""
+    def test_rate_limit(self) -> None:
+        """Tokens with unknown keys start at most one fetch in ten seconds."""
         self.clock.advance(10)
         for number in range(50):
             self.assertIn("failed to verify", self.refused(self.issuer.token(headers={"kid": f"x{number}"})))
@@ -84,7 +84,7 @@ class KeyTests(TokenCase):
         self.assertEqual(len(self.network.calls), 2)
 
     def test_failed_fetch(self) -> None:
-        """Keys that are known stay so when they can not be fetched again."""
+        """Keys are kept if a fetch fails."""
         self.clock.advance(10)
         for code, body in ((500, b"{}"), (200, b"garbage"), (200, b"[]"), (200, b"{}"), (200, b'{"keys": {}}')):
             self.issuer.pages["/keys"] = code, body
@@ -92,8 +92,11 @@ class KeyTests(TokenCase):
             self.assertIsNotNone(self.user(self.issuer.token()))
             self.clock.advance(10)
 
-    def test_counted(self) -> None:
-        """Metrics tell how long it took with tokens that were not known, by issuer and result, and when keys came."""
+    def test_metrics(self) -> None:
+        """
+        Durations are observed by issuer and result for tokens that are not cached, and the times of fetches are
+        recorded.
+        """
         digest = f"sha256:{sha256(self.issuer.url.encode()).hexdigest()}"
 
         def told(name: str) -> dict[tuple[str, ...], float]:
@@ -115,15 +118,15 @@ class KeyTests(TokenCase):
         self.assertEqual((told("latency_seconds"), told(keys)), ({}, {}))
 
     def test_refresh(self) -> None:
-        """Keys in use are fetched again after a while, and nobody waits for that."""
+        """Old keys are refreshed in the background."""
         self.clock.advance(_jwks.REFRESH_INTERVAL + 1)
         self.network.held = Deferred()
         self.assertIsNotNone(self.user(self.issuer.token()))
         self.assertEqual(len(self.network.calls), 1)
         self.network.held.callback(None)
 
-    def test_not_the_issuer(self) -> None:
-        """What tells of another issuer than it was asked as is not believed, and keys come by https."""
+    def test_wrong_issuer(self) -> None:
+        """A discovery document of another issuer is rejected, and so are keys without https."""
         self.issuer.said = "https://evil.example.com"
         self.tokens.configure([])
         self.tokens.configure([self.configuration()])
@@ -132,7 +135,7 @@ class KeyTests(TokenCase):
             self.assertRaises(AuthenticationFailed, _jwks.jwks_uri, document, URL)
 
     def test_key_set(self) -> None:
-        """Of a key set only what can verify tokens is taken, and not too much of it."""
+        """Keys that cannot verify tokens are skipped, and the number of keys is limited."""
         good = self.issuer.jwks()[0]
         secret = {"kty": "oct", "k": "c2VjcmV0", "kid": "s"}
         odd = [secret, {**good, "use": "enc"}, {**good, "n": "AQAB"}, {**good, "n": 5}, {"kty": "RSA"}, 5, {}]
@@ -144,7 +147,7 @@ class KeyTests(TokenCase):
         self.assertRaises(AuthenticationFailed, _jwks.parse_jwks, {"keys": [good] * 101})
 
     def test_stop(self) -> None:
-        """Nothing is fetched after the end."""
+        """After stop() nothing is fetched."""
         self.tokens.configure([self.configuration("https://late.example.com")])
         self.tokens.stop()
         self.network.calls.clear()

@@ -13,7 +13,7 @@ class LastUsedTests(LegacyTestCase):
     """Tests for L{kubetwist.authentication._lastused}."""
 
     def test_last_used(self) -> None:
-        """The secret tells the day on which its token was used last, and is written to once on that day."""
+        """The label of the Secret has the day of the last use and is written once a day."""
         token = self.legacy()
         self.keep(token)
         revisions = []
@@ -23,8 +23,8 @@ class LastUsedTests(LegacyTestCase):
             revisions.append(self.stores.get_copy("", "secrets", "default", "s")["metadata"]["resourceVersion"])
         self.assertEqual([revisions.index(one) for one in revisions], [0, 0, 2, 2])
 
-    def test_deleted_while_noting(self) -> None:
-        """A secret that is gone, or is another one by then, is not written to."""
+    def test_deleted_during_write(self) -> None:
+        """A Secret that was deleted or replaced is not written."""
         known = LastUsed(self.stores, lambda: self.now)
         self.keep("x")
         secret = self.stores.get_copy("", "secrets", "default", "s")

@@ -12,10 +12,10 @@ from tests.metrics.reading import told
 
 
 class TallyTests(SynchronousTestCase):
-    """Tests for L{TokenMetrics}."""
+    """Tests for L{token_metrics}."""
 
-    def test_together(self) -> None:
-        """The numbers of several authenticators are added up."""
+    def test_sum(self) -> None:
+        """The metrics of several authenticators are added up."""
         one, other = TokenMetrics(), TokenMetrics()
         one.observe_lookup(True, 0.001)
         one.observe_lookup(False, 0.2, "ok")
@@ -38,6 +38,6 @@ class TallyTests(SynchronousTestCase):
         seconds = found["authentication_token_cache_request_duration_seconds_sum"]
         self.assertAlmostEqual(seconds[(("status", "miss"),)], 0.5)
 
-    def test_none(self) -> None:
-        """Without authenticators that remember tokens there are no such series."""
+    def test_no_authenticators(self) -> None:
+        """Without authenticators there are no series."""
         self.assertEqual(list(token_metrics([])), [])

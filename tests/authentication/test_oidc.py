@@ -1,4 +1,6 @@
-"""Tests for L{kubetwist.authentication.oidc}, and for what it is made of but expressions."""
+"""
+Tests for L{kubetwist.authentication.oidc} and its parts; expressions are in L{tests.authentication.test_expressions}.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +31,23 @@ _JSON = st.recursive(
 
 
 class VerificationTests(TokenCase):
-    """Who issued a token, for whom, when, and how it is signed."""
+    """Tests of the verification of tokens: issuer, audience, times and signature."""
 
     def test_user(self) -> None:
-        """A good token names its user and its groups, and which token it is."""
+        """A valid token has a user, its groups and the token id."""
         token = self.issuer.token(jti="x", groups=["a", "b"])
         extra = {"authentication.kubernetes.io/credential-id": ("JTI=x",)}
         self.assertEqual(self.user(token), UserInfo("oidc:alice", "", ("a", "b", "system:authenticated"), extra))
         self.assertEqual(self.network.calls, [])
 
-    def test_somebody_elses(self) -> None:
-        """What is no token, or one of another issuer, is not ours to judge, and nobody is asked about it."""
+    def test_other_issuer(self) -> None:
+        """Text that is not a token and tokens of other issuers are ignored without any I/O."""
         for token in (None, "", "abc", "a.b", "a.b.c", "e30.e30.", self.issuer.token(iss="https://other")):
             self.assertIsNone(self.tokens.authenticate(Request(token)))
         self.assertEqual(self.network.calls, [])
 
     def test_audience(self) -> None:
-        """A token must be meant for one of the audiences."""
+        """A token must be valid for one of the audiences."""
         self.assertIsNotNone(self.user(self.issuer.token(aud=["x", "me"])))
         for audience, shown in (("x", '["x"]'), (["x", "y"], '["x" "y"]'), (None, "[]"), (5, "[]")):
             text = f'oidc: verify token: oidc: expected audience "me" got {shown}'
@@ -56,7 +58,7 @@ class VerificationTests(TokenCase):
         self.assertEqual(self.refused(self.issuer.token()), text)
 
     def test_times(self) -> None:
-        """A token must have an end, and not have come to it; clocks may differ a minute about its beginning."""
+        """A token must have an expiration time that has not passed; C{nbf} allows a clock skew of one minute."""
         text = "oidc: verify token: oidc: token is expired (Token Expiry: 2027-01-15 07:59:59 +0000 UTC)"
         self.assertEqual(self.refused(self.issuer.token(exp=NOW - 1)), text)
         for claims in ({"exp": None}, {"exp": "x"}, {"exp": True}, {"exp": -1e300}, {"nbf": 1e300}, {"nbf": NOW + 61}):
@@ -64,7 +66,7 @@ class VerificationTests(TokenCase):
         self.assertIsNotNone(self.user(self.issuer.token(nbf=NOW + 59)))
 
     def test_wrong_key(self) -> None:
-        """A key that is not the issuer's has no say, whatever it is called."""
+        """A token that is signed with another key is rejected, also with the key id of a known key."""
         forged = self.issuer.token("two", headers={"kid": "one"})
         text = "oidc: verify token: failed to verify signature: failed to verify id token signature"
         self.assertEqual(self.refused(forged), text)
@@ -74,7 +76,7 @@ class VerificationTests(TokenCase):
         self.assertEqual(self.network.calls, [])
 
     def test_wrong_algorithm(self) -> None:
-        """A token is signed in one of the ways that are accepted, and with a key for that."""
+        """The algorithm must be accepted and match the key."""
         self.assertIsNotNone(self.user(self.issuer.token(algorithm="PS512")))
         self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], ["RS256"], now=lambda: self.now)
         self.tokens.configure([self.configuration()])
@@ -86,7 +88,7 @@ class VerificationTests(TokenCase):
             self.assertIn("unsupported algorithm", self.refused(jwt.encode(claims, key, algorithm=algorithm)))
 
     def test_curves(self) -> None:
-        """A key on a curve verifies what was signed with its own algorithm."""
+        """A key on an elliptic curve verifies signatures of its algorithm only."""
         self.issuer.keys["one"] = CURVE
         self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], now=lambda: self.now)
         self.tokens.configure([self.configuration()])
@@ -94,7 +96,7 @@ class VerificationTests(TokenCase):
         self.assertIn("failed to verify", self.refused(self.issuer.token()))
 
     def test_extensions(self) -> None:
-        """A header that asks for more than we know is refused."""
+        """A header with unsupported extensions is rejected."""
         token = self.issuer.token(headers={"kid": "one", "crit": ["exp"], "exp": 5})
         self.assertIn("requires unsupported extensions", self.refused(token))
 
@@ -106,7 +108,7 @@ class VerificationTests(TokenCase):
         self.assertIsNotNone(self.user(google.token(iss="accounts.google.com")))
 
     def test_several_issuers(self) -> None:
-        """Each issuer is good for its own tokens."""
+        """An issuer cannot issue tokens for another issuer."""
         other = Issuer("https://other.example.com", "two")
         self.network.issuers["other.example.com"] = other
         self.tokens.configure(
@@ -117,7 +119,7 @@ class VerificationTests(TokenCase):
         self.assertIn("failed to verify", self.refused(other.token("one", headers={"kid": "two"})))
 
     def test_review(self) -> None:
-        """For those who review tokens these are this server's, and for others they are nobody's."""
+        """TokenReviews accept these tokens for the audiences of this server only."""
         union = AuthenticatorUnion([self.tokens])
         token = self.issuer.token()
         self.assertEqual(union.authenticate_token(token, ["x", HERE]), TokenAuthentication(self.user(token)))
@@ -125,15 +127,15 @@ class VerificationTests(TokenCase):
 
 
 class GarbageTests(TokenCase):
-    """Whatever comes as a token is somebody's, or refused."""
+    """Any token is authenticated, ignored or rejected."""
 
     def token_of(self, header: Any, claims: Any) -> str:
-        """What has the form of a token."""
+        """Return text of the form of a token."""
         parts = (json.dumps(header).encode(), json.dumps(claims).encode(), b"signature")
         return ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
 
     def assert_nobody(self, token: str) -> None:
-        """Expect that it is nobody's."""
+        """Assert that a token is ignored or rejected."""
         with contextlib.suppress(AuthenticationFailed):
             self.assertIsNone(self.user(token))
 
@@ -143,7 +145,7 @@ class GarbageTests(TokenCase):
         st.booleans(),
     )
     def test_claims(self, header: dict[str, Any], claims: dict[str, Any], good: bool) -> None:
-        """Claims and headers of any form are nobody's without a signature."""
+        """Claims and headers of any form are rejected without a valid signature."""
         if good:
             header = {"alg": "RS256", "kid": "one", **header}
             claims = {"aud": "me", "exp": NOW + 5, "sub": "x", **claims}
@@ -156,7 +158,7 @@ class GarbageTests(TokenCase):
         )
     )
     def test_signed(self, claims: dict[str, Any]) -> None:
-        """Even what the issuer has signed is a user, or refused."""
+        """Signed claims of any form are authenticated or rejected."""
         signed = {"iss": URL, "aud": "me", "exp": NOW + 5, **claims}
         token = jwt.PyJWS().encode(orjson.dumps(signed), KEYS["one"], "RS256", {"kid": "one"})
         try:
@@ -168,15 +170,15 @@ class GarbageTests(TokenCase):
 
     @given(st.lists(st.text(), min_size=3, max_size=3))
     def test_parts(self, parts: list[str]) -> None:
-        """Any three parts are nobody's."""
+        """Three arbitrary parts are ignored or rejected."""
         self.assertIsNone(self.user(".".join(parts)))
 
 
 class RememberTests(TokenCase):
-    """What is remembered of tokens."""
+    """Tests of the cache of tokens."""
 
     def count(self) -> list[None]:
-        """Whenever a signature is looked at, this gets longer."""
+        """Return a list that grows with each verification of a signature."""
         counted: list[None] = []
         verify = oidc._verified_payload
 
@@ -188,7 +190,7 @@ class RememberTests(TokenCase):
         return counted
 
     def test_once(self) -> None:
-        """A good token is verified once, until it expires."""
+        """A valid token is verified once until it expires."""
         counted = self.count()
         token = self.issuer.token()
         for _ in range(3):
@@ -198,7 +200,7 @@ class RememberTests(TokenCase):
         self.assertIn("expired", self.refused(token))
 
     def test_bounded(self) -> None:
-        """Of good tokens the last ones are remembered, and of bad ones nothing."""
+        """A limited number of valid tokens is cached, and no invalid tokens."""
         self.patch(oidc, "MAX_CACHE_ENTRIES", 2)
         counted = self.count()
         tokens = [self.issuer.token(jti=str(number)) for number in range(3)]
@@ -213,7 +215,7 @@ class RememberTests(TokenCase):
         self.assertEqual(len(counted), 1)
 
     def test_other_rules(self) -> None:
-        """Another configuration forgets who was known, but not the keys of issuers that stay."""
+        """A new configuration clears the cache and keeps the keys of unchanged issuers."""
         token = self.issuer.token()
         self.assertIsNotNone(self.user(token))
         self.tokens.configure([self.configuration(username=ClaimOrExpression("sub", "x:"))])
@@ -224,27 +226,27 @@ class RememberTests(TokenCase):
 
 
 class DistributedTests(TokenCase):
-    """Groups that stand elsewhere."""
+    """Tests of distributed claims for groups."""
 
     def setUp(self) -> None:
-        """Another issuer tells the groups."""
+        """Create an issuer of distributed claims."""
         super().setUp()
         self.other = Issuer("https://groups.example.com", "two")
         self.network.issuers["groups.example.com"] = self.other
         self.told(self.other.token("two", groups=["far"]))
 
     def told(self, token: str) -> None:
-        """What stands there."""
+        """Return the response of the claims endpoint."""
         self.other.pages["/groups"] = 200, token.encode()
 
     def token(self, endpoint: Any = None, **claims: Any) -> str:
-        """A token that says where groups are."""
+        """Return a token with a source of distributed claims."""
         place = {"endpoint": "https://groups.example.com/groups", "access_token": "secret"}
         sources = {"src": place if endpoint is None else endpoint}
         return self.issuer.token(**{"_claim_names": {"groups": "src"}, "_claim_sources": sources, **claims})
 
     def test_groups(self) -> None:
-        """Groups are asked for with the token that there is for that, and remembered for ten seconds."""
+        """Groups are fetched with the access token of the source, and cached for ten seconds."""
         token = self.token()
         for seconds in (0, 9, 1.1):
             self.now += seconds
@@ -256,14 +258,14 @@ class DistributedTests(TokenCase):
         self.assertEqual(self.other.asked.count("/keys"), 1)
 
     def test_not_needed(self) -> None:
-        """A token that tells its groups, or names no place for them, needs nobody else."""
+        """A token with groups, or without a source for them, causes no fetch."""
         self.assertIn("near", self.user(self.token(groups=["near"])).groups)  # type: ignore[union-attr]
         self.assertIsNotNone(self.user(self.token(_claim_names={"x": "src"})))
         self.assertIsNotNone(self.user(self.token({"JWT": "aggregated"})))
         self.assertEqual(self.network.calls, [])
 
     def test_bad(self) -> None:
-        """What can not be had, or is not signed by whom it says, is nothing."""
+        """Distributed claims that cannot be fetched or verified fail the authentication."""
         for token, text in (
             (self.token(_claim_sources=None), "oidc: no claim sources"),
             (self.token(_claim_names=5), "oidc: error parsing distributed claim names"),
@@ -292,7 +294,7 @@ class DistributedTests(TokenCase):
             self.clock.advance(10)
 
     def test_few_issuers(self) -> None:
-        """Not everybody is got to know whom somebody names."""
+        """The number of issuers of distributed claims is limited."""
         for number in range(20):
             issuer = Issuer(f"https://g{number}.example.com", "two")
             self.network.issuers[f"g{number}.example.com"] = issuer

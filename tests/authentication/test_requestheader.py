@@ -39,7 +39,7 @@ FLAGS = (
 
 
 def options(*flags: str) -> Options:
-    """A command line, read."""
+    """Return a parsed command line."""
     made = Options()
     made.parseOptions([*FLAGS, *flags])
     return made
@@ -49,7 +49,7 @@ class FrontProxyTests(SynchronousTestCase):
     """Tests for L{RequestHeaderAuthenticator}."""
 
     def setUp(self) -> None:
-        """An authority of proxies, and one proxy."""
+        """Create a CA of proxies and a proxy."""
         self.root = root("proxies")
         self.proxy = self.root.issue(subject("proxy"))
         headers = RequestHeaderConfig.from_options(options())
@@ -57,15 +57,15 @@ class FrontProxyTests(SynchronousTestCase):
         verifyObject(IAuthenticator, self.known)
 
     def user(self, **fields: Any) -> UserInfo | None:
-        """Whom the proxy speaks for."""
+        """Return the user in the headers of a proxy."""
         return self.known.authenticate(Request(self.proxy, **fields))
 
     def refused(self, **fields: Any) -> str:
-        """Why nobody believes it."""
+        """Return the error for a request of a proxy."""
         return str(self.assertRaises(RequestRefused, self.user, **fields))
 
     def test_user(self) -> None:
-        """The headers name the user, its uid, all of its groups and what else is known."""
+        """The headers contain the user name, the uid, all groups and extra attributes."""
         fields = {
             "x_remote_user": "alice",
             "x_remote_uid": "u-1",
@@ -77,21 +77,21 @@ class FrontProxyTests(SynchronousTestCase):
         self.assertEqual(self.user(**fields), UserInfo("alice", "u-1", ("a", "b"), extra))
 
     def test_first_name(self) -> None:
-        """Of several configured headers the first that says something counts."""
+        """Of several configured headers, the first one with a value is used."""
         self.assertEqual(self.user(x_remote_user="", x_other_user="bob"), UserInfo("bob"))
         self.assertEqual(self.user(x_remote_user="alice", x_other_user="bob"), UserInfo("alice"))
 
     def test_no_name(self) -> None:
-        """A proxy that names nobody speaks for nobody, whatever else it says."""
+        """Without a user name the other headers are ignored."""
         self.assertIsNone(self.user(x_remote_group="system:masters"))
 
     def test_repeated(self) -> None:
-        """Two names, or two uids, are refused: it would depend on the reader which of them counts."""
+        """Repeated user names and uids are rejected: parsers could choose different ones."""
         self.assertIn("X-Remote-User is repeated", self.refused(x_remote_user=["alice", "bob"]))
         self.assertIn("X-Remote-Uid is repeated", self.refused(x_remote_user="alice", x_remote_uid=["u", "v"]))
 
     def test_odd(self) -> None:
-        """So is what others may take for these headers, and what is no text."""
+        """Headers that other parsers could take for these headers, and values that are not UTF-8, are rejected."""
         request = Request(self.proxy, x_remote_user="alice")
         for name in (b"x_remote_user", b"x-remote_group", b"x_remote-extra-k"):
             request.fields[name] = [b"system:masters"]
@@ -103,15 +103,15 @@ class FrontProxyTests(SynchronousTestCase):
         self.assertIn("control characters", self.refused(x_remote_user="al\x01ice"))
         self.assertIn("not UTF-8", self.refused(x_remote_user="alice", x_remote_group="\xff"))
 
-    def test_refusal_is_final(self) -> None:
-        """No other credential of such a request makes it good, and it is not anonymous."""
+    def test_rejection_is_final(self) -> None:
+        """A rejected request is not authenticated by other credentials, and is not anonymous."""
         users = X509Authenticator(ClientCAProvider(CertPool(self.root.pem), common_name_user_conversion))
         union = AuthenticatorUnion([self.known, users], Anonymous())
         request = Request(self.proxy, x_remote_user=["alice", "bob"])
         self.assertRaises(RequestRefused, union.authenticate, request)
 
     def test_no_certificate(self) -> None:
-        """Without a certificate of those authorities, and an allowed name in it, headers are nobody's."""
+        """Without a certificate of these CAs and an allowed common name the headers are ignored."""
         self.assertIsNone(self.known.authenticate(Request(x_remote_user="alice")))
         for shown in (root("proxies").issue(subject("proxy")), self.root.issue(subject("other"))):
             error = self.assertRaises(
@@ -120,15 +120,15 @@ class FrontProxyTests(SynchronousTestCase):
             self.assertNotIsInstance(error, RequestRefused)
 
     def test_any_name(self) -> None:
-        """Without a list of names all are allowed."""
+        """Without a list of names all common names are allowed."""
         self.known = RequestHeaderAuthenticator(
             ClientCAProvider(CertPool(self.root.pem)), RequestHeaderConfig.from_options(options())
         )
         self.proxy = self.root.issue(subject("other"))
         self.assertEqual(self.user(x_remote_user="alice"), UserInfo("alice"))
 
-    def test_users_beside(self) -> None:
-        """Each authority is good for its own only: users name themselves, and proxies do not."""
+    def test_separate_cas(self) -> None:
+        """Each CA has one purpose: user certificates cannot send headers, and proxies are not users."""
         users = root("users")
         union = AuthenticatorUnion(
             [self.known, X509Authenticator(ClientCAProvider(CertPool(users.pem), common_name_user_conversion))],
@@ -141,25 +141,25 @@ class FrontProxyTests(SynchronousTestCase):
 
 
 class PrivateTests(SynchronousTestCase):
-    """Tests for L{ProxyHeaders.private}."""
+    """Tests for L{RequestHeaderConfig.reserved_headers}."""
 
     def test_usual(self) -> None:
-        """The usual headers are private even where no proxy is believed."""
+        """The standard headers are reserved even without flags."""
         exact, prefixes = RequestHeaderConfig().reserved_headers()
         self.assertLessEqual({b"x-remote-user", b"x-remote-uid", b"x-remote-group"}, exact)
         self.assertTrue(b"x-remote-extra-k".startswith(prefixes))
 
     def test_own(self) -> None:
-        """So are those that the flags name."""
+        """The headers of the flags are reserved."""
         exact, _ = RequestHeaderConfig.from_options(options()).reserved_headers()
         self.assertIn(b"x-other-user", exact)
 
 
 class MakeTests(SynchronousTestCase):
-    """Tests for L{frontproxy.make}."""
+    """Tests for L{make}."""
 
     def make(self, *flags: str) -> RequestHeaderAuthenticator | None:
-        """What flags make, with an own authority of users in the data directory."""
+        """Return the authenticator of a command line; the data directory contains a CA of users."""
         self.users = root("users")
         data = Path(self.mktemp())
         (data / "pki").mkdir(parents=True)
@@ -174,20 +174,20 @@ class MakeTests(SynchronousTestCase):
     more = b""
 
     def test_off(self) -> None:
-        """Without --requestheader-client-ca-file there is none, whatever else is said."""
+        """Without --requestheader-client-ca-file there is no authenticator."""
         self.assertIsNone(self.make())
 
     def test_on(self) -> None:
-        """With it there is one, whose authorities clients are told of."""
+        """With the flag there is an authenticator, and its CAs are announced to clients."""
         self.assertIsInstance(self.make("--requestheader-client-ca-file=FILE"), RequestHeaderAuthenticator)
         self.assertEqual(len(self.server.client_authorities), 1)
 
     def test_bad_file(self) -> None:
-        """A file that can not be used is refused."""
+        """An invalid CA file is rejected."""
         self.assertRaises(InvalidCABundle, self.make, "--requestheader-client-ca-file=/nowhere")
 
     def test_overlap(self) -> None:
-        """An authority of both users and proxies needs names of proxies."""
+        """A CA of both users and proxies requires --requestheader-allowed-names."""
         made = self.make()
         self.more = self.users.pem
         self.patch(frontproxy, "client_ca_paths", lambda options: [self.file])

@@ -34,10 +34,10 @@ _JSON = st.recursive(
 
 
 class SignatureTests(TokenCase):
-    """Who signed a token, and how."""
+    """Tests of issuers, keys and signatures."""
 
     def test_user(self) -> None:
-        """A good token tells the account, its groups and which token it is."""
+        """A valid token has the user, the groups and the token id."""
         claims = self.claims()
         self.assertEqual(
             self.user(self.issuer.sign(claims)),
@@ -49,13 +49,13 @@ class SignatureTests(TokenCase):
             ),
         )
 
-    def test_somebody_elses(self) -> None:
-        """What is no token of a known issuer is not ours to judge."""
+    def test_other_format_or_issuer(self) -> None:
+        """Text that is not a token and tokens of other issuers are ignored."""
         for token in (None, "", "abc", "a.b.c", "e30.e30.", self.token(iss="https://elsewhere")):
             self.assertIsNone(self.user(token), token)
 
-    def test_other_keys(self) -> None:
-        """Keys can be replaced; what an old one has signed is good no more, whoever was known by it."""
+    def test_replaced_keys(self) -> None:
+        """After keys were replaced, signatures of removed keys are rejected, also for cached tokens."""
         token = self.token()
         self.assertIsNotNone(self.user(token))
         self.tokens.set_keys(load_token_keys(public_pem(OTHER)))
@@ -64,11 +64,11 @@ class SignatureTests(TokenCase):
         self.assertIsNotNone(self.user(self.token()))
 
     def test_other_issuer(self) -> None:
-        """Tokens of all issuers that are named are accepted, whoever issues now."""
+        """Tokens of all configured issuers are accepted."""
         self.assertIsNotNone(self.user(self.token(iss="https://before")))
 
     def test_wrong_key(self) -> None:
-        """A key that is not known has no say, whatever it is called."""
+        """A token that is signed with another key is rejected, also with the key id of a known key."""
         forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")
         self.assertIn("error in cryptographic primitive", self.refused(forged))
         (known,) = load_token_keys(KEY)
@@ -78,7 +78,7 @@ class SignatureTests(TokenCase):
         self.assertEqual(self.refused(forged), "invalid signature, no keys found")
 
     def test_wrong_algorithm(self) -> None:
-        """A token does not choose how it is verified: no signature, or one with the public key as a secret, is none."""
+        """The token does not choose the algorithm: unsigned tokens and HMAC with the public key are rejected."""
         claims = {**self.claims(), "iss": HERE}
         self.assertIn("cryptographic", self.refused(jwt.encode(claims, None, algorithm="none")))
         key = rsa.generate_private_key(65537, 2048)
@@ -90,20 +90,20 @@ class SignatureTests(TokenCase):
         self.assertIsNotNone(self.user(jwt.encode(claims, key, algorithm="RS256")))
 
     def test_changed(self) -> None:
-        """What was signed is what counts."""
+        """Changed claims invalidate the signature."""
         head, body, signature = self.token().split(".")
         other = self.token(sub="system:serviceaccount:default:other").split(".")[1]
         self.assertIn("cryptographic", self.refused(f"{head}.{other}.{signature}"))
         self.assertIn("cryptographic", self.refused(f"{head}.{body}.{signature[:-4]}AAAA"))
 
     def test_rotation(self) -> None:
-        """With several keys, tokens of all of them are good, with or without a key's name in the token."""
+        """With several keys, tokens of each key are valid, with or without a key id."""
         self.tokens = self.authenticator(public_pem(OTHER), KEY)
         self.assertIsNotNone(self.user(self.token()))
         self.assertIsNotNone(self.user(jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")))
 
     def test_bounded(self) -> None:
-        """Only so many tokens are remembered, and bad ones are not."""
+        """A limited number of valid tokens is cached, and no invalid tokens."""
         self.patch(serviceaccounts, "MAX_CACHE_ENTRIES", 3)
         for number in range(5):
             self.user(self.token(jti=str(number)))
@@ -111,8 +111,8 @@ class SignatureTests(TokenCase):
         self.refused(forged)
         self.assertEqual(len(self.tokens._cache), 3)
 
-    def test_remembered(self) -> None:
-        """A token that is shown again is not verified again."""
+    def test_cached(self) -> None:
+        """A cached token is not verified again."""
         token = self.token()
         first = self.user(token)
         self.tokens._keys = ()
@@ -120,10 +120,10 @@ class SignatureTests(TokenCase):
 
 
 class ClaimTests(TokenCase):
-    """When a token is good, and for whom."""
+    """Tests of times and audiences."""
 
     def test_stale(self) -> None:
-        """The audit is told of a token that lives longer only for those who do not renew theirs."""
+        """A stale token of extended lifetime adds an audit annotation."""
         token = self.issuer.sign(token_claims(self.account, {}, [HERE], NOW, 100_000, 3607))
         for self.now, late in ((NOW + 3607.0, None), (NOW + 3700.9, 93)):
             self.assertIsNotNone(self.user(token))
@@ -132,7 +132,7 @@ class ClaimTests(TokenCase):
             self.assertEqual(self.request.annotations, expected)
 
     def test_times(self) -> None:
-        """A token is good from its beginning to its end, with a minute for clocks that differ."""
+        """A token is valid between its times, with a clock skew of one minute."""
         token = self.token(nbf=NOW + 100, exp=NOW + 200)
         for now, why in (
             (NOW + 39, "service account token is not valid yet"),
@@ -150,7 +150,7 @@ class ClaimTests(TokenCase):
         self.assertIn("is not a time", self.refused(self.token(exp="tomorrow")))
 
     def test_audiences(self) -> None:
-        """A token for others is not good here; one that names nobody is for this server."""
+        """A token for other audiences is rejected; a token without audiences is valid for this server."""
         self.assertEqual(
             self.refused(self.token(aud=["vault", "x"])),
             f'token audiences ["vault" "x"] is invalid for the target audiences ["{HERE}"]',
@@ -159,7 +159,7 @@ class ClaimTests(TokenCase):
             self.assertIsNotNone(self.user(self.token(aud=audiences)), audiences)
 
     def test_review(self) -> None:
-        """A review with several audiences returns those of the token, in the order of the review."""
+        """A review with several audiences returns the shared ones, in the order of the review."""
         union = AuthenticatorUnion([self.tokens])
         token = self.token(aud=["vault", "x", HERE])
         found = union.authenticate_token(token, ["other", "x", "vault", "x"])
@@ -168,23 +168,23 @@ class ClaimTests(TokenCase):
 
     @given(st.dictionaries(st.sampled_from(["aud", "exp", "nbf", "iat", "jti", "sub", "kubernetes.io"]), _JSON))
     def test_any_claims(self, claims: dict[str, Any]) -> None:
-        """Whatever is signed is a user, or refused."""
+        """Signed claims of any form are authenticated or rejected."""
         signed = {"iss": HERE, **claims}
         token = jwt.PyJWS().encode(orjson.dumps(signed), load_pem_private_key(KEY, None), "ES256")
         with contextlib.suppress(AuthenticationFailed):
             self.user(token)
 
     def test_odd_claims(self) -> None:
-        """Claims of another form than ours name nobody."""
+        """Claims of another form are rejected."""
         for private in (None, "x", {"namespace": ["x"]}, {"namespace": "default", "serviceaccount": {"name": {}}}):
             self.assertEqual(self.refused(self.token(**{"kubernetes.io": private})), 'serviceaccounts "" not found')
 
 
 class LiveTests(TokenCase):
-    """What a token names must be there."""
+    """Tests of the objects that tokens are bound to."""
 
     def test_deleted_account(self) -> None:
-        """A token ends with its account, even when it was good before, and one of the same name is another."""
+        """A token becomes invalid when its account is deleted, also if an account of the same name is created."""
         token = self.token()
         self.assertIsNotNone(self.user(token))
         self.remove("serviceaccounts", "robot")
@@ -194,7 +194,7 @@ class LiveTests(TokenCase):
         self.assertEqual(self.refused(token), "service account UID ({}) does not match claim ({})".format(*uids))
 
     def test_account_being_deleted(self) -> None:
-        """Something that waits for its finalizers counts as gone after a minute."""
+        """An account with finalizers is treated as deleted one minute after its deletion."""
         meta = {"name": "held", "finalizers": ["example.com/hold"]}
         self.account = self.made(self.store("serviceaccounts"), {"metadata": meta})
         self.remove("serviceaccounts", "held")
@@ -208,7 +208,7 @@ class LiveTests(TokenCase):
         self.assertEqual(self.refused(token), "service account default/held has been deleted")
 
     def test_pod(self) -> None:
-        """A token that is bound to a pod tells it and its node, and ends with the pod alone."""
+        """A token that is bound to a pod has its name and node, and becomes invalid with the pod."""
         running = pod("p")
         made = self.made(self.store("pods"), running)
         node = {"metadata": {"name": "n", "uid": "u"}}
@@ -227,7 +227,7 @@ class LiveTests(TokenCase):
         self.assertEqual(self.refused(token), f"pod UID ({again}) does not match service account pod ref claim ({was})")
 
     def test_secret_and_node(self) -> None:
-        """So do tokens that are bound to a secret, or to a node."""
+        """Tokens that are bound to a Secret or node become invalid with it."""
         for resource, kind in (("secrets", "secret"), ("nodes", "node")):
             made = self.made(self.store(resource), {"metadata": {"name": "x"}})
             token = self.issuer.sign(self.claims(**{kind: made}))
@@ -237,10 +237,10 @@ class LiveTests(TokenCase):
 
 
 class LegacyTests(LegacyTestCase):
-    """Tokens that stand in secrets."""
+    """Tests of legacy tokens in Secrets."""
 
     def test_good(self) -> None:
-        """Such a token is good while it stands in its secret."""
+        """A legacy token is valid while the Secret contains it."""
         token = self.legacy()
         self.assertEqual(self.refused(token), "service account token has been invalidated")
         self.keep(token)
@@ -253,7 +253,7 @@ class LegacyTests(LegacyTestCase):
         self.assertEqual(self.refused(token), "service account token does not match server's copy")
 
     def test_marked(self) -> None:
-        """A secret can be marked so that its token is no longer good; its use is noted all the same."""
+        """A token is rejected if its Secret is labelled as invalid; the use is recorded nevertheless."""
         token = self.legacy()
         self.keep(token, labels={"kubernetes.io/legacy-token-invalid-since": "2026-01-01"})
         self.assertEqual(
@@ -266,7 +266,7 @@ class LegacyTests(LegacyTestCase):
         self.assertEqual(self.last_used(), TODAY)
 
     def test_sorts(self) -> None:
-        """Whoever uses a token of a secret that was made for an account is warned; the audit tells either sort."""
+        """Auto-generated tokens cause a warning; audit annotations distinguish both types."""
         token = self.legacy()
         self.keep(token)
         self.assertIsNotNone(self.user(token))
@@ -282,13 +282,13 @@ class LegacyTests(LegacyTestCase):
         self.assertEqual(self.request.annotations, {"authentication.k8s.io/legacy-token-autogenerated-secret": "s"})
 
     def test_claims(self) -> None:
-        """Everything must be named, and the subject be the account."""
+        """All claims are required, and the subject must be the account."""
         self.assertEqual(self.refused(self.legacy(sub="system:serviceaccount:default:x")), "sub claim is invalid")
         self.assertEqual(
             self.refused(self.legacy(**{"kubernetes.io/serviceaccount/namespace": ""})), "namespace claim is missing"
         )
 
     def test_without_lookup(self) -> None:
-        """Without --service-account-lookup the signature is enough."""
+        """With --service-account-lookup=false the signature is sufficient."""
         self.tokens = self.authenticator(lookup=False)
         self.assertIsNotNone(self.user(self.legacy()))

@@ -27,7 +27,7 @@ COOKIE = b"__Host-kubetwist-6443"
 
 
 class Request:
-    """As much of a request as the authenticator looks at."""
+    """The part of a request that the authenticator uses."""
 
     def __init__(self, method: bytes = b"GET", **fields: str) -> None:
         self.method = method
@@ -36,7 +36,7 @@ class Request:
         self.certificate: Any = "some"
 
     def peer_certificates(self) -> list[Any]:
-        """What the client has shown."""
+        """Return the client certificates of the connection."""
         return [self.certificate] if self.certificate is not None else []
 
 
@@ -44,16 +44,16 @@ class SessionsTests(SynchronousTestCase):
     """Tests for L{SessionStore}."""
 
     def setUp(self) -> None:
-        """A time that only tests move."""
+        """Create a store with a clock."""
         self.now = 1000.0
         self.sessions = SessionStore(lambda: self.now)
 
     def found(self, secret: str, key: str) -> bool:
-        """Whether there is such a session."""
+        """Return whether a session exists."""
         return self.sessions.find(secret.encode(), key.encode()) is not None
 
     def test_both(self) -> None:
-        """A session is found by what its cookie says and its key together, never by one of them."""
+        """A session is found by its id and its CSRF token together, not by one of them."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         other_secret, other_key = self.sessions.begin("t", UserInfo("alice"))
         self.assertTrue(self.found(secret, key))
@@ -69,7 +69,7 @@ class SessionsTests(SynchronousTestCase):
         self.assertTrue(self.found(other_secret, other_key))
 
     def test_end(self) -> None:
-        """Who signs out is out; it takes both to do so."""
+        """Ending a session requires both its id and its CSRF token."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         self.sessions.end(secret.encode(), b"x")
         self.assertTrue(self.found(secret, key))
@@ -78,7 +78,7 @@ class SessionsTests(SynchronousTestCase):
         self.assertEqual(len(self.sessions), 0)
 
     def test_idle(self) -> None:
-        """A session that is not used for two hours is over."""
+        """A session expires after two hours without requests."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         self.now += IDLE_TIMEOUT - 1
         self.assertTrue(self.found(secret, key))
@@ -87,7 +87,7 @@ class SessionsTests(SynchronousTestCase):
         self.assertEqual(len(self.sessions), 0)
 
     def test_longest(self) -> None:
-        """However often it is used, after twelve hours it is over."""
+        """A session expires after twelve hours, also if it is used."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         while self.now + IDLE_TIMEOUT / 2 < 1000 + SESSION_TIMEOUT:
             self.now += IDLE_TIMEOUT / 2
@@ -96,7 +96,7 @@ class SessionsTests(SynchronousTestCase):
         self.assertFalse(self.found(secret, key))
 
     def test_bounded(self) -> None:
-        """A user has a limited number of sessions, and so have all together; those used last stay."""
+        """The number of sessions is limited per user and in total; the least recently used session is evicted."""
         first, *_, last = [self.sessions.begin("t", UserInfo("alice")) for _ in range(MAX_SESSIONS_PER_USER + 1)]
         self.assertEqual(len(self.sessions), MAX_SESSIONS_PER_USER)
         self.assertFalse(self.found(*first))
@@ -105,8 +105,8 @@ class SessionsTests(SynchronousTestCase):
             self.sessions.begin("t", UserInfo(f"user-{number}"))
         self.assertEqual(len(self.sessions), MAX_SESSIONS)
 
-    def test_old_make_room(self) -> None:
-        """Sessions that are over take no place."""
+    def test_expired_are_evicted(self) -> None:
+        """Expired sessions do not count towards the limits."""
         self.sessions.begin("t", UserInfo("alice"))
         self.now += IDLE_TIMEOUT
         self.sessions.begin("t", UserInfo("bob"))
@@ -117,7 +117,7 @@ class AuthenticatorTests(SynchronousTestCase):
     """Tests for L{SessionAuthenticator}."""
 
     def setUp(self) -> None:
-        """With one session."""
+        """Begin a session."""
         self.finding: Any = TokenAuthentication(UserInfo("alice"))
         self.tokens: list[str] = []
         self.sessions = SessionStore(lambda: 0.0)
@@ -127,27 +127,27 @@ class AuthenticatorTests(SynchronousTestCase):
         self.cookie = f"{COOKIE.decode()}={self.secret}"
 
     def test_without_token(self) -> None:
-        """A session that began with a sign-in link has the user of the link; no token is looked up."""
+        """A session that began with a sign-in link has the user of the link without a token authentication."""
         secret, key = self.sessions.begin("", UserInfo("root"))
         cookie = f"{COOKIE.decode()}={secret}"
         self.assertEqual(self.ask(cookie=cookie, x_kubetwist_ui=key).name, "root")
         self.assertEqual(self.tokens, [])
 
     def authenticate_token(self, token: str) -> Any:
-        """As told."""
+        """Return the configured result."""
         self.tokens.append(token)
         return self.finding
 
     def ask(self, method: bytes = b"GET", **fields: str) -> Any:
-        """What is found of a request."""
+        """Return the result for a request."""
         return self.authenticator.authenticate(Request(method, **fields))
 
     def test_interface(self) -> None:
-        """It is an authenticator."""
+        """The authenticator implements its interface."""
         verifyObject(IAuthenticator, self.authenticator)
 
-    def test_known(self) -> None:
-        """The session's token is asked about with every request, however long that takes."""
+    def test_token_authentication(self) -> None:
+        """Each request authenticates the token of the session, synchronously or asynchronously."""
         user = self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
         self.assertEqual((user.name, self.tokens), ("alice", ["the-token"]))
         self.finding = succeed(TokenAuthentication(UserInfo("alice")))
@@ -155,31 +155,31 @@ class AuthenticatorTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(found).name, "alice")
 
     def test_revoked(self) -> None:
-        """A token that is good no more ends what its session may."""
+        """A session whose token has become invalid is rejected."""
         self.finding = TokenAuthentication(None, error="gone")
         with self.assertRaises(RequestRefused):
             self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
 
     def test_cookie_alone(self) -> None:
-        """The cookie alone, which any site makes a browser send, makes nobody known."""
+        """The cookie alone, which cross-site requests have too, does not authenticate a request."""
         self.assertIsNone(self.ask(cookie=self.cookie))
         self.assertIsNone(self.ask(x_kubetwist_ui=self.key))
         self.assertEqual(self.tokens, [])
 
     def test_wrong_key(self) -> None:
-        """With another key the request is refused, whoever else would know its sender."""
+        """A request with a wrong CSRF token is rejected without calling further authenticators."""
         with self.assertRaises(RequestRefused):
             self.ask(cookie=self.cookie, x_kubetwist_ui="x")
 
-    def test_other_sites(self) -> None:
-        """A request that a browser says is another site's is refused, whatever it carries."""
+    def test_cross_site(self) -> None:
+        """A cross-site request with a session is rejected."""
         for site in ("cross-site", "same-site"):
             with self.assertRaises(RequestRefused):
                 self.ask(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site=site)
         self.assertIsNotNone(self.ask(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site="same-origin"))
 
     def test_certificates(self) -> None:
-        """A page of another site can not use the certificate of a browser to change anything, or open a WebSocket."""
+        """A cross-site page cannot use the client certificate of a browser for writes or WebSockets."""
         for method in (b"POST", b"PUT", b"PATCH", b"DELETE"):
             with self.assertRaises(RequestRefused):
                 self.ask(method, sec_fetch_site="cross-site")
@@ -191,7 +191,7 @@ class AuthenticatorTests(SynchronousTestCase):
         self.assertIsNone(self.ask(sec_fetch_site="cross-site"))
 
     def test_origins(self) -> None:
-        """Nor can it where the browser tells no site, only an origin, as some do when they ask for a WebSocket."""
+        """Without Sec-Fetch-Site, as in WebSocket handshakes of some browsers, the Origin is checked."""
         agent = "Mozilla/5.0 (X11; Linux x86_64)"
         there = {"host": "10.0.0.1:6443", "user_agent": agent}
         for origin in ("https://evil.example", "https://10.0.0.1", "null", "https://10.0.0.1:6443.evil.example"):
@@ -210,8 +210,8 @@ class AuthenticatorTests(SynchronousTestCase):
         request.certificate = None
         self.assertIsNone(self.authenticator.authenticate(request))
 
-    def test_taken_out(self) -> None:
-        """Nobody behind it sees the cookie or the key, and so no other server gets to see them; other cookies stay."""
+    def test_removed_from_headers(self) -> None:
+        """Later handlers get neither the session cookie nor the CSRF token; other cookies are kept."""
         request = Request(cookie=f"a=b; {self.cookie}; c=d", x_kubetwist_ui=self.key)
         self.authenticator.authenticate(request)
         self.assertEqual(request.fields, {b"cookie": [b"a=b; c=d"]})
@@ -219,8 +219,8 @@ class AuthenticatorTests(SynchronousTestCase):
         self.assertIsNone(self.authenticator.authenticate(request))
         self.assertEqual(request.fields, {b"authorization": [b"Bearer x"]})
 
-    def test_take_cookie(self) -> None:
-        """A cookie that is there twice counts as none."""
+    def test_repeated_cookie(self) -> None:
+        """A repeated cookie is ignored."""
         fields = {b"cookie": [b"k=1; k=2"]}
         self.assertIsNone(pop_cookie(fields, b"k"))
         self.assertEqual(fields, {})

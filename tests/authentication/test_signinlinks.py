@@ -15,7 +15,7 @@ ALICE = UserInfo("alice")
 
 
 def request(host: Any = "127.0.0.1", *fields: bytes) -> Any:
-    """A request of a client with some header fields."""
+    """Return a request of a client with some header fields."""
     return SimpleNamespace(client=SimpleNamespace(host=host), fields={key: [b"x"] for key in fields})
 
 
@@ -23,18 +23,18 @@ class LinkTests(SynchronousTestCase):
     """Tests for L{SignInLinks}."""
 
     def setUp(self) -> None:
-        """Have a clock and links."""
+        """Create a clock and links."""
         self.clock = Clock()
         self.links = SignInLinks(self.clock.seconds)
 
     def test_once(self) -> None:
-        """A link signs in once."""
+        """A link can be used once."""
         secret = self.links.issue(ALICE)
         self.assertEqual(self.links.redeem(secret, request()), ALICE)
         self.assertIsNone(self.links.redeem(secret, request()))
 
     def test_expires(self) -> None:
-        """A link is good for 15 minutes."""
+        """A link expires after 15 minutes."""
         good, late = self.links.issue(ALICE), self.links.issue(ALICE)
         self.clock.advance(LIFETIME - 1)
         self.assertEqual(self.links.redeem(good, request()), ALICE)
@@ -42,19 +42,19 @@ class LinkTests(SynchronousTestCase):
         self.assertIsNone(self.links.redeem(late, request()))
 
     def test_unknown(self) -> None:
-        """Other texts sign nobody in, be they long or no text at all."""
+        """Unknown secrets of any length and content are rejected."""
         self.links.issue(ALICE)
         for secret in ("", "x", "x" * 10_000, "\ud800"):
             self.assertIsNone(self.links.redeem(secret, request()))
 
     def test_elsewhere(self) -> None:
-        """A client on another machine gets nothing, and the link stays good."""
+        """A client on another machine cannot use a link, and the link stays valid."""
         secret = self.links.issue(ALICE)
         self.assertIsNone(self.links.redeem(secret, request("10.0.0.1")))
         self.assertEqual(self.links.redeem(secret, request()), ALICE)
 
     def test_local(self) -> None:
-        """A client is local if its address is a loopback one and no proxy has passed the request on."""
+        """A client is local if its address is a loopback address and no proxy has forwarded the request."""
         for host, local in (("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("10.0.0.1", False)):
             self.assertIs(is_local(request(host)), local, host)
         for host in (None, "", "localhost", "/run/socket"):

@@ -18,37 +18,37 @@ class TokenFileTests(SynchronousTestCase):
     """Tests for L{TokenFile}."""
 
     def read(self, content: str) -> TokenFile:
-        """Write a file, and read it."""
+        """Write a file and read it."""
         path = Path(self.mktemp())
         path.write_text(content)
         return TokenFile.read(path)
 
     def test_users(self) -> None:
-        """A line has a token, a name, a uid and, in quotes, groups; all are authenticated users."""
+        """A line has a token, a name, a uid and quoted groups; all users are authenticated."""
         tokens = self.read('t1,alice,u1,"developers,qa"\n\nt2,bob,u2\n')
         verifyObject(IAuthenticator, tokens)
         alice = tokens.authenticate(Request("Bearer t1"))
         self.assertEqual(alice, UserInfo("alice", "u1", ("developers", "qa", "system:authenticated")))
         self.assertEqual(tokens.authenticate(Request("Bearer t2")), UserInfo("bob", "u2", ("system:authenticated",)))
 
-    def test_others(self) -> None:
-        """Other tokens, or none, are not its business."""
+    def test_unknown_token(self) -> None:
+        """Unknown tokens and requests without a token are ignored."""
         tokens = self.read("t1,alice,u1\n")
         self.assertIsNone(tokens.authenticate(Request("Bearer t")))
         self.assertIsNone(tokens.authenticate(Request("Bearer t11")))
         self.assertIsNone(tokens.authenticate(Request()))
 
     def test_empty_token(self) -> None:
-        """A line without a token is nobody's."""
+        """A line without a token is skipped."""
         self.assertIsNone(self.read(",alice,u1\n").authenticate(Request("Bearer ")))
 
     def test_bad_files(self) -> None:
-        """A file of another form is refused with what is wrong about it."""
+        """An invalid file is rejected with the reason."""
         error = self.assertRaises(BadTokenFile, self.read, "t1,alice\n")
         self.assertIn("must have at least 3 columns (token, user name, user uid), found 2", str(error))
         self.assertRaises(BadTokenFile, self.read, 't1,alice,u1,"open\n')
         self.assertRaises(BadTokenFile, TokenFile.read, Path("/nowhere/at/all"))
 
     def test_option(self) -> None:
-        """Without the flag there is none."""
+        """Without the flag there is no authenticator."""
         self.assertIsNone(tokenfile.make({"token-auth-file": ""}, None))

@@ -14,7 +14,7 @@ from tests.authentication.tokencase import TokenCase
 
 
 class SpellingTests(TokenCase):
-    """Tests for tokens that are written in another way."""
+    """Tests of alternative encodings of tokens."""
 
     def test_one_spelling(self) -> None:
         """A token with padding or other characters outside of base64url, in any part, is refused."""
@@ -38,10 +38,10 @@ class PartTests(SynchronousTestCase):
 
     @given(st.binary(max_size=40))
     def test_round_trip(self, data: bytes) -> None:
-        """What was encoded without padding is decoded."""
+        """Decoding returns the encoded bytes."""
         self.assertEqual(decode_part(urlsafe_b64encode(data).rstrip(b"=")), data)
 
     def test_strict(self) -> None:
-        """Padding, other alphabets, blanks and impossible lengths are refused."""
+        """Padding, other alphabets, blanks and invalid lengths are rejected."""
         for part in (b"YQ==", b"YQ=", b"a+b/", b"YW Jj", b"YWJj\n", b"a", b"\xff\xff"):
             self.assertRaises(ValueError, decode_part, part)

@@ -20,14 +20,14 @@ from tests.authentication.requests import Request
 
 
 class Says:
-    """An authenticator that has one answer."""
+    """An authenticator with a fixed result."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
         self.asked = 0
 
     def authenticate(self, request: Any) -> Any:
-        """Give it."""
+        """Return or raise the result."""
         self.asked += 1
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -40,40 +40,40 @@ class UnionTests(SynchronousTestCase):
     alice = UserInfo("alice", groups=("system:authenticated",))
 
     def ask(self, *answers: Any, anonymous: Any = None) -> Any:
-        """What several say together."""
+        """Return the result of several authenticators."""
         union = AuthenticatorUnion([Says(answer) for answer in answers], anonymous)
         verifyObject(IAuthenticator, union)
         result = union.authenticate(Request())
         return self.successResultOf(result) if isinstance(result, Deferred) else result
 
-    def test_first_who_knows(self) -> None:
-        """The first who knows the user decides, and the others are not asked."""
+    def test_first_user_decides(self) -> None:
+        """The first authenticator that returns a user decides, and the following ones are not called."""
         other = Says(UserInfo("bob"))
         union = AuthenticatorUnion([Says(None), Says(self.alice), other])
         self.assertIs(union.authenticate(Request()), self.alice)
         self.assertEqual(other.asked, 0)
 
     def test_group(self) -> None:
-        """Whoever is known is an authenticated user."""
+        """Authenticated users are in system:authenticated."""
         self.assertEqual(self.ask(UserInfo("alice", groups=("a",))).groups, ("a", "system:authenticated"))
         self.assertEqual(self.ask(succeed(UserInfo("alice"))).groups, ("system:authenticated",))
 
-    def test_good_after_bad(self) -> None:
-        """Bad credentials do no harm where there are good ones, too."""
+    def test_valid_after_invalid(self) -> None:
+        """After invalid credentials a following authenticator can authenticate the request."""
         bad = AuthenticationFailed("bad")
         self.assertIs(self.ask(bad, self.alice), self.alice)
         self.assertEqual(self.ask(bad, succeed(None), fail(bad), self.alice), self.alice)
 
-    def test_bad_is_not_anonymous(self) -> None:
-        """A request with bad credentials is not one without any."""
+    def test_invalid_is_not_anonymous(self) -> None:
+        """A request with invalid credentials is not anonymous."""
         bad = AuthenticationFailed("bad")
         union = AuthenticatorUnion([Says(bad), Says(None)], Anonymous())
         self.assertRaises(AuthenticationFailed, union.authenticate, Request())
         union = AuthenticatorUnion([Says(fail(bad)), Says(None)], Anonymous())
         self.failureResultOf(union.authenticate(Request()), AuthenticationFailed)
 
-    def test_all_problems(self) -> None:
-        """The log gets to know every problem, each once."""
+    def test_all_errors(self) -> None:
+        """The error contains the text of each error once."""
         first, second = AuthenticationFailed("bad"), AuthenticationFailed("worse")
         for asked in ([first, None, second, first], [fail(first), second, fail(first)]):
             union = AuthenticatorUnion([Says(answer) for answer in asked], Anonymous())
@@ -84,8 +84,8 @@ class UnionTests(SynchronousTestCase):
                 error = failed
             self.assertEqual(str(error), "[bad, worse]")
 
-    def test_refused(self) -> None:
-        """Where something is wrong with the request nobody else is asked."""
+    def test_rejected(self) -> None:
+        """A rejected request ends the authentication."""
         for refusal in (RequestRefused("odd"), fail(RequestRefused("odd"))):
             other = Says(self.alice)
             union = AuthenticatorUnion([Says(succeed(None)), Says(refusal), other])
@@ -94,19 +94,19 @@ class UnionTests(SynchronousTestCase):
         union = AuthenticatorUnion([Says(RequestRefused("odd")), Says(self.alice)])
         self.assertRaises(RequestRefused, union.authenticate, Request())
 
-    def test_nobody(self) -> None:
-        """A request without credentials is the last one's, if there is one."""
+    def test_anonymous(self) -> None:
+        """A request without credentials is passed to the anonymous authenticator, if there is one."""
         self.assertEqual(self.ask(None, anonymous=Anonymous()).name, "system:anonymous")
         self.assertEqual(self.ask(succeed(None), anonymous=Anonymous()).groups, ("system:unauthenticated",))
         self.assertIsNone(self.ask(None))
 
-    def test_unclaimed_token(self) -> None:
-        """A token that nobody knows is refused, not taken for anonymous."""
+    def test_unknown_token(self) -> None:
+        """A token that no authenticator accepts is rejected, not anonymous."""
         union = AuthenticatorUnion([Says(None), InvalidTokenAuthenticator()], Anonymous())
         self.assertRaises(AuthenticationFailed, union.authenticate, Request("Bearer x"))
 
-    def test_user_of_token(self) -> None:
-        """A token can be looked up without a request; what nobody knows, and no token at all, is nobody's."""
+    def test_authenticate_token(self) -> None:
+        """A token can be authenticated without a request; unknown and empty tokens are not authenticated."""
         path = Path(self.mktemp())
         path.write_text("t1,alice,u1\n")
         union = AuthenticatorUnion([TokenFile.read(path), InvalidTokenAuthenticator()], Anonymous())

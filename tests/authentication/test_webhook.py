@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authentication.webhook}; what it says over HTTP is in L{tests.server.test_authwebhooks}."""
+"""Tests for L{kubetwist.authentication.webhook}; its HTTP requests are in L{tests.server.test_authwebhooks}."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ UNTOLD = (
 
 
 class Webhook:
-    """What is called; answers are scripted."""
+    """A client with scripted responses."""
 
     def __init__(self, answer: Callable[[dict[str, Any]], Any]) -> None:
         self.answer = answer
         self.reviews: list[dict[str, Any]] = []
 
     async def post(self, body: bytes, *, timeout: float) -> Response:
-        """Answer with a status, an answer, an error, or when a Deferred says so."""
+        """Return a status or response, raise an error, or wait for a Deferred."""
         review = json.loads(body)
         self.reviews.append(review)
         result = self.answer(review["spec"])
@@ -60,10 +60,10 @@ class Webhook:
 
 
 class WebhookTokensTests(SynchronousTestCase):
-    """What becomes of tokens."""
+    """Tests for L{WebhookTokenAuthenticator}."""
 
     def make(self, answer: Callable[[dict[str, Any]], Any], **options: Any) -> Any:
-        """An authenticator over a webhook."""
+        """Create an authenticator with a scripted webhook."""
         self.clock = Clock()
         self.webhook = Webhook(answer)
         options.setdefault("backoff", Backoff(0.5, 1.5, 0.0, 3))
@@ -71,12 +71,12 @@ class WebhookTokensTests(SynchronousTestCase):
         return WebhookTokenAuthenticator(self.clock, self.webhook, audiences, **options)
 
     def ask(self, tokens: Any, token: str = "t") -> Any:
-        """What it says of a token."""
+        """Return the result for a token."""
         found = tokens.authenticate(Request(f"Bearer {token}"))
         return self.successResultOf(found) if isinstance(found, Deferred) else found
 
     def failure(self, tokens: Any, token: str = "t") -> str:
-        """Why a token is bad."""
+        """Return the error for a token."""
         try:
             found = tokens.authenticate(Request(f"Bearer {token}"))
         except AuthenticationFailed as error:
@@ -84,7 +84,7 @@ class WebhookTokensTests(SynchronousTestCase):
         return str(self.failureResultOf(found, AuthenticationFailed).value)
 
     def quiet(self) -> list[str]:
-        """Errors that are logged from now on."""
+        """Return the logged errors."""
         lines: list[str] = []
 
         def observe(event: Any) -> None:
@@ -96,11 +96,11 @@ class WebhookTokensTests(SynchronousTestCase):
         return lines
 
     def test_interface(self) -> None:
-        """It is an authenticator."""
+        """The authenticator implements its interface."""
         verifyObject(IAuthenticator, self.make(lambda spec: {}))
 
     def test_user(self) -> None:
-        """The webhook says who it is, and is asked in the version that it understands."""
+        """The webhook returns the user, and is called in the configured version."""
         for version in ("v1", "v1beta1"):
             tokens = self.make(lambda spec: JANE, version=version)
             user = self.ask(tokens)
@@ -112,13 +112,13 @@ class WebhookTokensTests(SynchronousTestCase):
             self.assertEqual(review["spec"], {"token": "t", "audiences": ["api"]})
 
     def test_no_token(self) -> None:
-        """Without a token nobody is asked."""
+        """Without a token the webhook is not called."""
         tokens = self.make(lambda spec: JANE)
         self.assertIsNone(tokens.authenticate(Request()))
         self.assertEqual(self.webhook.reviews, [])
 
-    def test_remembered(self) -> None:
-        """Good and bad tokens are remembered for the time that is set, and not any longer."""
+    def test_cached(self) -> None:
+        """Results for valid and invalid tokens are cached for the TTL."""
         tokens = self.make(lambda spec: JANE if spec["token"] == "good" else {}, ttl=10.0)
         for _ in range(3):
             self.assertEqual(self.ask(tokens, "good").name, "jane")
@@ -128,15 +128,15 @@ class WebhookTokensTests(SynchronousTestCase):
         self.ask(tokens, "good")
         self.assertEqual(len(self.webhook.reviews), 3)
 
-    def test_not_remembered(self) -> None:
-        """With a time of 0 the webhook is asked each time."""
+    def test_not_cached(self) -> None:
+        """With a TTL of 0 the webhook is called each time."""
         tokens = self.make(lambda spec: JANE, ttl=0.0)
         self.ask(tokens)
         self.ask(tokens)
         self.assertEqual(len(self.webhook.reviews), 2)
 
     def test_bounded(self) -> None:
-        """However many tokens are tried, no more than a fixed number is remembered; those in use stay."""
+        """The number of cached results is limited; the least recently used one is evicted."""
         self.patch(webhook, "MAX_CACHE_ENTRIES", 100)
         tokens = self.make(lambda spec: JANE if spec["token"] == "good" else {})
         for number in range(1000):
@@ -147,7 +147,7 @@ class WebhookTokensTests(SynchronousTestCase):
         self.assertEqual(len(tokens._calls), 0)
 
     def test_shared(self) -> None:
-        """Who asks for the same token at the same time waits for the same answer; one who leaves disturbs nobody."""
+        """Concurrent requests with the same token share one call; cancelling one does not affect the other requests."""
         waiting: Deferred[Any] = Deferred()
         tokens = self.make(lambda spec: waiting)
         asked = [tokens.authenticate(Request("Bearer t")) for _ in range(3)]
@@ -158,13 +158,13 @@ class WebhookTokensTests(SynchronousTestCase):
         self.assertEqual(len(self.webhook.reviews), 1)
 
     def test_error(self) -> None:
-        """What the webhook says is wrong goes to the log, and the next request asks again."""
+        """An error of the webhook fails the authentication and is not cached."""
         tokens = self.make(lambda spec: {"error": "expired"})
         self.assertEqual([self.failure(tokens), self.failure(tokens)], ["expired", "expired"])
         self.assertEqual(len(self.webhook.reviews), 2)
 
     def test_retried(self) -> None:
-        """A webhook that is in trouble is asked again after a while, and no more often than said."""
+        """Failed calls are retried with backoff and a limited number of attempts."""
         answers = [Response(500, {}, b""), Response(429, {}, b""), JANE]
         tokens = self.make(lambda spec: answers.pop(0))
         asked = tokens.authenticate(Request("Bearer t"))
@@ -173,8 +173,8 @@ class WebhookTokensTests(SynchronousTestCase):
         self.clock.advance(0.75)
         self.assertEqual(self.successResultOf(asked).name, "jane")
 
-    def test_trouble(self) -> None:
-        """A webhook that can not be reached is no reason to let anyone in; nothing of it is remembered."""
+    def test_unreachable(self) -> None:
+        """If the webhook cannot be reached, authentication fails and nothing is cached."""
         lines = self.quiet()
         tokens = self.make(lambda spec: CallError("POST", "https://x/", "dial tcp: no"))
         self.assertEqual(self.failure(tokens), 'Post "https://x/": dial tcp: no')
@@ -182,15 +182,15 @@ class WebhookTokensTests(SynchronousTestCase):
         self.assertEqual(lines, ['Failed to make webhook authenticator request: Post "https://x/": dial tcp: no'])
 
     def test_cve_2020_8561(self) -> None:
-        """CVE-2020-8561: what a webhook answers that is no review does not get into the log."""
+        """CVE-2020-8561: a response that is not a review is not logged."""
         lines = self.quiet()
         for answer in UNTOLD:
             self.assertNotIn("sesame", self.failure(self.make(lambda spec, answer=answer: answer)))
         self.assertEqual(len(lines), len(UNTOLD))
         self.assertNotIn("sesame", "".join(lines))
 
-    def test_too_slow(self) -> None:
-        """A webhook is not waited for any longer than 30 s, whatever it does."""
+    def test_timeout(self) -> None:
+        """The call is cancelled after 30 s."""
         self.quiet()
         tokens = self.make(lambda spec: Deferred())
         asked = tokens.authenticate(Request("Bearer t"))
@@ -200,7 +200,7 @@ class WebhookTokensTests(SynchronousTestCase):
         self.assertEqual((len(tokens._calls), self.clock.getDelayedCalls()), (0, []))
 
     def test_garbage(self) -> None:
-        """An answer that is no TokenReview lets nobody in."""
+        """A response that is not a TokenReview fails the authentication."""
         self.quiet()
         api = '"apiVersion":"authentication.k8s.io/v1"'
         for body in (
@@ -222,13 +222,15 @@ class WebhookTokensTests(SynchronousTestCase):
             self.assertTrue(self.failure(tokens), body)
 
     def test_authenticated_is_a_boolean(self) -> None:
-        """Nothing but true is true."""
+        """Only the boolean true authenticates a token."""
         for value in ("true", 1, "false", None):
             tokens = self.make(lambda spec, value=value: {**JANE, "authenticated": value})
             self.assertIsNone(self.ask(tokens))
 
     def test_audiences(self) -> None:
-        """A token is for one of those that were asked for; what the webhook leaves open is for this server."""
+        """
+        A token is valid for the requested audiences that the webhook returns, or else for the audiences of this server.
+        """
         for theirs, wanted, granted in (
             (["api", "other"], ["other", "api"], ("other", "api")),
             (["other"], ["api"], None),
@@ -243,15 +245,15 @@ class WebhookTokensTests(SynchronousTestCase):
             else:
                 self.assertEqual((found.user.name, found.audiences), ("jane", granted))
 
-    def test_audiences_are_part_of_the_question(self) -> None:
-        """What was found for one audience does not count for another."""
+    def test_audiences_are_part_of_the_key(self) -> None:
+        """A result that is cached for one audience is not used for another."""
         tokens = self.make(lambda spec: {**JANE, "audiences": ["a"]})
         union = AuthenticatorUnion([tokens, InvalidTokenAuthenticator()])
         self.assertEqual(self.successResultOf(union.authenticate_token("t", ["a"])).user.name, "jane")
         self.assertIsNone(self.successResultOf(union.authenticate_token("t", ["b"])).user)
 
     def test_server_without_audiences(self) -> None:
-        """A server that has none asks for none."""
+        """A server without audiences requests none."""
         tokens = self.make(lambda spec: JANE, audiences=())
         self.ask(tokens)
         self.assertEqual(self.webhook.reviews[0]["spec"], {"token": "t"})

@@ -1,4 +1,4 @@
-"""Tokens of service accounts."""
+"""Test cases with service accounts and their tokens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEY = private_pem(ec.generate_private_key(ec.SECP256R1()))
 
 
 class Request:
-    """As much of a request as authenticators look at."""
+    """The part of a request that authenticators use."""
 
     def __init__(self, token: str | None) -> None:
         self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
@@ -45,21 +45,21 @@ class Request:
         self.annotations: dict[str, str] = {}
 
     def warn(self, text: str) -> None:
-        """Keep a warning."""
+        """Record a warning."""
         self.warnings.append(text)
 
     def annotate(self, key: str, value: str, level: str) -> None:
-        """Keep an annotation."""
+        """Record an annotation."""
         self.annotations[key] = value
 
 
 class TokenCase(StoreTestCase):
-    """A test with an account and its tokens."""
+    """A test case with a service account and its tokens."""
 
     resources = ("serviceaccounts", "pods", "secrets", "nodes")
 
     def setUp(self) -> None:
-        """An account, whose tokens are known."""
+        """Create an account and the authenticator."""
         super().setUp()
         self.now = float(NOW)
         self.account = self.made(self.store("serviceaccounts"), {"metadata": {"name": "robot"}})
@@ -67,7 +67,7 @@ class TokenCase(StoreTestCase):
         self.tokens = self.authenticator()
 
     def authenticator(self, *keys: bytes, **options: Any) -> ServiceAccountTokenAuthenticator:
-        """One that accepts the tokens of these keys."""
+        """Return an authenticator that accepts the tokens of these keys."""
         known = [key for pem in keys or (KEY,) for key in load_token_keys(pem)]
         options.setdefault("audiences", (HERE,))
         made = ServiceAccountTokenAuthenticator(
@@ -82,34 +82,34 @@ class TokenCase(StoreTestCase):
         return made
 
     def claims(self, seconds: int = 600, audiences: Any = (HERE,), **bound: Any) -> dict[str, Any]:
-        """What a token of the account says."""
+        """Return the claims of a token of the account."""
         return token_claims(self.account, bound, audiences, NOW, seconds)
 
     def token(self, **changes: Any) -> str:
-        """A token, in which some claims are others; L{None} leaves one out."""
+        """Return a token with changed claims; L{None} removes a claim."""
         claims = {**self.claims(), **changes}
         return self.issuer.sign({name: value for name, value in claims.items() if value is not None})
 
     def user(self, token: str | None) -> UserInfo | None:
-        """Whose it is."""
+        """Return the user of a token."""
         self.request = Request(token)
         return self.tokens.authenticate(self.request)
 
     def refused(self, token: str) -> str:  # type: ignore[override]
-        """Why it is refused."""
+        """Return the error for a token."""
         return str(self.assertRaises(AuthenticationFailed, self.user, token))
 
     def remove(self, resource: str, name: str) -> None:
-        """Have an object gone at once, or marked as deleted where something holds it."""
+        """Delete an object, or mark it as deleted if it has finalizers."""
         deletion = self.store(resource).delete(self.scope, name, DeleteOptions(grace_period_seconds=0))
         self.successResultOf(Deferred.fromCoroutine(deletion))
 
 
 class LegacyTestCase(TokenCase):
-    """A test with the tools of several test cases."""
+    """A test case with legacy tokens."""
 
     def legacy(self, **changes: str) -> str:
-        """Such a token; the secret is not made."""
+        """Return a legacy token without creating its Secret."""
         prefix = "kubernetes.io/serviceaccount/"
         claims = {
             "iss": "kubernetes/serviceaccount",
@@ -123,10 +123,10 @@ class LegacyTestCase(TokenCase):
         return self.issuer.sign(claims)
 
     def keep(self, token: str, **meta: Any) -> None:
-        """Make the secret."""
+        """Create the Secret of a legacy token."""
         data = {"token": b64encode(token.encode()).decode()}
         self.made(self.store("secrets"), {"metadata": {"name": "s", **meta}, "data": data})
 
     def last_used(self) -> Any:
-        """The day that the secret tells."""
+        """Return the day in the label of the Secret."""
         return self.stores.get_copy("", "secrets", "default", "s")["metadata"]["labels"].get(LABEL)

@@ -1,4 +1,4 @@
-"""Configurations of authorizers."""
+"""Test cases with authorization configurations."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ KUBECONFIG = {
 
 
 class ConfigurationCase(SynchronousTestCase):
-    """A folder with a kubeconfig."""
+    """A test case with a kubeconfig."""
 
     def setUp(self) -> None:
-        """Make it."""
+        """Write the kubeconfig."""
         self.folder = Path(self.mktemp()).resolve()
         self.folder.mkdir()
         self.kubeconfig = self.folder / "kubeconfig"
         self.kubeconfig.write_text(json.dumps(KUBECONFIG))
 
     def webhook(self, name: str = "hook", **changes: Any) -> dict[str, Any]:
-        """An authorizer of the type Webhook."""
+        """Return an authorizer of the type Webhook."""
         webhook: dict[str, Any] = {
             "timeout": "3s",
             "subjectAccessReviewVersion": "v1",
@@ -43,7 +43,7 @@ class ConfigurationCase(SynchronousTestCase):
         return {"type": "Webhook", "name": name, "webhook": webhook}
 
     def document(self, *authorizers: Any) -> bytes:
-        """A file."""
+        """Return the content of a file."""
         config = {
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "AuthorizationConfiguration",
@@ -52,5 +52,5 @@ class ConfigurationCase(SynchronousTestCase):
         return json.dumps(config).encode()
 
     def refusal(self, *authorizers: Any) -> str:
-        """Why a file is refused."""
+        """Return the error for a file."""
         return str(self.assertRaises(ValueError, load_configuration, self.document(*authorizers), KNOWN))

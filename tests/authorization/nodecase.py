@@ -1,4 +1,4 @@
-"""A server with nodes and pods, and what the authorizer of nodes says."""
+"""A server with nodes and pods, and test cases of the node authorizer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ VOLUMES = "/api/v1/persistentvolumes"
 
 
 def node_user(name: str, *groups: str) -> UserInfo:
-    """A kubelet."""
+    """Return the user of a kubelet."""
     return UserInfo(f"system:node:{name}", groups=groups or ("system:nodes", "system:authenticated"))
 
 
 def pod_on(node: str, name: str = "p", **spec: Any) -> JSONObject:
-    """A pod that runs somewhere; C{meta} is part of its metadata."""
+    """Return a pod on a node; C{meta} is added to its metadata."""
     meta = spec.pop("meta", {})
     container = {"name": "main", "image": "example.org/main:1", **spec.pop("container", {})}
     return {
@@ -35,7 +35,7 @@ def pod_on(node: str, name: str = "p", **spec: Any) -> JSONObject:
 
 
 def volume(name: str, claim: str = "", **source: Any) -> JSONObject:
-    """A persistent volume, perhaps bound to a claim of the namespace default."""
+    """Return a persistent volume, optionally bound to a claim of the namespace default."""
     spec: JSONObject = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -47,7 +47,7 @@ def volume(name: str, claim: str = "", **source: Any) -> JSONObject:
 
 
 class NodeServer(Server):
-    """A server with what pods refer to, and the authorizer over its stores."""
+    """A server with objects that pods refer to, and the node authorizer over its stores."""
 
     def __init__(self) -> None:
         super().__init__("pods", "persistentvolumes", "volumeattachments", "resourceslices", "podcertificaterequests")
@@ -61,7 +61,7 @@ class NodeServer(Server):
         return answer  # type: ignore[no-any-return]
 
     def ask(self, verb: str, resource: str, name: str = "", *, node: str = "one", **more: Any) -> Verdict:
-        """What the authorizer says to a kubelet, about the namespace default unless told otherwise."""
+        """Return the verdict for a kubelet; the default namespace is default."""
         group, _slash, resource = resource.rpartition("/")
         more.setdefault("namespace", "default")
         verdict = self.node.authorize(
@@ -76,17 +76,17 @@ class NodeServer(Server):
         return verdict
 
     def allows(self, *question: Any, **more: Any) -> bool:
-        """Whether it allows something."""
+        """Return whether a request is allowed."""
         return self.ask(*question, **more).decision is Decision.ALLOW
 
 
 class NodeTestCase(SynchronousTestCase):
-    """A test on such a server."""
+    """A test case with such a server."""
 
     def setUp(self) -> None:
-        """Without any pod."""
+        """Create a server without pods."""
         self.server = NodeServer()
 
     def assert_reason(self, verdict: Verdict, reason: str) -> None:
-        """It holds no opinion, for this reason."""
+        """Assert that the authorizer has no opinion for this reason."""
         self.assertEqual(verdict, Verdict(Decision.NO_OPINION, reason))

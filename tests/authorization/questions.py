@@ -1,4 +1,4 @@
-"""Questions to authorizers."""
+"""Attributes of requests for tests of authorizers."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ ALICE = UserInfo("alice", groups=("system:authenticated",))
 
 
 def pods(user: UserInfo) -> AuthorizerAttributes:
-    """The question whether a user may list pods."""
+    """Return the attributes of a list of pods by a user."""
     return AuthorizerAttributes(user, "list", version="v1", resource="pods", path="/api/v1/pods")

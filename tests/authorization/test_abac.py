@@ -31,17 +31,17 @@ EVE = UserInfo("system:anonymous", groups=("system:unauthenticated",))
 
 
 def line(**spec: Any) -> str:
-    """A line in the newest form."""
+    """Return a line of version v1beta1."""
     return json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec})
 
 
 def abac(*lines: str) -> ABAC:
-    """The authorizer for a file."""
+    """Return the authorizer of a file."""
     return ABAC(read_policies("/policies", "\n".join(lines).encode()))
 
 
 def allows(authorizer: ABAC, user: UserInfo, verb: str, what: str) -> bool:
-    """Whether a user may do something with a resource, C{namespace/group/resource}, or with a path below C{/}."""
+    """Return whether a user may access a resource C{namespace/group/resource}, or a path that begins with C{/}."""
     if what.startswith("/"):
         attributes = AuthorizerAttributes(user, verb, path=what, is_resource_request=False)
     else:
@@ -55,15 +55,15 @@ def allows(authorizer: ABAC, user: UserInfo, verb: str, what: str) -> bool:
 
 
 class MatchTests(SynchronousTestCase):
-    """What a line allows."""
+    """Tests of the requests that a line allows."""
 
     def test_interfaces(self) -> None:
-        """It decides, can list what it goes by, and say which line allowed."""
+        """The authorizer decides, lists its rules and explains its decisions."""
         for interface in (IAuthorizer, IRuleResolver, IRuleExplainer):
             verifyObject(interface, abac())
 
     def test_resources(self) -> None:
-        """A line allows a resource of a group in a namespace; a star stands for all, nothing for nothing."""
+        """A line allows a resource of a group in a namespace; C{*} matches everything, an empty field nothing."""
         exact = abac(line(user="alice", namespace="ns", resource="pods"))
         self.assertTrue(allows(exact, ALICE, "delete", "ns//pods"))
         for other in ("other//pods", "ns//secrets", "ns/apps/pods"):
@@ -77,7 +77,7 @@ class MatchTests(SynchronousTestCase):
         self.assertIs(cluster.authorize(attributes).decision, Decision.ALLOW)
 
     def test_paths(self) -> None:
-        """A path is allowed as it is, below one that ends in a star, or with a star, everywhere."""
+        """A path matches exactly, as a prefix with a trailing C{*}, or with C{*} everywhere."""
         for pattern, path, expected in (
             ("/metrics", "/metrics", True),
             ("/metrics", "/metrics/slis", False),
@@ -90,13 +90,13 @@ class MatchTests(SynchronousTestCase):
         self.assertFalse(allows(abac(line(user="alice", nonResourcePath="*")), ALICE, "get", "ns//pods"))
 
     def test_readonly(self) -> None:
-        """Such a line allows reading alone."""
+        """A readonly line allows only to read."""
         authorizer = abac(line(user="alice", namespace="*", resource="*", apiGroup="*", readonly=True))
         for verb, expected in (("get", True), ("list", True), ("watch", True), ("create", False), ("proxy", False)):
             self.assertEqual(allows(authorizer, ALICE, verb, "ns//pods"), expected)
 
     def test_subjects(self) -> None:
-        """A line is about a user, a group, or one who is both; a star stands for all who are authenticated."""
+        """A line has a user, a group, or both as subject; C{*} stands for all authenticated users."""
         everything = {"namespace": "*", "resource": "*", "apiGroup": "*"}
         for who, alice, eve in (
             ({"user": "alice"}, True, False),
@@ -114,8 +114,8 @@ class MatchTests(SynchronousTestCase):
             self.assertEqual(allows(authorizer, ALICE, "get", "ns//pods"), alice, who)
             self.assertEqual(allows(authorizer, EVE, "get", "ns//pods"), eve, who)
 
-    def test_old_form(self) -> None:
-        """In lines without a version, what is left out stands for everything."""
+    def test_v0(self) -> None:
+        """In lines without a version, absent fields match everything."""
         for policy, pods, secrets, path in (
             ({}, True, True, True),
             ({"user": "alice"}, True, True, True),
@@ -134,7 +134,7 @@ class MatchTests(SynchronousTestCase):
         self.assertEqual(authorizer.policies.unversioned, 0)
 
     def test_explained(self) -> None:
-        """the explanation has the line that allowed the request."""
+        """The explanation has the line that allowed the request."""
         authorizer = abac(
             "# nobody",
             line(user="bob", namespace="ns", resource="pods"),
@@ -146,7 +146,7 @@ class MatchTests(SynchronousTestCase):
         self.assertIsNone(authorizer.explain(AuthorizerAttributes(EVE, "get", resource="pods", namespace="ns")))
 
     def test_rules(self) -> None:
-        """The rules of a user in a namespace can be listed."""
+        """The rules of a user in a namespace are listed."""
         authorizer = abac(
             line(user="alice", namespace="ns", resource="pods", readonly=True),
             line(user="alice", namespace="other", resource="secrets"),
@@ -167,10 +167,10 @@ class MatchTests(SynchronousTestCase):
 
 
 class FileTests(SynchronousTestCase):
-    """Reading files."""
+    """Tests of the policy file."""
 
     def test_bad_lines(self) -> None:
-        """an error of an invalid line has its number and reason."""
+        """The error for an invalid line has its number and reason."""
         for text, why in (
             ("{", "unexpected end"),
             ("[]", "json: cannot unmarshal array into Go value"),
@@ -191,18 +191,18 @@ class FileTests(SynchronousTestCase):
             self.assertIn(why, str(error))
 
     def test_long_line(self) -> None:
-        """Lines have an end."""
+        """The length of lines is limited."""
         error = self.assertRaises(InvalidPolicy, read_policies, "/p", b"{}\n" + b" " * 70_000)
         self.assertEqual(str(error), "error reading policy file /p: line 2 is longer than 65536 bytes")
 
     @given(st.binary(max_size=200))
     def test_anything(self, content: bytes) -> None:
-        """Whatever a file says, it is read or refused."""
+        """A file of any content is read or rejected."""
         with contextlib.suppress(InvalidPolicy):
             read_policies("/p", content)
 
-    def test_made(self) -> None:
-        """The file is read at the start, and again when it changes; a bad one changes nothing."""
+    def test_reload(self) -> None:
+        """The file is read at the start, and again when it changes; an invalid file is ignored."""
         path = Path(self.mktemp())
         clock = Clock()
 
@@ -226,6 +226,6 @@ class FileTests(SynchronousTestCase):
         self.assertTrue(allows(authorizer, ALICE, "get", "ns//secrets"))
 
     def test_no_file(self) -> None:
-        """The mode needs a file."""
+        """The mode ABAC requires a file."""
         error = self.assertRaises(ValueError, make, {"authorization-policy-file": ""}, None)
         self.assertEqual(str(error), "authorization-mode ABAC's authorization policy file not passed")

@@ -18,13 +18,13 @@ class AlwaysTests(SynchronousTestCase):
     """Tests for L{always}."""
 
     def test_allow(self) -> None:
-        """AlwaysAllow allows everything to everyone."""
+        """AlwaysAllow allows every request."""
         allow = always.make_allow({}, None)
         verifyObject(IAuthorizer, allow)
         self.assertIs(allow.authorize(pods(ANONYMOUS)).decision, Decision.ALLOW)
         self.assertEqual(allow.name, "AlwaysAllow")
 
     def test_deny(self) -> None:
-        """AlwaysDeny has no opinion, and says why."""
+        """AlwaysDeny has no opinion and a reason."""
         deny = always.make_deny({}, None)
         self.assertEqual(deny.authorize(pods(ALICE)), Verdict(Decision.NO_OPINION, "Everything is forbidden."))

@@ -14,10 +14,13 @@ from tests.authorization.configurationcase import KNOWN, KUBECONFIG, Configurati
 
 
 class LoadTests(ConfigurationCase):
-    """What a file says."""
+    """Tests for L{load_configuration}."""
 
     def test_webhook(self) -> None:
-        """A webhook has its own times, version and policy; what is not said is as in the reference."""
+        """
+        A webhook has separate TTLs, timeout, version and failure policy; absent fields have the defaults of the
+        reference.
+        """
         one, rbac = load_configuration(
             self.document(
                 self.webhook(authorizedTTL="1m", cacheUnauthorizedRequests=False, failurePolicy="NoOpinion"),
@@ -36,7 +39,7 @@ class LoadTests(ConfigurationCase):
         self.assertTrue(one.rules.deny_on_error)
 
     def test_conditions(self) -> None:
-        """Match conditions are compiled once, when the file is read."""
+        """Match conditions are compiled when the file is read."""
         conditions = [{"expression": "request.user == 'jane'"}]
         (one,) = load_configuration(self.document(self.webhook(matchConditions=conditions)), KNOWN).authorizers
         assert one.rules is not None and one.rules.conditions is not None
@@ -44,7 +47,7 @@ class LoadTests(ConfigurationCase):
         self.assertFalse(one.rules.conditions.matches({"user": "joe"}))
 
     def test_files(self) -> None:
-        """The kubeconfig and what it names are part of it."""
+        """The configuration lists the kubeconfig and the files that it names."""
         config = copy.deepcopy(KUBECONFIG)
         config["clusters"][0]["cluster"]["certificate-authority"] = "ca.crt"  # type: ignore[index]
         self.kubeconfig.write_text(json.dumps(config))
@@ -53,7 +56,7 @@ class LoadTests(ConfigurationCase):
         self.assertEqual(found.files, (self.kubeconfig, self.folder / "ca.crt"))
 
     def test_authorizers(self) -> None:
-        """errors of the list have the messages of the reference."""
+        """Errors of the list have the texts of the reference."""
         for authorizers, why in (
             ([], "authorizers: Required value: at least one authorization mode must be defined"),
             ([{"name": "x"}], "authorizers[0].type: Required value"),
@@ -79,7 +82,7 @@ class LoadTests(ConfigurationCase):
         self.assertIn("authorizer name is invalid: a lowercase RFC 1123", self.refusal(self.webhook("No Name")))
 
     def test_webhooks(self) -> None:
-        """errors of a webhook have the messages of the reference and the field path."""
+        """Errors of a webhook have the texts of the reference and the field path."""
         missing = self.folder / "none"
         for changes, why in (
             ({"timeout": None}, "authorizers[0].timeout: Required value"),
@@ -124,21 +127,21 @@ class LoadTests(ConfigurationCase):
             self.assertEqual(self.refusal(self.webhook(**changes)), why)
 
     def test_bad_conditions(self) -> None:
-        """Conditions that do not compile, or are no conditions, are refused with their place."""
+        """Match conditions that do not compile are rejected with their path."""
         why = self.refusal(self.webhook(matchConditions=[{"expression": "true"}, {"expression": "request.user"}]))
         self.assertIn("authorizers[0].matchConditions[1].expression: Invalid value", why)
         why = self.refusal(self.webhook(matchConditions=[{"expression": "request.nothing == 'x'"}]))
         self.assertIn("compilation failed", why)
 
     def test_several(self) -> None:
-        """all errors are reported together."""
+        """All errors are reported together."""
         self.assertEqual(
             self.refusal({"type": "RBAC"}, {"name": "x"}),
             "[authorizers[0].name: Required value, authorizers[1].type: Required value]",
         )
 
     def test_form(self) -> None:
-        """A file that is no AuthorizationConfiguration is refused; unknown fields are, too."""
+        """A file that is not an AuthorizationConfiguration and files with unknown fields are rejected."""
         start = "failed to load AuthorizationConfiguration from file: "
         for content, why in (
             (b"a: [", "yaml"),
@@ -156,6 +159,6 @@ class LoadTests(ConfigurationCase):
 
     @given(content=st.binary(max_size=80))
     def test_anything(self, content: bytes) -> None:
-        """any content is a configuration or a reported error."""
+        """Any content is a configuration or a reported error."""
         with suppressed(ValueError):
             load_configuration(content, KNOWN)

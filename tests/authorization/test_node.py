@@ -22,37 +22,37 @@ steps = st.lists(
 
 
 class IdentityTests(NodeTestCase):
-    """Who is a node."""
+    """Tests of the identification of nodes."""
 
     def test_interfaces(self) -> None:
-        """it decides, and reports that rules are incomplete."""
+        """The authorizer decides, and reports that rules are incomplete."""
         verifyObject(IAuthorizer, self.server.node)
         verifyObject(IRuleResolver, self.server.node)
 
-    def test_others(self) -> None:
-        """About those who are no nodes by both name and group it says nothing."""
+    def test_other_users(self) -> None:
+        """The authorizer has no opinion about users that are not nodes by both name and group."""
         for user in (UserInfo("bob", groups=("system:nodes",)), node_user("one", "system:authenticated")):
             question = AuthorizerAttributes(user, "get", resource="nodes", name="one")
             self.assertEqual(self.server.node.authorize(question), Verdict(Decision.NO_OPINION))
             self.assertFalse(self.server.node.rules_for(user, "default")["incomplete"])
 
     def test_nameless(self) -> None:
-        """A node that does not say which one it is may do nothing."""
+        """A node user without a node name is allowed nothing."""
         verdict = self.server.ask("get", "nodes", "one", node="", namespace="")
         self.assert_reason(verdict, 'unknown node for user "system:node:"')
 
     def test_rules(self) -> None:
-        """rules of a node cannot be listed."""
+        """The rules of a node cannot be listed."""
         status = self.server.node.rules_for(node_user("one"), "default")
         self.assertTrue(status["incomplete"])
         self.assertEqual(status["evaluationError"], "node authorizer does not support user rule resolution")
 
 
 class RuleTests(NodeTestCase):
-    """What does not depend on pods."""
+    """Tests of permissions that do not depend on pods."""
 
-    def test_uniform(self) -> None:
-        """What all nodes need alike the rules of the role system:node allow."""
+    def test_common_rules(self) -> None:
+        """Nodes have the rules of the role system:node."""
         for verb, resource, namespace in (
             ("list", "services", ""),
             ("create", "events", "default"),
@@ -66,7 +66,7 @@ class RuleTests(NodeTestCase):
         self.assert_reason(self.server.ask("get", "", path="/metrics", is_resource_request=False), "")
 
     def test_nodes(self) -> None:
-        """A node reads itself alone; what it may write of itself admission looks after."""
+        """A node reads only its Node; the content of writes is checked by admission."""
         for verb in ("get", "list", "watch"):
             self.assertTrue(self.server.allows(verb, "nodes", "one", namespace=""))
             self.assert_reason(
@@ -83,7 +83,7 @@ class RuleTests(NodeTestCase):
             self.assert_reason(self.server.ask(verb, "nodes", "one", namespace="", subresource=subresource), "")
 
     def test_leases(self) -> None:
-        """A node keeps its own lease, among those of nodes."""
+        """A node writes only its lease, in the namespace of node leases."""
         lease = "coordination.k8s.io/leases"
         for verb in ("get", "update", "patch", "delete"):
             self.assertTrue(self.server.allows(verb, lease, "one", namespace="kube-node-lease"))
@@ -101,7 +101,7 @@ class RuleTests(NodeTestCase):
         )
 
     def test_csi_nodes(self) -> None:
-        """A node keeps its own CSINode."""
+        """A node writes only its CSINode."""
         ask = self.server.ask
         self.assertTrue(self.server.allows("create", "storage.k8s.io/csinodes", namespace=""))
         self.assertTrue(self.server.allows("patch", "storage.k8s.io/csinodes", "one", namespace=""))
@@ -115,18 +115,18 @@ class RuleTests(NodeTestCase):
 
 
 class ExplanationTests(NodeTestCase):
-    """Why a node may, or may not."""
+    """Tests of explanations of node permissions."""
 
     def question(self, verb: str, resource: str, name: str, namespace: str = "default") -> AuthorizerAttributes:
-        """About the node one."""
+        """Return the attributes of a request of the node C{one}."""
         return AuthorizerAttributes(node_user("one"), verb, resource=resource, name=name, namespace=namespace)
 
     def test_interface(self) -> None:
-        """It can say what it goes by."""
+        """The authorizer implements IRuleExplainer."""
         verifyObject(IRuleExplainer, self.server.node)
 
     def test_pods(self) -> None:
-        """The pod that leads to an object is named, on this node or on another, through volumes, too."""
+        """The explanation has the pod that refers to the object, on this node or another, also through volumes."""
         claimed = [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]
         self.server.make(PODS, pod_on("one", volumes=claimed, imagePullSecrets=[{"name": "pull"}]))
         self.server.make(PODS, pod_on("two", "q", imagePullSecrets=[{"name": "theirs"}]))
@@ -157,12 +157,12 @@ class ExplanationTests(NodeTestCase):
 
 
 class AgreementTests(SynchronousTestCase):
-    """the updated graph equals a newly built one."""
+    """The updated graph equals a newly built one."""
 
     @settings(max_examples=30, deadline=None)
     @given(steps)
     def test_same(self, steps: list[tuple[str, str | None, frozenset[str]]]) -> None:
-        """Whatever pods come and go, a node needs exactly the secrets of those that are on it."""
+        """After any creations and deletions of pods, a node may read exactly the Secrets of its pods."""
         server = NodeServer()
         server.allows("get", "secrets", "a")
         there: dict[str, tuple[str, frozenset[str]]] = {}

@@ -28,24 +28,24 @@ ROLES, BINDINGS = f"{API}/namespaces/default/roles", f"{API}/namespaces/default/
 
 
 def reading(user: str, resource: str = "configmaps", namespace: str = "default") -> AuthorizerAttributes:
-    """The question whether a user may list a resource."""
+    """Return the attributes of a list of a resource by a user."""
     return AuthorizerAttributes(USERS[user], "list", version="v1", resource=resource, namespace=namespace)
 
 
 class RBACTestCase(SynchronousTestCase):
-    """A test on a server."""
+    """A test case with a server."""
 
     def setUp(self) -> None:
-        """Without any role."""
+        """Create a server without roles."""
         self.server = RBACServer()
         self.rbac = self.server.rbac
 
     def allowed(self, attributes: AuthorizerAttributes) -> bool:
-        """What RBAC says."""
+        """Return the verdict of RBAC."""
         return self.rbac.authorize(attributes).decision is Decision.ALLOW
 
     def may_list(self, user: str) -> bool:
-        """What the server says, over HTTP."""
+        """Return the status code of a list over HTTP."""
         code, _ = self.server.ask(user, "GET", MAPS)
         self.assertIn(code, (200, 403))
         return code == 200
@@ -55,12 +55,15 @@ class DecisionTests(RBACTestCase):
     """Tests for L{rbac.RBAC}."""
 
     def test_interfaces(self) -> None:
-        """It decides, and can list what it goes by."""
+        """The authorizer decides and lists its rules."""
         verifyObject(IAuthorizer, self.rbac)
         verifyObject(IRuleResolver, self.rbac)
 
     def test_scopes(self) -> None:
-        """A RoleBinding gives rules of a role of either kind in its namespace; a ClusterRoleBinding everywhere."""
+        """
+        A RoleBinding grants a role of either kind in its namespace; a ClusterRoleBinding grants a ClusterRole
+        everywhere.
+        """
         self.server.make(ROLES, role("maps", rule("list", "configmaps")))
         self.server.make(f"{API}/clusterroles", role("secrets", rule("list", "secrets")))
         self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
@@ -74,7 +77,7 @@ class DecisionTests(RBACTestCase):
         self.assertFalse(self.allowed(reading("alice", "secrets", "")))
 
     def test_service_accounts(self) -> None:
-        """a service account is bound by name and namespace; the default is the binding's namespace."""
+        """A service account is bound by name and namespace; the default is the binding's namespace."""
         self.server.make(ROLES, role("maps", rule("list", "configmaps")))
         self.server.make(BINDINGS, binding("a", "Role/maps", "ServiceAccount/robot"))
         verdict = self.rbac.authorize(reading("robot"))
@@ -84,7 +87,7 @@ class DecisionTests(RBACTestCase):
         )
 
     def test_paths(self) -> None:
-        """Paths are allowed by cluster roles that are bound everywhere."""
+        """Paths are allowed by ClusterRoles that are bound cluster-wide."""
         paths = {"verbs": ["get"], "nonResourceURLs": ["/logs/*"]}
         self.server.make(f"{API}/clusterroles", role("logs", paths))
         self.server.make(f"{API}/clusterrolebindings", binding("c", "ClusterRole/logs", "User/bob"))
@@ -93,7 +96,7 @@ class DecisionTests(RBACTestCase):
             self.assertEqual(self.allowed(attributes), expected, path)
 
     def test_reason(self) -> None:
-        """A verdict names the binding, the role and the first subject in it that is the user."""
+        """The reason has the binding, the role and the first subject that matches the user."""
         self.server.make(f"{API}/clusterroles", role("maps", rule("list", "configmaps")))
         self.server.make(
             f"{API}/clusterrolebindings", binding("c", "ClusterRole/maps", "User/eve", "Group/qa", "User/alice")
@@ -104,7 +107,7 @@ class DecisionTests(RBACTestCase):
         )
 
     def test_missing_roles(self) -> None:
-        """a refusal lists the missing roles of the user once each."""
+        """The verdict lists the missing roles of the user once each."""
         self.server.make(BINDINGS, binding("a", "Role/none", "User/bob", "Group/system:authenticated"))
         one = f'role.{GROUP} "none" not found'
         self.assertEqual(self.rbac.authorize(reading("bob")).reason, f"RBAC: {one}")
@@ -115,14 +118,14 @@ class DecisionTests(RBACTestCase):
         self.assertEqual(self.rbac.authorize(reading("bob", namespace="other")).reason, "")
 
     def test_many_questions(self) -> None:
-        """No more than a fixed number of decisions is remembered, whatever is asked."""
+        """The number of cached decisions is limited."""
         self.patch(rbac, "CACHE_SIZE", 10)
         for number in range(25):
             self.rbac.authorize(AuthorizerAttributes(USERS["bob"], "get", resource="pods", name=str(number)))
         self.assertLessEqual(len(self.rbac._decisions), 10)
 
     def test_long_questions(self) -> None:
-        """decisions about long attributes are not cached."""
+        """Decisions about long attributes are not cached."""
         long = "x" * 50_000
         nobody = UserInfo("system:anonymous", groups=("system:unauthenticated",))
         for attributes in (
@@ -139,14 +142,14 @@ class DecisionTests(RBACTestCase):
         self.assertFalse(self.allowed(reading("bob")))
         self.assertEqual(len(self.rbac._decisions), 1)
 
-    def test_caches_not_filled(self) -> None:
-        """Before the caches are filled for the first time nothing is decided."""
+    def test_not_synced(self) -> None:
+        """Before the caches are synced no decision is made."""
         clock = Clock()
         registry = ResourceRegistry(MemoryStorage(clock), clock, self.server.infos)
         self.assertRaises(StorageUnavailable, registry.grants.current)
 
-    def test_lost_place(self) -> None:
-        """While a cache starts over, what was known goes on to hold; then what it has become does."""
+    def test_refilled(self) -> None:
+        """While a cache is refilled its old content is used, afterwards its new content."""
         self.server.make(ROLES, role("maps", rule("list", "configmaps")))
         self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
         self.assertTrue(self.allowed(reading("bob")))
@@ -160,7 +163,7 @@ class DecisionTests(RBACTestCase):
         self.assertFalse(self.allowed(reading("bob")))
 
     def test_rules_for(self) -> None:
-        """The rules of all bindings can be listed, with what could not be found."""
+        """The rules of all bindings are listed, with errors for missing roles."""
         self.server.make(ROLES, role("maps", rule("list", "configmaps", resourceNames=["x"])))
         self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
         self.server.make(BINDINGS, binding("b", "Role/none", "User/bob"))
@@ -175,10 +178,10 @@ class DecisionTests(RBACTestCase):
 
 
 class ChangeTests(RBACTestCase):
-    """Decisions follow the objects at once."""
+    """Tests of changes of roles and bindings."""
 
     def test_roles(self) -> None:
-        """A role that is made, changed or deleted counts from the next request on."""
+        """A created, changed or deleted role affects the next request."""
         self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
         self.assertFalse(self.may_list("bob"))
         self.server.make(ROLES, role("maps", rule("list", "configmaps")))
@@ -191,7 +194,7 @@ class ChangeTests(RBACTestCase):
         self.assertFalse(self.may_list("bob"))
 
     def test_bindings(self) -> None:
-        """A binding that is made, changed or deleted counts from the next request on."""
+        """A created, changed or deleted binding affects the next request."""
         self.server.make(ROLES, role("maps", rule("list", "configmaps")))
         self.assertFalse(self.may_list("bob"))
         self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
@@ -204,7 +207,7 @@ class ChangeTests(RBACTestCase):
         self.assertFalse(self.may_list("alice"))
 
     def test_cluster_objects(self) -> None:
-        """Likewise for those that hold everywhere."""
+        """Created, changed and deleted cluster-wide roles and bindings affect the next request."""
         self.server.make(f"{API}/clusterrolebindings", binding("c", "ClusterRole/maps", "User/bob"))
         self.assertFalse(self.may_list("bob"))
         self.server.make(f"{API}/clusterroles", role("maps", rule("list", "configmaps")))
@@ -212,8 +215,8 @@ class ChangeTests(RBACTestCase):
         self.server.ask("admin", "DELETE", f"{API}/clusterrolebindings/c")
         self.assertFalse(self.may_list("bob"))
 
-    def test_nothing_kept(self) -> None:
-        """Nothing is kept of bindings that are gone."""
+    def test_no_leak(self) -> None:
+        """The indexes contain nothing of deleted bindings."""
         grants = self.server.grants
         self.assertFalse(self.may_list("bob"))
         for name in ("a", "b"):
@@ -232,12 +235,12 @@ bound = st.tuples(places, st.sampled_from(["User/alice", "User/bob", "Group/g", 
 
 
 class UnionTests(SynchronousTestCase):
-    """A user may do what any of his bindings lets him do."""
+    """Tests of the union of all bindings of a user."""
 
     @settings(max_examples=25, deadline=None)
     @given(st.lists(bound, max_size=6), people, places)
     def test_union(self, bindings: list[tuple[str, str, int]], user: UserInfo, where: str) -> None:
-        """What a user may do is the union over the bindings that are his, in the namespace and everywhere."""
+        """A user may do what any of their bindings allows, in the namespace or cluster-wide."""
         server = RBACServer()
         resources = ("configmaps", "secrets", "pods")
         for number, resource in enumerate(resources):
@@ -253,10 +256,10 @@ class UnionTests(SynchronousTestCase):
 
 
 class PromptnessTests(RBACTestCase):
-    """Between the answer to a write and what follows from it there is nothing to wait for."""
+    """Tests of the consistency of writes and later requests."""
 
     def begun(self, user: str, method: str, path: str, body: Any) -> Any:
-        """A connection on which a request is under way."""
+        """Return a connection with a request in flight."""
         client = self.server.client()
         data = orjson.dumps(body)
         client.send(
@@ -267,7 +270,7 @@ class PromptnessTests(RBACTestCase):
         return client
 
     def lose_place(self, group: str, resource: str, failures: int = 1) -> None:
-        """Have the cache of a resource start over, which it can not do the first times that it tries."""
+        """Make the cache of a resource restart its watch, with failures at the first attempts."""
         cache = self.server.stores.get(group, resource).cache
         fill = cache._fill
         left = [None] * failures
@@ -285,7 +288,7 @@ class PromptnessTests(RBACTestCase):
         self.assertFalse(cache.ready)
 
     def test_many_times(self) -> None:
-        """However often roles and bindings come and go, the next request is decided by what is there."""
+        """After each of many changes, the next request uses the current roles and bindings."""
         for _ in range(50):
             for make in (
                 lambda: self.server.make(ROLES, role("maps", rule("list", "configmaps"))),
@@ -299,7 +302,7 @@ class PromptnessTests(RBACTestCase):
                 self.assertFalse(self.may_list("bob"))
 
     def test_lost_place(self) -> None:
-        """A write that a cache has not seen, since it lost its place, is answered when that has."""
+        """The response to a write is delayed until a cache that restarts its watch has seen it."""
         self.server.make(ROLES, role("maps", rule("list", "configmaps")))
         self.assertFalse(self.may_list("bob"))
         for lost in ("rolebindings", "clusterroles"):
@@ -313,8 +316,8 @@ class PromptnessTests(RBACTestCase):
             self.server.ask("admin", "DELETE", f"{BINDINGS}/{lost}")
             self.assertFalse(self.may_list("bob"))
 
-    def test_never_back(self) -> None:
-        """A cache that does not come back holds up a write for a few seconds only."""
+    def test_cache_does_not_recover(self) -> None:
+        """A cache that does not recover delays a write for a few seconds only."""
         self.assertFalse(self.may_list("bob"))
         self.lose_place(GROUP, "rolebindings", 100)
         client = self.begun("admin", "POST", BINDINGS, binding("a", "Role/maps", "User/bob"))
@@ -323,7 +326,7 @@ class PromptnessTests(RBACTestCase):
         self.assertEqual(answer.code, 201)
 
     def test_namespaces(self) -> None:
-        """What is created in a namespace right after it finds it, even if the cache had lost its place."""
+        """A request after the creation of a namespace finds it, even if the cache restarts its watch."""
         self.server.admit(NamespaceLifecycle())
         for number in range(50):
             self.server.make("/api/v1/namespaces", {"metadata": {"name": f"ns-{number}"}})

@@ -11,16 +11,16 @@ from tests.server.endpoints.whycase import BINDINGS, ROLES, WhyTestCase
 
 
 class MissTests(WhyTestCase):
-    """What comes near."""
+    """Tests of near misses."""
 
     def setUp(self) -> None:
-        """With a role that bob has."""
+        """Create a role that is bound to bob."""
         super().setUp()
         self.make(ROLES, role("maps", rule("get", "configmaps"), rule("get", "pods", resourceNames=["a"])))
         self.make(BINDINGS, binding("readers", "Role/maps", "User/bob"))
 
     def test_own(self) -> None:
-        """A rule of the user that lacks only the verb, the name, the subresource or the API group is named."""
+        """A rule of the user that lacks only the verb, the name, the subresource or the API group is a near miss."""
         start = (
             'rule {} of Role "maps", which the user has by RoleBinding "readers" in the namespace "default", allows '
         )
@@ -47,7 +47,7 @@ class MissTests(WhyTestCase):
         self.assertEqual(self.misses(f"{where}&verb=list&resource=secrets"), [])
 
     def test_namespace(self) -> None:
-        """A rule that the user has in another namespace is named."""
+        """A rule that the user has in another namespace is a near miss."""
         has = 'the user has it by RoleBinding "readers" in the namespace "default"'
         for where, text in (("namespace=other", 'not in the namespace "other"'), ("", "not cluster-wide")):
             self.assertEqual(
@@ -55,8 +55,8 @@ class MissTests(WhyTestCase):
                 [("namespace", f'rule 0 of Role "maps" allows it, but {has}, {text}')],
             )
 
-    def test_subject(self) -> None:
-        """A rule that others have is named, those first whose names resemble the user's."""
+    def test_other_subject(self) -> None:
+        """A rule with other subjects is a near miss; subjects that resemble the user come first."""
         self.make(BINDINGS, binding("wrong", "Role/maps", "Group/Eve"))
         answer = self.why("user=eve&verb=get&resource=configmaps&namespace=default")
         self.assertEqual(
@@ -77,7 +77,7 @@ class MissTests(WhyTestCase):
         self.assertIn('ServiceAccount "robot" resembles the user', misses[0][1])
 
     def test_missing_role(self) -> None:
-        """A binding of the user whose role is not there comes first."""
+        """A binding of the user whose role does not exist comes first."""
         self.make(BINDINGS, binding("broken", "Role/gone", "User/bob"))
         missing, text = self.misses("user=bob&verb=list&resource=configmaps&namespace=default")[0]
         self.assertEqual(missing, "role")
@@ -88,14 +88,14 @@ class MissTests(WhyTestCase):
         )
 
     def test_unbound(self) -> None:
-        """an unbound role is listed last."""
+        """An unbound role is listed last."""
         self.make(f"{API}/clusterroles", role("all", rule("*", "*", ["*"])))
         misses = self.misses("user=bob&verb=list&resource=configmaps&namespace=default")
         self.assertEqual([missing for missing, _ in misses], ["verb", "binding"])
         self.assertEqual(misses[1][1], 'rule 0 of ClusterRole "all" allows it, but no binding refers to this role')
 
     def test_system_roles(self) -> None:
-        """Roles that parts of the system have come behind those that anyone may be given."""
+        """Roles of system components come after other roles."""
         self.make(f"{API}/clusterroles", role("system:part", rule("*", "*", ["*"])))
         self.make(f"{API}/clusterrolebindings", binding("system:part", "ClusterRole/system:part", "User/part"))
         self.make(f"{API}/clusterroles", role("view", rule("list", "configmaps")))
@@ -104,7 +104,7 @@ class MissTests(WhyTestCase):
         self.assertIn('"system:part"', misses[1][1])
 
     def test_controllers_last(self) -> None:
-        """Roles of controllers come after those of other components of the system."""
+        """Roles of controllers come after roles of other system components."""
         for name in ("system:controller:x", "system:part"):
             self.make(f"{API}/clusterroles", role(name, rule("list", "configmaps")))
             self.make(f"{API}/clusterrolebindings", binding(name, f"ClusterRole/{name}", "User/part"))
@@ -113,14 +113,14 @@ class MissTests(WhyTestCase):
         self.assertIn('"system:controller:x"', second[1])
 
     def test_policy_file(self) -> None:
-        """Lines of a policy file come near, too."""
+        """Lines of an ABAC policy file are near misses, too."""
         misses = self.misses("user=carol&verb=delete&resource=events&namespace=ns&apiGroup=")
         self.assertEqual(misses, [("verb", "line 1 only allows to read")])
         misses = self.misses("user=eve&verb=get&resource=events&namespace=ns&apiGroup=")
         self.assertEqual(misses, [("subject", "line 1 allows it, but for another subject")])
 
     def test_bounded(self) -> None:
-        """a limited number of near misses is returned, and the search yields to the reactor."""
+        """A limited number of near misses is returned, and the search yields to the reactor."""
         self.patch(why, "SLICE", 3)
         for number in range(30):
             self.make(BINDINGS, binding(f"b{number}", "Role/maps", f"User/u{number}"))
@@ -140,7 +140,7 @@ class MissTests(WhyTestCase):
         self.assertIn("only 400 rules", self.why(query)["incomplete"])
 
     def test_long_rules(self) -> None:
-        """Of a long rule the beginning is shown."""
+        """The lists of a long rule are clipped."""
         names = [f"n{number}" for number in range(1000)]
         self.make(ROLES, role("long", rule("get", "secrets", resourceNames=names)))
         self.make(BINDINGS, binding("long", "Role/long", "User/bob"))
@@ -151,10 +151,10 @@ class MissTests(WhyTestCase):
 
 
 class GrantTests(WhyTestCase):
-    """Grants of the user, and the command that grants access."""
+    """Tests of grants of the user, and of the command that grants access."""
 
     def test_grants(self) -> None:
-        """Grants that name the user come before those of groups."""
+        """Grants that name the user come before grants of groups."""
         self.make(ROLES, role("maps", rule("get", "configmaps")))
         self.make(BINDINGS, binding("a-group", "Role/maps", "Group/qa"))
         self.make(BINDINGS, binding("b-user", "Role/maps", "User/bob"))

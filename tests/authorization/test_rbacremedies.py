@@ -25,7 +25,7 @@ class BindTests(SynchronousTestCase):
     """Tests for L{bind}."""
 
     def test_namespace(self) -> None:
-        """In a namespace a role is bound in that namespace."""
+        """A request in a namespace gets a RoleBinding in that namespace."""
         attributes = AuthorizerAttributes(JANE, "get", resource="pods", namespace="ns")
         self.assertEqual(
             bind(attributes, ("ClusterRole", "view")),
@@ -34,7 +34,7 @@ class BindTests(SynchronousTestCase):
         )
 
     def test_cluster(self) -> None:
-        """Outside of namespaces, and for paths, a role is bound in the whole cluster."""
+        """Cluster-wide requests and paths get a ClusterRoleBinding."""
         for attributes in (
             AuthorizerAttributes(ACCOUNT, "get", resource="nodes"),
             AuthorizerAttributes(ACCOUNT, "get", path="/metrics", namespace="ns", is_resource_request=False),
@@ -61,7 +61,7 @@ class CreateTests(SynchronousTestCase):
         )
 
     def test_path(self) -> None:
-        """A path needs a role of the whole cluster."""
+        """A path needs a ClusterRole."""
         attributes = AuthorizerAttributes(JANE, "get", path="/healthz", is_resource_request=False)
         create, binding = create_role(attributes).split("\n")
         self.assertEqual(create, "kubectl create clusterrole get-healthz --verb=get --non-resource-url=/healthz")
@@ -69,7 +69,7 @@ class CreateTests(SynchronousTestCase):
 
     @given(TEXTS, TEXTS, TEXTS)
     def test_quoted(self, user: str, verb: str, path: str) -> None:
-        """Whatever a client asks for, a shell takes each part for one word."""
+        """Each argument is quoted for the shell."""
         attributes = AuthorizerAttributes(UserInfo(user), verb, path=path, is_resource_request=False)
         words = shlex.split(create_role(attributes))
         self.assertEqual(words[:3], ["kubectl", "create", "clusterrole"])

@@ -20,10 +20,10 @@ from tests.authorization.configurationcase import KNOWN, KUBECONFIG, Configurati
 
 
 class ReloadTests(ConfigurationCase):
-    """A file that changes."""
+    """Tests for L{ReloadableAuthorizer}."""
 
     def setUp(self) -> None:
-        """A server that has such a file."""
+        """Create the files and the server."""
         super().setUp()
         self.clock = Clock()
         self.path = self.folder / "config"
@@ -35,14 +35,14 @@ class ReloadTests(ConfigurationCase):
         self.made: list[str] = []
 
     def error(self, text: str, **fields: Any) -> None:
-        """A line of the log."""
+        """Record an error."""
         self.lines.append(text.format(**fields))
 
     def info(self, text: str, **fields: Any) -> None:
-        """Nothing is wrong."""
+        """Ignore an information."""
 
     def make(self, kind: str) -> Any:
-        """An authorizer that is no webhook."""
+        """Return an authorizer of a type other than webhook."""
         self.made.append(kind)
         return always.make_allow({}, None) if kind == "AlwaysAllow" else always.make_deny({}, None)
 
@@ -54,22 +54,22 @@ class ReloadTests(ConfigurationCase):
         return authorizer
 
     def change(self, *authorizers: Any) -> None:
-        """Have another file."""
+        """Change the file."""
         self.path.write_bytes(self.document(*authorizers))
         self.clock.advance(POLL_INTERVAL)
 
     def names(self, authorizer: ReloadableAuthorizer) -> list[str]:
-        """Who is asked."""
+        """Return the names of the authorizers."""
         return [one.name for one in authorizer.authorizers]
 
     def test_interfaces(self) -> None:
-        """It is an authorizer."""
+        """The authorizer implements its interfaces."""
         authorizer = self.start({"type": "RBAC", "name": "rbac"})
         verifyObject(IAuthorizer, authorizer)
         verifyObject(IRuleResolver, authorizer)
 
-    def test_change(self) -> None:
-        """A new file counts from the next request on; what is no webhook stays the same object."""
+    def test_reload(self) -> None:
+        """A new file affects the next request; authorizers other than webhooks are kept."""
         rbac = {"type": "RBAC", "name": "rbac"}
         authorizer = self.start(rbac)
         before = authorizer.authorizers[1]
@@ -82,7 +82,7 @@ class ReloadTests(ConfigurationCase):
         self.assertEqual(self.names(authorizer), ["PrivilegedGroup", "Webhook", "AlwaysDeny"])
 
     def test_bad_change(self) -> None:
-        """A bad new file keeps the old one, and the log says why."""
+        """An invalid new file is ignored, and the reason is logged."""
         rbac = {"type": "RBAC", "name": "rbac"}
         authorizer = self.start(rbac)
         before = authorizer.authorizers
@@ -102,7 +102,7 @@ class ReloadTests(ConfigurationCase):
             self.assertIs(authorizer.authorizers, before)
 
     def test_kubeconfig(self) -> None:
-        """A new kubeconfig of a webhook counts like a new file."""
+        """A changed kubeconfig of a webhook is used from the next request on."""
         authorizer = self.start(self.webhook())
         before = authorizer._clients[0]
         self.kubeconfig.write_text(json.dumps(KUBECONFIG).replace("127.0.0.1:1/", "127.0.0.1:2/"))
@@ -111,7 +111,7 @@ class ReloadTests(ConfigurationCase):
         self.assertIsNot(authorizer._clients[0], before)
 
     def test_no_file(self) -> None:
-        """Without the file there is no start."""
+        """Without the file the server does not start."""
         authorizer = ReloadableAuthorizer(self.clock, ClientFactory(self.clock, lambda *_: None), KNOWN, self.make)
         error = self.assertRaises(ValueError, authorizer.read, self.files, "/nowhere")
         self.assertEqual(str(error), "open /nowhere: no such file or directory")

@@ -1,4 +1,4 @@
-"""Tests for the authorizers that need no rules."""
+"""Tests for L{kubetwist.authorization.union}."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MASTER = UserInfo("root", groups=("a", "system:masters"))
 
 
 class Says:
-    """An authorizer that has one answer."""
+    """An authorizer with a fixed verdict."""
 
     name = "Says"
 
@@ -32,7 +32,7 @@ class Says:
         self.asked = 0
 
     def authorize(self, attributes: Any) -> Any:
-        """Give it."""
+        """Return the verdict."""
         self.asked += 1
         return succeed(self.verdict) if self.later else self.verdict
 
@@ -41,14 +41,14 @@ class UnionTests(SynchronousTestCase):
     """Tests for L{AuthorizerUnion}."""
 
     def ask(self, *authorizers: Any, user: UserInfo = ALICE) -> Any:
-        """What several say together."""
+        """Return the verdict of several authorizers."""
         union = AuthorizerUnion(authorizers)
         verifyObject(IAuthorizer, union)
         verdict = union.authorize(pods(user))
         return self.successResultOf(verdict) if isinstance(verdict, Deferred) else verdict
 
     def test_first_opinion(self) -> None:
-        """The first with an opinion decides, whether it is given at once or later."""
+        """The first verdict other than NoOpinion decides, synchronously or asynchronously."""
         for later in (False, True):
             last = Says(Decision.ALLOW, later=later)
             no_opinions = Says(Decision.NO_OPINION, later=later)
@@ -57,14 +57,14 @@ class UnionTests(SynchronousTestCase):
             self.assertEqual(self.ask(no_opinions, deny, last), Verdict(Decision.DENY, "no"))
             self.assertEqual(last.asked, 1)
 
-    def test_silence(self) -> None:
-        """without an opinion, the verdict has all reasons."""
+    def test_no_opinion(self) -> None:
+        """Without an opinion, the verdict has all reasons."""
         for later in (False, True):
             no_opinions = [Says(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
             self.assertEqual(self.ask(*no_opinions), Verdict(Decision.NO_OPINION, "one\ntwo"))
 
     def test_rules(self) -> None:
-        """The rules of all are listed; who has none to list makes the list incomplete, except for system:masters."""
+        """The rules of all authorizers are listed; an authorizer without rules makes the list incomplete."""
         allow, deny = always.make_allow({}, None), always.make_deny({}, None)
         for each in (allow, deny):
             verifyObject(IRuleResolver, each)
@@ -88,7 +88,7 @@ class UnionTests(SynchronousTestCase):
         )
 
     def test_masters(self) -> None:
-        """Members of system:masters may do everything, whatever others would say."""
+        """Members of system:masters are allowed everything before other authorizers are called."""
         deny = Says(Decision.DENY)
         self.assertIs(self.ask(PrivilegedGroup(), deny, user=MASTER).decision, Decision.ALLOW)
         self.assertIs(self.ask(PrivilegedGroup(), deny, user=ALICE).decision, Decision.DENY)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authorization.webhook}; what it says over HTTP is in L{tests.server.test_authwebhooks}."""
+"""Tests for L{kubetwist.authorization.webhook}; its HTTP requests are in L{tests.server.test_authwebhooks}."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ JANE = UserInfo("jane", "7", ("a", "b"), {"k": ("v",)})
 
 
 def pods(name: str = "", **others: Any) -> AuthorizerAttributes:
-    """The question whether jane may get a pod."""
+    """Return the attributes of a get of a pod by jane."""
     return AuthorizerAttributes(JANE, "get", version="v1", resource="pods", namespace="ns", name=name, **others)
 
 
 class SpecTests(SynchronousTestCase):
-    """Questions as reviews."""
+    """Tests for L{review_spec}."""
 
     def test_resource(self) -> None:
-        """What is asked about a resource, and who asks, stands in the review; what is empty does not."""
+        """The review has the resource and the user; empty fields are omitted."""
         self.assertEqual(
             review_spec(pods("web")),
             {
@@ -58,14 +58,14 @@ class SpecTests(SynchronousTestCase):
         )
 
     def test_path(self) -> None:
-        """A path is asked about as such."""
+        """The review of a path has nonResourceAttributes."""
         asked = AuthorizerAttributes(UserInfo("jane"), "get", path="/metrics", is_resource_request=False)
         self.assertEqual(
             review_spec(asked), {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}, "user": "jane"}
         )
 
     def test_selectors(self) -> None:
-        """Selectors are requirements; what has no operator there is left out."""
+        """Selectors are requirements; terms with unsupported operators are omitted."""
         asked = pods(
             field_terms=parse_field_selector("spec.nodeName=n,status.phase!=Running"),
             label_terms=parse_label_selector("a=1,b!=2,c in (3,4),d notin (5),e,!f,g>7").requirements,
@@ -92,22 +92,22 @@ class SpecTests(SynchronousTestCase):
 
 
 class WebhookAuthorizerTests(SynchronousTestCase):
-    """What becomes of questions."""
+    """Tests for L{WebhookAuthorizer}."""
 
     def make(self, answer: Callable[[dict[str, Any]], Any], **rules: Any) -> WebhookAuthorizer:
-        """An authorizer over a webhook."""
+        """Create an authorizer with a scripted webhook."""
         self.clock = Clock()
         self.webhook = Webhook(answer)
         rules.setdefault("version", "v1")
         return WebhookAuthorizer(self.clock, self.webhook, WebhookRules(**rules), Backoff(0.5, 1.5, 0.0, 3))
 
     def ask(self, authorizer: Any, asked: AuthorizerAttributes | None = None) -> Any:
-        """What it says."""
+        """Return the verdict."""
         verdict = authorizer.authorize(asked or pods())
         return self.successResultOf(verdict) if isinstance(verdict, Deferred) else verdict
 
     def quiet(self) -> list[str]:
-        """Errors that are logged from now on."""
+        """Return the logged errors."""
         lines: list[str] = []
 
         def observe(event: Any) -> None:
@@ -119,7 +119,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         return lines
 
     def test_interfaces(self) -> None:
-        """it is an authorizer without rule resolution."""
+        """The authorizer does not support rule resolution."""
         authorizer = self.make(lambda spec: {})
         verifyObject(IAuthorizer, authorizer)
         verifyObject(IRuleResolver, authorizer)
@@ -128,7 +128,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual(status["evaluationError"], "webhook authorizer does not support user rule resolution")
 
     def test_verdicts(self) -> None:
-        """the webhook allows, denies or has no opinion, with its reason."""
+        """The webhook allows, denies or has no opinion, with its reason."""
         for status, verdict in (
             ({"allowed": True, "reason": "nice"}, Verdict(Decision.ALLOW, "nice")),
             ({"allowed": False, "denied": True, "reason": "no"}, Verdict(Decision.DENY, "no")),
@@ -142,7 +142,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             self.assertEqual(self.ask(self.make(lambda spec, status=status: status)), verdict)
 
     def test_versions(self) -> None:
-        """The older version calls groups by another name."""
+        """The older version has another field name for groups."""
         authorizer = self.make(lambda spec: {"allowed": True}, version="v1")
         self.ask(authorizer)
         (review,) = self.webhook.reviews
@@ -154,8 +154,8 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual(review["apiVersion"], "authorization.k8s.io/v1beta1")
         self.assertEqual((review["spec"].get("groups"), review["spec"].get("group")), (None, ["a", "b"]))
 
-    def test_remembered(self) -> None:
-        """What is allowed and what is not are remembered for times of their own."""
+    def test_cached(self) -> None:
+        """Allowed decisions and other decisions are cached with different TTLs."""
         authorizer = self.make(
             lambda spec: {"allowed": spec["resourceAttributes"].get("name") == "good"},
             authorized_ttl=100.0,
@@ -174,8 +174,8 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.ask(authorizer, pods("good"))
         self.assertEqual(len(self.webhook.reviews), 4)
 
-    def test_not_remembered(self) -> None:
-        """Nothing is remembered for 0 seconds, nor what a client has made too long."""
+    def test_not_cached(self) -> None:
+        """With a TTL of 0 decisions are not cached; decisions about long attributes are not cached either."""
         authorizer = self.make(lambda spec: {"allowed": True}, authorized_ttl=0.0)
         self.ask(authorizer)
         self.ask(authorizer)
@@ -185,7 +185,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual(len(authorizer._cache), 0)
 
     def test_bounded(self) -> None:
-        """However many questions are asked, no more than a fixed number of answers is kept."""
+        """The number of cached decisions is limited."""
         self.patch(webhook, "CACHE_SIZE", 50)
         authorizer = self.make(lambda spec: {"allowed": True})
         for number in range(200):
@@ -193,7 +193,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual(len(authorizer._cache), 50)
 
     def test_shared(self) -> None:
-        """Who asks the same at the same time waits for the same answer."""
+        """Concurrent requests with the same attributes share one call."""
         waiting: Deferred[Any] = Deferred()
         authorizer = self.make(lambda spec: waiting)
         asked = [authorizer.authorize(pods()) for _ in range(3)]
@@ -201,8 +201,8 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertEqual([self.successResultOf(one).decision for one in asked], [Decision.ALLOW] * 3)
         self.assertEqual((len(self.webhook.reviews), len(authorizer._calls)), (1, 0))
 
-    def test_trouble(self) -> None:
-        """on failure the verdict follows failurePolicy; the error is returned and not cached."""
+    def test_failure(self) -> None:
+        """After a failure the verdict follows failurePolicy; the error is returned and not cached."""
         lines = self.quiet()
         for deny, decision in ((False, Decision.NO_OPINION), (True, Decision.DENY)):
             authorizer = self.make(lambda spec: CallError("POST", "https://x/", "EOF"), deny_on_error=deny)
@@ -211,14 +211,14 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             self.assertEqual(len(self.webhook.reviews), 2)
         self.assertEqual(lines[0], 'Failed to make webhook authorizer request: Post "https://x/": EOF')
 
-    def test_refusal(self) -> None:
-        """An HTTP error is an error, not an opinion."""
+    def test_http_error(self) -> None:
+        """An HTTP error is an error, not a decision."""
         self.quiet()
         authorizer = self.make(lambda spec: Response(403, {}, b"go away"), deny_on_error=True)
         self.assertEqual(self.ask(authorizer), Verdict(Decision.DENY, "", "the other side answered 403"))
 
     def test_cve_2020_8561(self) -> None:
-        """CVE-2020-8561: what a webhook answers that is no review gets neither into the log nor to a client."""
+        """CVE-2020-8561: a response that is not a review is neither logged nor sent to a client."""
         lines = self.quiet()
         for answer in UNTOLD:
             verdict = self.ask(self.make(lambda spec, answer=answer: answer))
@@ -228,7 +228,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertNotIn("sesame", "".join(lines))
 
     def test_retried(self) -> None:
-        """A webhook that is in trouble is asked again after a while."""
+        """Failed calls are retried with backoff."""
         answers = [Response(500, {}, b""), {"allowed": True}]
         verdict = self.make(lambda spec: answers.pop(0)).authorize(pods())
         self.assertNoResult(verdict)
@@ -236,7 +236,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.assertIs(self.successResultOf(verdict).decision, Decision.ALLOW)
 
     def test_garbage(self) -> None:
-        """An answer that is no SubjectAccessReview allows nothing."""
+        """A response that is not a SubjectAccessReview allows nothing."""
         self.quiet()
         for body in (
             b"",
@@ -255,7 +255,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             self.assertTrue(verdict.error, body)
 
     def test_together(self) -> None:
-        """after an error without opinion the next authorizer decides; the error is in the final verdict."""
+        """After an error without opinion the next authorizer decides; the error is in the final verdict."""
         self.quiet()
         failing = self.make(lambda spec: CallError("POST", "https://x/", "EOF"))
         silent = self.make(lambda spec: {"reason": "hm"})
@@ -268,10 +268,10 @@ class WebhookAuthorizerTests(SynchronousTestCase):
 
 
 class ConditionTests(SynchronousTestCase):
-    """What a webhook is asked about."""
+    """Tests of match conditions."""
 
     def ask(self, deny: bool, *expressions: str) -> tuple[Verdict, int]:
-        """What is said, and how often the webhook was asked for that."""
+        """Return the verdict and the number of calls of the webhook."""
         from kubetwist.cel.authorization import compile_match_conditions
 
         conditions, causes = compile_match_conditions([{"expression": one} for one in expressions])
@@ -282,21 +282,21 @@ class ConditionTests(SynchronousTestCase):
         return (self.successResultOf(verdict) if isinstance(verdict, Deferred) else verdict), len(called.reviews)
 
     def test_all_true(self) -> None:
-        """It is asked when all conditions hold."""
+        """The webhook is called if all conditions are true."""
         verdict, calls = self.ask(
             False, "request.user == 'jane'", "request.resourceAttributes.name == 'web'", "'a' in request.groups"
         )
         self.assertEqual((verdict.decision, calls), (Decision.ALLOW, 1))
 
     def test_one_false(self) -> None:
-        """the webhook is not called if a condition is false, even if another one fails."""
+        """The webhook is not called if a condition is false, even if another one fails."""
         for expressions in (("request.user != 'jane'",), ("request.nonResourceAttributes.path == '/'", "false")):
             for deny in (False, True):
                 verdict, calls = self.ask(deny, *expressions)
                 self.assertEqual((verdict, calls), (Verdict(Decision.NO_OPINION), 0))
 
     def test_errors(self) -> None:
-        """for a condition that cannot be evaluated the failure policy decides."""
+        """If a condition cannot be evaluated, the failure policy decides."""
         for deny, decision in ((False, Decision.NO_OPINION), (True, Decision.DENY)):
             verdict, calls = self.ask(deny, "request.nonResourceAttributes.path == '/'")
             self.assertEqual((verdict.decision, calls), (decision, 0))

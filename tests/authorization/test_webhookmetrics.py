@@ -12,7 +12,7 @@ class TallyTests(SynchronousTestCase):
     """Tests for L{WebhookMetrics}."""
 
     def test_results(self) -> None:
-        """Questions are counted and timed by webhook and result; those that others decided once more."""
+        """Calls are counted and timed by webhook and result; failures without opinion are also counted as fail open."""
         metrics = WebhookMetrics()
         metrics.observe("a", "success", 0.25)
         metrics.observe("a", "success", 0.25)

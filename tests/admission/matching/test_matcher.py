@@ -10,7 +10,7 @@ class SelectionTests(WebhookTestCase):
     """Tests for L{kubetwist.admission.matching.matcher}."""
 
     def test_operations(self) -> None:
-        """Updates show both states, deletions the old one; rules say which operations are meant."""
+        """Updates match the labels of the old and the new object, deletes of the old one; rules list operations."""
         self.configure(webhook(**rule("configmaps", operations=("UPDATE", "DELETE"))))
         self.config_map()
         self.assertEqual(self.requests, [])
@@ -34,7 +34,7 @@ class SelectionTests(WebhookTestCase):
         )
 
     def test_scope(self) -> None:
-        """Rules can be for what is in namespaces, or for the rest; a namespace is not in itself."""
+        """Rules can match namespaced or cluster-scoped objects; namespaces are cluster-scoped."""
         self.configure(
             webhook("inside.example.org", **rule("*", scope="Namespaced")),
             webhook("outside.example.org", **rule("*", scope="Cluster")),
@@ -45,7 +45,7 @@ class SelectionTests(WebhookTestCase):
         self.assertEqual(asked, [("inside.example.org", "m"), ("outside.example.org", "other")])
 
     def test_selectors(self) -> None:
-        """Labels of the namespace, and of the object before or after, decide, too."""
+        """The labels of the namespace and of the old or new object must match the selectors."""
         self.configure(
             webhook("here.example.org", namespaceSelector={"matchLabels": {"team": "a"}}),
             webhook("there.example.org", namespaceSelector={"matchLabels": {"team": "b"}}),
@@ -67,7 +67,7 @@ class SelectionTests(WebhookTestCase):
         )
 
     def test_missing_namespace(self) -> None:
-        """Where the labels of a namespace matter, it must be there."""
+        """With a namespace selector, the namespace must exist."""
         self.configure(webhook(namespaceSelector={"matchLabels": {"team": "a"}}))
         expected = (404, 'namespaces "nowhere" not found')
         self.assertEqual(
@@ -75,7 +75,9 @@ class SelectionTests(WebhookTestCase):
         )
 
     def test_equivalent(self) -> None:
-        """A request in another version than the rules name is shown in theirs; unless they want no other."""
+        """
+        A request in another version than the rules list matches as an equivalent resource, unless matchPolicy is Exact.
+        """
         for policy in ("Equivalent", "Exact"):
             versions = rule("horizontalpodautoscalers")
             versions["rules"][0] |= {"apiGroups": ["autoscaling"], "apiVersions": ["v1"]}

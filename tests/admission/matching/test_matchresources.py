@@ -9,7 +9,7 @@ class MatchingTests(PolicyTestCase):
     """Tests for L{kubetwist.admission.matching.matchresources}."""
 
     def test_selection(self) -> None:
-        """Rules, names, exclusions and selectors of policy and binding all have to match."""
+        """Rules, names, exclusions and selectors of policy and binding must all match."""
         constraints = {
             "resourceRules": [rule("configmaps", "secrets")],
             "excludeResourceRules": [rule("configmaps", resourceNames=["free"])],
@@ -30,7 +30,7 @@ class MatchingTests(PolicyTestCase):
         self.ask("POST", "/api/v1/namespaces/other/configmaps", {"metadata": {"name": "m", "labels": watched}})
 
     def test_versions(self) -> None:
-        """A rule for another version of a resource matches, and sees objects in that version."""
+        """A rule for another version of a resource matches, and the object is converted to that version."""
         rules = [rule("horizontalpodautoscalers", apiGroups=["autoscaling"], apiVersions=["v2"])]
         self.policy(
             matchConstraints={"resourceRules": rules},

@@ -9,10 +9,10 @@ from kubetwist.api.resource import GroupVersionResource
 
 
 class RuleTests(SynchronousTestCase):
-    """Which requests a rule means."""
+    """Tests for L{RuleWithOperations}."""
 
     def test_matching(self) -> None:
-        """All of operation, group, version, resource and scope must fit."""
+        """Operation, group, version, resource and scope must all match."""
         pods, scale = GroupVersionResource("", "v1", "pods"), GroupVersionResource("apps", "v1", "deployments")
         rule = RuleWithOperations.make(
             {
@@ -36,8 +36,8 @@ class RuleTests(SynchronousTestCase):
         ):
             self.assertEqual(rule.matches(*arguments), expected, arguments)
 
-    def test_everything(self) -> None:
-        """Stars mean everything; a star without a slash no subresource."""
+    def test_wildcards(self) -> None:
+        """Asterisks match everything; an asterisk without a slash matches no subresource."""
         every = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"]}
         pods = GroupVersionResource("", "v1", "pods")
         main, both = (

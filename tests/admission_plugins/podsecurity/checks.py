@@ -1,4 +1,4 @@
-"""Pods that the standards allow, and what they find in others."""
+"""Pods for the checks of the Pod Security Standards, and their violations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HARDENED_POD: JSONObject = {"runAsNonRoot": True, "seccompProfile": {"type": "Ru
 
 
 def hardened(context: JSONObject | None = None, pod_context: JSONObject | None = None, **spec: Any) -> JSONObject:
-    """A pod that C{restricted} has nothing against, but for what is added."""
+    """Return a pod that C{restricted} allows, with additional fields."""
     pod = every_container(securityContext={**HARDENED, **(context or {})})
     pod["spec"]["securityContext"] = {**HARDENED_POD, **(pod_context or {})}
     pod["spec"].update(spec)
@@ -32,6 +32,6 @@ def hardened(context: JSONObject | None = None, pod_context: JSONObject | None =
 
 
 def judged(pod: JSONObject, level: str = RESTRICTED, minor: int | None = None) -> str:
-    """What a level has against a pod, in full."""
+    """Return the violations of a level by a pod, in detail."""
     annotations = pod["metadata"].get("annotations") or {}
     return forbidden_details(STANDARDS.evaluate_pod(LevelVersion(level, minor), annotations, pod["spec"]))

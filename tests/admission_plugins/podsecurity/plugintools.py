@@ -1,4 +1,4 @@
-"""The plugin and a namespace with labels."""
+"""Test cases of the PodSecurity plugin in a namespace with labels."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ KIND = {"kind": "PodSecurityConfiguration", "apiVersion": "pod-security.admissio
 
 
 def labelled(**modes: str) -> JSONObject:
-    """Labels: C{enforce}, C{enforce_version} and so on."""
+    """Return labels: C{enforce}, C{enforce_version} and so on."""
     return {f"pod-security.kubernetes.io/{mode.replace('_', '-')}": value for mode, value in modes.items()}
 
 
 class PodSecurityTestCase(PluginTestCase):
-    """A test of the plugin in a namespace with labels."""
+    """A test case of the plugin in a namespace with labels."""
 
     def setUp(self) -> None:
-        """A server without anything."""
+        """Create a server without objects."""
         self.context = Context()
 
     def plugin(self, configuration: JSONObject | None = None) -> PodSecurity:
-        """The plugin."""
+        """Return the plugin."""
         said = None if configuration is None else {**KIND, **configuration}
         plugin = PodSecurity.configured(self.context, said)
         verifyObject(IValidatingAdmission, plugin)
         return plugin
 
     def labels(self, **modes: str) -> None:
-        """Give the namespace labels."""
+        """Set the labels of the namespace."""
         self.context.add("", "namespaces", {"metadata": {"name": "ns", "labels": labelled(**modes)}})
 
     def write(self, obj: JSONObject | None, resource: str = "pods", operation: str = "CREATE", **more: Any) -> Write:
-        """A write in the namespace."""
+        """Return a write in the namespace."""
         return write(obj, resource, operation, context=self.context, **more)
 
 
 class NamespaceTestCase(PodSecurityTestCase):
-    """A test with the tools of several test cases."""
+    """A test case of writes of the namespace."""
 
     def namespace(self, old: JSONObject | None = None, **modes: str) -> Write:
-        """A write of the namespace."""
+        """Return a write of the namespace."""
         obj = {"metadata": {"name": "ns", "labels": labelled(**modes)}}
         before = None if old is None else {"metadata": {"name": "ns", "labels": old}}
         return self.write(obj, "namespaces", "CREATE" if old is None else "UPDATE", old=before)
 
     def add(self, name: str, controller: str = "", **spec: Any) -> None:
-        """Have a pod."""
+        """Add a pod."""
         obj = pod(name, **spec)
         obj["metadata"]["namespace"] = "ns"
         if controller:

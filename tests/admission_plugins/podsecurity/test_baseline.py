@@ -13,14 +13,16 @@ from tests.admission_plugins.podsecurity.checks import HARDENED_POD, NEWEST, jud
 
 
 class BaselineTests(SynchronousTestCase):
-    """Each check of baseline: on containers of every kind, by its versions, in the reference's words."""
+    """
+    Tests of each check of baseline: on containers of every kind, in each version, with the texts of the reference.
+    """
 
     def check(self, pod: JSONObject, text: str, minor: int | None = None) -> None:
-        """A pod has this against it, and nothing else, at baseline."""
+        """Assert that a pod has exactly this violation of baseline."""
         self.assertEqual(judged(pod, BASELINE, minor), text)
 
     def every(self, text: str, minor: int | None = None, **context: Any) -> None:
-        """Containers of every kind have it against them, each alone and all together."""
+        """Assert that containers of every kind have the violation, each alone and all together."""
         listed = 'containers "i", "c", "e"'
         pod = every_container(securityContext=context)
         self.check(pod, text.format(who=listed, s=""), minor)
@@ -30,7 +32,7 @@ class BaselineTests(SynchronousTestCase):
             self.check(alone, text.format(who=f'container "{name}"', s="s"), minor)
 
     def test_apparmor(self) -> None:
-        """AppArmor can not be switched off, in fields or in annotations."""
+        """AppArmor cannot be disabled, in fields or annotations."""
         reason = "forbidden AppArmor profile ({who} must not set AppArmor profile type to {what})"
         self.every(reason.replace("{what}", '"Unconfined"'), appArmorProfile={"type": "Unconfined"})
         pod = every_container()
@@ -47,7 +49,7 @@ class BaselineTests(SynchronousTestCase):
             self.check(every_container(securityContext={"appArmorProfile": {"type": kind}}), "")
 
     def test_capabilities(self) -> None:
-        """Only the usual capabilities can be added."""
+        """Only the default capabilities can be added."""
         self.every(
             'non-default capabilities ({who} must not include "NET_ADMIN", "SYS_TIME" in '
             "securityContext.capabilities.add)",
@@ -55,13 +57,13 @@ class BaselineTests(SynchronousTestCase):
         )
 
     def test_host_namespaces(self) -> None:
-        """No namespace of the node is shared."""
+        """A pod cannot share a namespace of the node."""
         pod = every_container()
         pod["spec"].update(hostIPC=True, hostNetwork=True, hostPID=True)
         self.check(pod, "host namespaces (hostNetwork=true, hostPID=true, hostIPC=true)")
 
     def test_host_path(self) -> None:
-        """No directory of the node is mounted."""
+        """A pod cannot mount directories of the node."""
         pod = every_container()
         pod["spec"]["volumes"] = [{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "emptyDir": {}}]
         self.check(pod, 'hostPath volumes (volume "a")')
@@ -69,7 +71,7 @@ class BaselineTests(SynchronousTestCase):
         self.check(pod, 'hostPath volumes (volumes "a", "z")')
 
     def test_host_ports(self) -> None:
-        """No port of the node is taken; ports are sorted as text."""
+        """A pod cannot use host ports; the ports in the message are sorted as text."""
         pod = every_container(ports=[{"containerPort": 80, "hostPort": 9090}, {"hostPort": 80}, {"containerPort": 1}])
         self.check(pod, 'hostPort (containers "i", "c", "e" use hostPorts 80, 9090)')
         alone = every_container()
@@ -77,7 +79,7 @@ class BaselineTests(SynchronousTestCase):
         self.check(alone, 'hostPort (container "c" uses hostPort 8080)')
 
     def test_host_probes(self) -> None:
-        """From 1.34 on, probes and hooks go to the pod and nowhere else."""
+        """From 1.34 on, probes and hooks cannot set a host."""
         for field in ("livenessProbe", "readinessProbe", "startupProbe"):
             for kind in ("httpGet", "tcpSocket"):
                 pod = every_container(**{field: {kind: {"host": "b", "port": 1}}})
@@ -91,12 +93,12 @@ class BaselineTests(SynchronousTestCase):
         self.check(alone, 'probe or lifecycle host (container "i" uses probe or lifecycle hosts "a", "x")')
 
     def test_privileged(self) -> None:
-        """No container is privileged."""
+        """No container can be privileged."""
         self.every("privileged ({who} must not set securityContext.privileged=true)", privileged=True)
         self.check(every_container(securityContext={"privileged": False}), "")
 
     def test_proc_mount(self) -> None:
-        """All of C{/proc} is for pods in a user namespace, from 1.35 on."""
+        """From 1.35 on, pods in a user namespace can unmask C{/proc}."""
         text = 'procMount ({who} must not set securityContext.procMount to "Unmasked")'
         for minor in (0, 34, 35, None):
             self.every(text, minor, procMount="Unmasked")
@@ -109,7 +111,7 @@ class BaselineTests(SynchronousTestCase):
         self.assertEqual(judged(pod, RESTRICTED, 35).count("procMount ("), 1)
 
     def test_selinux(self) -> None:
-        """SELinux has only types of containers, and no user or role."""
+        """SELinux types are restricted, and user and role cannot be set."""
         self.every(
             'seLinuxOptions ({who} set forbidden securityContext.seLinuxOptions: type "spc_t"; user may not be set; '
             "role may not be set)",
@@ -123,7 +125,7 @@ class BaselineTests(SynchronousTestCase):
         self.check(pod, "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: user may not be set)")
 
     def test_seccomp(self) -> None:
-        """Seccomp can not be switched off, by annotations before 1.19, and by fields since."""
+        """Seccomp cannot be disabled, by annotations before 1.19 and by fields since."""
         self.every(
             'seccompProfile ({who} must not set securityContext.seccompProfile.type to "Unconfined")',
             19,
@@ -147,7 +149,7 @@ class BaselineTests(SynchronousTestCase):
         self.check(pod, "", 19)
 
     def test_sysctls(self) -> None:
-        """More sysctls became safe over the versions; all others are told in their order."""
+        """Later versions allow more sysctls; forbidden ones are listed in their order."""
         versions = {
             "net.ipv4.tcp_syncookies": 0,
             "net.ipv4.ip_local_reserved_ports": 27,
@@ -162,7 +164,7 @@ class BaselineTests(SynchronousTestCase):
             self.check(pod, f"forbidden sysctls ({', '.join(unsafe)})" if unsafe else "", minor)
 
     def test_host_process(self) -> None:
-        """No process of the node itself is started on Windows."""
+        """Windows HostProcess pods are forbidden."""
         self.every(
             "hostProcess ({who} must not set securityContext.windowsOptions.hostProcess=true)",
             windowsOptions={"hostProcess": True},

@@ -8,10 +8,10 @@ from tests.admission_plugins.podsecurity.plugintools import PodSecurityTestCase
 
 
 class ConfigurationTests(PodSecurityTestCase):
-    """The configuration is checked when the server starts."""
+    """Tests for L{load}."""
 
     def test_invalid(self) -> None:
-        """What makes no sense is told with its path."""
+        """An invalid value is reported with its path."""
         for configuration, text in (
             ({"defaults": {"enforce": "x"}}, 'defaults.enforce: Invalid value: "x": must be one of privileged'),
             ({"defaults": {"warn-version": "x"}}, 'defaults.warn-version: Invalid value: "x": must be "latest"'),
@@ -29,12 +29,12 @@ class ConfigurationTests(PodSecurityTestCase):
             self.assertIn(text, str(raised.exception))
 
     def test_versions(self) -> None:
-        """Configurations of before it was v1 are read, too."""
+        """Configurations of all versions are read."""
         for version in ("v1alpha1", "v1beta1", "v1"):
             self.plugin({"apiVersion": f"pod-security.admission.config.k8s.io/{version}"})
 
     def test_release(self) -> None:
-        """The latest version is that of the release that the server stands for."""
+        """The latest version is the version of the release that the server emulates."""
         self.context.release = "1.33"
         self.labels(enforce="baseline")
         probed = pod()

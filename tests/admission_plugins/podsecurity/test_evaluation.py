@@ -23,12 +23,12 @@ CONFIGURATION = {
 
 
 def evaluator(configuration: JSONObject | None = None) -> PodSecurityEvaluator:
-    """A judge of release 1.36."""
+    """Return an evaluator of release 1.36."""
     return PodSecurityEvaluator(Configuration() if configuration is None else load(configuration), CheckRegistry(36))
 
 
 def labels(**modes: str) -> dict[str, str]:
-    """Labels of a namespace."""
+    """Return labels of a namespace."""
     return {f"{PREFIX}{mode}": level for mode, level in modes.items()}
 
 
@@ -36,7 +36,10 @@ class JudgeTests(SynchronousTestCase):
     """Tests for L{PodSecurityEvaluator}."""
 
     def test_pod(self) -> None:
-        """What is enforced refuses; what is audited or warned of is noted, and nothing is warned of that is refused."""
+        """
+        A violation of enforce denies the pod, of audit is annotated, and of warn causes a warning unless the pod is
+        denied.
+        """
         bad = pod(hostNetwork=True)
         refused = evaluator().pod(labels(enforce="baseline"), bad, None)
         self.assertEqual(
@@ -49,14 +52,14 @@ class JudgeTests(SynchronousTestCase):
         self.assertEqual(noted.audit_annotations["audit-violations"], would)
 
     def test_template(self) -> None:
-        """A template is never refused, only warned of."""
+        """A pod template is never denied and causes warnings."""
         template = PodTemplate({}, {"hostNetwork": True, "containers": []}, "")
         evaluation = evaluator().template(labels(enforce="baseline"), template)
         self.assertEqual((evaluation.denial_message, len(evaluation.warnings)), ("", 1))
         self.assertEqual(evaluator().template(labels(enforce="baseline"), None).warnings, [])
 
     def test_exempt(self) -> None:
-        """Namespaces, users and runtime classes of the configuration are exempt, which is noted."""
+        """Configured namespaces, users and runtime classes are exempt, with an audit annotation."""
         strict = evaluator(CONFIGURATION)
         for namespace, user, why in (("free", "x", "namespace"), ("ns", "root", "user")):
             exempt = strict.exempt(namespace, user)
@@ -66,15 +69,15 @@ class JudgeTests(SynchronousTestCase):
         boxed = strict.pod(labels(enforce="baseline"), pod(hostNetwork=True, runtimeClassName="boxed"), None)
         self.assertEqual((boxed.denial_message, boxed.audit_annotations), ("", {"exempt": "runtimeClass"}))
 
-    def test_settled(self) -> None:
-        """Where all is allowed no pod has to be looked at."""
+    def test_fully_privileged(self) -> None:
+        """In a fully privileged namespace pods are not evaluated."""
         fully_privileged_result = evaluator().fully_privileged_result({})
         assert fully_privileged_result is not None
         self.assertEqual(fully_privileged_result.audit_annotations, {"enforce-policy": "privileged:latest"})
         self.assertIsNone(evaluator().fully_privileged_result(labels(warn="baseline")))
 
     def test_namespace(self) -> None:
-        """The pods of a namespace are looked at when its level becomes stricter, and only then."""
+        """The pods of a namespace are checked only if its enforce level becomes stricter."""
         baseline, restricted = labels(enforce="baseline"), labels(enforce="restricted")
         self.assertEqual(
             evaluator().namespace("n", restricted, baseline).recheck_existing_pods_at, LevelVersion("restricted")
@@ -85,7 +88,7 @@ class JudgeTests(SynchronousTestCase):
         self.assertEqual(evaluator().namespace("n", labels(enforce="x"), labels(enforce="x")).causes, [])
 
     def test_exempt_namespace(self) -> None:
-        """The labels of an exempt namespace do nothing, which is warned of."""
+        """Labels of an exempt namespace have no effect and cause a warning."""
         evaluation = evaluator(CONFIGURATION).namespace("free", labels(enforce="baseline"), None)
         self.assertEqual(
             evaluation.warnings,
@@ -97,7 +100,7 @@ class SignificanceTests(SynchronousTestCase):
     """Tests for L{is_significant_pod_update}."""
 
     def test_images(self) -> None:
-        """Another image, in a container of any kind, is significant; other changes are not."""
+        """A changed image of any container is significant; other changes are not."""
         for kind in ("initContainers", "containers", "ephemeralContainers"):
             changed = every_container()
             changed["spec"][kind][0]["image"] = "other"
@@ -105,7 +108,7 @@ class SignificanceTests(SynchronousTestCase):
         self.assertFalse(is_significant_pod_update(every_container(env=[{"name": "A"}]), every_container()))
 
     def test_fewer(self) -> None:
-        """A container more or less is significant; ephemeral ones that are missing are not."""
+        """A changed number of containers is significant; removed ephemeral containers are not."""
         for kind, expected in (("initContainers", True), ("containers", True), ("ephemeralContainers", False)):
             changed = every_container()
             changed["spec"][kind] = []

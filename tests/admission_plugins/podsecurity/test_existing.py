@@ -14,21 +14,19 @@ from tests.admission_plugins.podsecurity.plugintools import NamespaceTestCase
 
 class Turns(Clock):
     """
-    A clock that counts who steps back to let others have a turn.
+    A clock that counts yields to the reactor.
 
-    @ivar turns: How often that was.
+    @ivar turns: Number of yields.
     """
 
     def __init__(self, seconds: float = 0.0) -> None:
-        """
-        @param seconds: How long the others take each time.
-        """
+        """@param seconds: The duration of each yield, in seconds."""
         super().__init__()
         self.turns = 0
         self._seconds = seconds
 
     def callLater(self, delay: float, *arguments: Any, **named: Any) -> Any:
-        """Note who waits for no time at all."""
+        """Count calls without a delay."""
         if not delay:
             self.turns += 1
             self.rightNow += self._seconds
@@ -39,7 +37,7 @@ class ExistingPodTests(NamespaceTestCase):
     """Tests for L{kubetwist.admission_plugins.podsecurity.existing}."""
 
     def test_existing_pods(self) -> None:
-        """A stricter level warns of the pods that would not be let in now, alike ones together."""
+        """A stricter level warns of existing pods that violate it, grouped by violations."""
         self.add("b", hostNetwork=True)
         self.add("a", hostNetwork=True)
         self.add("c", hostNetwork=True)
@@ -59,7 +57,7 @@ class ExistingPodTests(NamespaceTestCase):
         )
 
     def test_many_pods(self) -> None:
-        """So many pods are looked at and no more, one of each controller first, while others get their turns."""
+        """A limited number of pods is checked, one of each controller first, with yields to the reactor."""
         for number in range(NAMESPACE_MAX_PODS_TO_CHECK + 20):
             self.add(f"p{number:04}", controller="same")
         self.add("zz", controller="other", hostNetwork=True)
@@ -82,8 +80,8 @@ class ExistingPodTests(NamespaceTestCase):
             ],
         )
 
-    def test_long(self) -> None:
-        """Looking ends after a second."""
+    def test_timeout(self) -> None:
+        """The check ends after a second."""
         for number in range(200):
             self.add(f"p{number:03}")
         made = self.namespace({}, enforce="baseline")

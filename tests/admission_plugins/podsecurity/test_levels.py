@@ -23,7 +23,7 @@ from kubetwist.admission_plugins.podsecurity.levels import (
 
 
 class VersionTests(SynchronousTestCase):
-    """Tests for versions and levels."""
+    """Tests of versions and levels."""
 
     @given(st.integers(0, (1 << 63) - 1))
     def test_round_trip(self, minor: int) -> None:
@@ -31,21 +31,21 @@ class VersionTests(SynchronousTestCase):
         self.assertEqual(parse_version(str(LevelVersion(BASELINE, minor)).partition(":")[2]), minor)
 
     def test_versions(self) -> None:
-        """Anything but C{latest} and C{v1.x} is refused."""
+        """Anything but C{latest} and C{v1.x} is rejected."""
         self.assertIsNone(parse_version("latest"))
         for text in ("", "1.2", "v1", "v1.01", "v2.0", "v1.-1", "v1.1.1", f"v1.{1 << 63}", None, 1):
             error = self.assertRaises(ValueError, parse_version, text)
             self.assertEqual(str(error), 'must be "latest" or "v1.x"')
 
     def test_levels(self) -> None:
-        """Each level is stricter than those before it; other words are no levels."""
+        """Each level is stricter than the previous ones; other texts are not levels."""
         self.assertTrue(stricter(RESTRICTED, BASELINE) and stricter(BASELINE, PRIVILEGED))
         self.assertFalse(any(stricter(level, level) for level in LEVELS))
         self.assertEqual([level_problem(level) for level in LEVELS], ["", "", ""])
         self.assertEqual(level_problem("strict"), "must be one of privileged, baseline, restricted")
 
     def test_equivalent(self) -> None:
-        """The version makes no difference where all is allowed."""
+        """The version is irrelevant for the level privileged."""
         self.assertTrue(LevelVersion(PRIVILEGED, 1).equivalent(LevelVersion(PRIVILEGED, 2)))
         self.assertFalse(LevelVersion(BASELINE, 1).equivalent(LevelVersion(BASELINE, 2)))
 
@@ -54,18 +54,18 @@ class PolicyTests(SynchronousTestCase):
     """Tests for L{policy_to_evaluate}."""
 
     def policy(self, **labels: str) -> tuple[Policy, list[str]]:
-        """The policy of labels and the fields of its causes; C{_} in a name stands for a hyphen."""
+        """Return the policy of labels and the fields of its causes; C{_} in a name stands for a hyphen."""
         written = {f"{PREFIX}{name.replace('_', '-')}": text for name, text in labels.items()}
         policy, causes = policy_to_evaluate(written, Policy())
         return policy, [cause.field for cause in causes]
 
     def test_no_labels(self) -> None:
-        """Without labels the defaults hold, the same object."""
+        """Without labels the policy is the object of the defaults."""
         defaults = Policy(LevelVersion(BASELINE, 3))
         self.assertIs(policy_to_evaluate({"other": "x"}, defaults)[0], defaults)
 
     def test_enforced_is_warned_of(self) -> None:
-        """What is enforced is warned of in the same version, unless another level is set for warnings."""
+        """The enforce level is also the warn level in the same version, unless the labels set a warn level."""
         level = LevelVersion(BASELINE, 20)
         self.assertEqual(self.policy(enforce="baseline", enforce_version="v1.20"), (Policy(level, warn=level), []))
         policy, _ = self.policy(enforce="baseline", enforce_version="v1.20", warn="privileged")
@@ -73,8 +73,8 @@ class PolicyTests(SynchronousTestCase):
         policy, _ = self.policy(enforce="baseline", enforce_version="v1.20", warn_version="v1.5")
         self.assertEqual(policy.warn, LevelVersion(BASELINE, 5))
 
-    def test_mistakes(self) -> None:
-        """A level that cannot be read enforces the strictest one, and warns of and notes nothing."""
+    def test_invalid_labels(self) -> None:
+        """An invalid level is restricted for enforce and privileged for warn and audit."""
         policy, fields = self.policy(enforce="x", audit="y", warn="z")
         self.assertEqual(policy, Policy(LevelVersion(RESTRICTED)))
         self.assertEqual(fields, [f"metadata.labels[{PREFIX}{mode}]" for mode in ("enforce", "audit", "warn")])

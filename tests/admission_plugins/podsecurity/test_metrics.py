@@ -13,7 +13,7 @@ class PodSecurityTallyTests(SynchronousTestCase):
     """Tests for L{PodSecurityMetrics}."""
 
     def test_future_versions(self) -> None:
-        """CVE-2020-8552: a version that a label of a namespace makes up is told as one that is yet to come."""
+        """CVE-2020-8552: an unknown version in a label of a namespace is counted as C{future}."""
         metrics = PodSecurityMetrics(36)
         for minor in (None, 20, 1000, 10**9):
             metrics.evaluated("enforce", LevelVersion("baseline", minor), True, ("create", "pod", ""))

@@ -27,36 +27,36 @@ ERROR = "pod-security.kubernetes.io/error"
 
 
 class PodTests(PodSecurityTestCase):
-    """Pods are refused, warned of, and noted."""
+    """Tests of pods: rejection, warnings and audit annotations."""
 
     def test_enforced(self) -> None:
-        """A pod that violates what is enforced is refused, and the audit log told by what."""
+        """A pod that violates the enforce level is rejected, with an audit annotation of the policy."""
         self.labels(enforce="baseline", enforce_version="v1.30")
         made = self.write(pod(hostNetwork=True))
         self.assertEqual(self.why(self.plugin(), made), f'violates PodSecurity "baseline:v1.30": {BASELINE}')
-        self.assertEqual(made.notes, {ENFORCED: "baseline:v1.30"})
+        self.assertEqual(made.annotations, {ENFORCED: "baseline:v1.30"})
         self.assertEqual(made.warnings, [])
 
     def test_warned(self) -> None:
-        """A pod that violates what is only warned of and audited may be."""
+        """A pod that violates only the warn and audit levels is admitted."""
         self.labels(warn="baseline", audit="baseline", audit_version="v1.2")
         made = self.write(pod(hostNetwork=True))
         self.validate(self.plugin(), made)
         self.assertEqual(made.warnings, [f'would violate PodSecurity "baseline:latest": {BASELINE}'])
         self.assertEqual(
-            made.notes,
+            made.annotations,
             {ENFORCED: "privileged:latest", VIOLATIONS: f'would violate PodSecurity "baseline:v1.2": {BASELINE}'},
         )
 
     def test_no_labels(self) -> None:
-        """Without labels everything is allowed."""
+        """Without labels all pods are admitted."""
         self.labels()
         made = self.write(pod(hostNetwork=True))
         self.validate(self.plugin(), made)
-        self.assertEqual((made.warnings, made.notes), ([], {ENFORCED: "privileged:latest"}))
+        self.assertEqual((made.warnings, made.annotations), ([], {ENFORCED: "privileged:latest"}))
 
     def test_defaults(self) -> None:
-        """What holds without labels is in the configuration; labels say otherwise."""
+        """The configuration has the defaults of namespaces without labels; labels override them."""
         plugin = self.plugin({"defaults": {"enforce": "baseline", "enforce-version": "v1.20", "warn": "restricted"}})
         self.labels()
         self.assertIn('"baseline:v1.20"', self.why(plugin, self.write(pod(hostNetwork=True))))
@@ -64,7 +64,7 @@ class PodTests(PodSecurityTestCase):
         self.validate(plugin, self.write(pod(hostNetwork=True)))
 
     def test_exempt(self) -> None:
-        """Users, namespaces and runtime classes can be exempt, and the audit log is told why a pod was not judged."""
+        """Users, namespaces and runtime classes can be exempt, with an audit annotation of the reason."""
         self.labels(enforce="restricted")
         for exemptions, why, obj, user in (
             ({"namespaces": ["ns"]}, "namespace", pod(), "alice"),
@@ -74,12 +74,12 @@ class PodTests(PodSecurityTestCase):
             plugin = self.plugin({"exemptions": exemptions})
             made = self.write(obj, user=UserInfo(user))
             self.validate(plugin, made)
-            self.assertEqual((made.notes, made.warnings), ({EXEMPT: why}, []))
+            self.assertEqual((made.annotations, made.warnings), ({EXEMPT: why}, []))
         plugin = self.plugin({"exemptions": {"namespaces": ["other"], "usernames": ["b"], "runtimeClasses": ["c"]}})
         self.assertIn("violates PodSecurity", self.why(plugin, self.write(pod())))
 
     def test_updates(self) -> None:
-        """An update is judged if it changes an image or adds a container, of any kind."""
+        """An update is evaluated if it changes an image or adds a container of any kind."""
         self.labels(enforce="restricted")
         plugin = self.plugin()
         same = every_container()
@@ -95,7 +95,7 @@ class PodTests(PodSecurityTestCase):
             self.assertTrue(is_significant_pod_update(more, every_container()))
 
     def test_subresources(self) -> None:
-        """Ephemeral containers are judged, as is whatever is not known to be harmless."""
+        """Ephemeral containers and unknown subresources are evaluated."""
         self.labels(enforce="baseline")
         plugin, old, new = self.plugin(), pod(), pod()
         new["spec"]["ephemeralContainers"] = [{"name": "e", "image": "i", "securityContext": {"privileged": True}}]
@@ -106,29 +106,29 @@ class PodTests(PodSecurityTestCase):
             self.validate(plugin, self.write(new, f"pods/{subresource}", "UPDATE", old=old))
 
     def test_bad_labels(self) -> None:
-        """Labels that make no sense enforce the strictest there is, and the audit log is told of them."""
+        """Invalid labels enforce the restricted level, with an audit annotation."""
         self.labels(enforce="strict", warn="often")
         made = self.write(pod())
         self.assertIn('violates PodSecurity "restricted:latest"', self.why(self.plugin(), made))
         problem = "must be one of privileged, baseline, restricted"
         path = "metadata.labels[pod-security.kubernetes.io/"
         self.assertEqual(
-            made.notes[ERROR],
+            made.annotations[ERROR],
             f'Failed to parse policy: [{path}enforce]: Invalid value: "strict": {problem}, '
             f'{path}warn]: Invalid value: "often": {problem}]',
         )
         self.labels(audit_version="1.2")
         made = self.write(pod(hostNetwork=True))
         self.validate(self.plugin(), made)
-        self.assertIn('must be "latest" or "v1.x"', made.notes[ERROR])
+        self.assertIn('must be "latest" or "v1.x"', made.annotations[ERROR])
 
     def test_no_namespace(self) -> None:
-        """A pod whose namespace can not be found is an error of the server."""
+        """If the namespace of a pod does not exist the request fails with an internal error."""
         error = self.refusal(self.plugin(), self.write(pod()))
         self.assertEqual((error.code, error.message), (500, 'Internal error occurred: failed to lookup namespace "ns"'))
 
     def test_enforced_is_warned_of(self) -> None:
-        """Who only enforces is warned of templates at the same level; who says what to warn of gets that."""
+        """The enforce level is also the warn level of templates, unless the labels set a warn level."""
         for modes, warned in (
             ({"enforce": "baseline", "enforce_version": "v1.9"}, "baseline:v1.9"),
             ({"enforce": "baseline", "warn_version": "v1.7"}, "baseline:v1.7"),
@@ -143,10 +143,10 @@ class PodTests(PodSecurityTestCase):
 
 
 class TemplateTests(PodSecurityTestCase):
-    """Templates of pods are never refused, but warned of."""
+    """Tests of pod templates, which are never rejected."""
 
     def test_all_kinds(self) -> None:
-        """A template is warned of and noted whatever it is in."""
+        """The templates of all workload kinds cause warnings and audit annotations."""
         self.labels(enforce="restricted", warn="baseline", audit="baseline")
         for (group, resource), way in TEMPLATES.items():
             if not way:
@@ -157,10 +157,10 @@ class TemplateTests(PodSecurityTestCase):
             made = self.write({"metadata": {"name": "w"}, **obj}, f"{resource}.{group}".rstrip("."))
             self.validate(self.plugin(), made)
             self.assertEqual(made.warnings, [f'would violate PodSecurity "baseline:latest": {BASELINE}'], resource)
-            self.assertEqual(list(made.notes), [VIOLATIONS])
+            self.assertEqual(list(made.annotations), [VIOLATIONS])
 
-    def test_not_judged(self) -> None:
-        """Subresources of workloads, and a controller without a template, have nothing to judge."""
+    def test_not_evaluated(self) -> None:
+        """Subresources of workloads and controllers without a template are not evaluated."""
         self.labels(warn="restricted")
         for obj, resource in (
             ({"metadata": {}, "spec": {"replicas": 1}}, "deployments.apps/scale"),
@@ -168,20 +168,20 @@ class TemplateTests(PodSecurityTestCase):
         ):
             made = self.write(obj, resource)
             self.validate(self.plugin(), made)
-            self.assertEqual((made.warnings, made.notes), ([], {}))
+            self.assertEqual((made.warnings, made.annotations), ([], {}))
 
     def test_no_namespace(self) -> None:
-        """A workload passes even if its namespace can not be found."""
+        """A workload is admitted even if its namespace does not exist."""
         made = self.write({"metadata": {}, "spec": {"template": pod()}}, "deployments.apps")
         self.validate(self.plugin(), made)
-        self.assertIn("failed to lookup namespace", made.notes[ERROR])
+        self.assertIn("failed to lookup namespace", made.annotations[ERROR])
 
 
 class NamespaceTests(NamespaceTestCase):
-    """Tests for the labels of namespaces."""
+    """Tests of the labels of namespaces."""
 
     def test_invalid(self) -> None:
-        """Labels that make no sense are refused; those that are there already do not keep others from changing."""
+        """Invalid labels are rejected; existing invalid labels do not prevent other changes."""
         error = self.refusal(self.plugin(), self.namespace(enforce="no", audit_version="v2"))
         self.assertEqual((error.code, error.reason), (422, "Invalid"))
         assert error.details is not None
@@ -209,8 +209,8 @@ class NamespaceTests(NamespaceTestCase):
         for version in ("", "1.2", "v1.02", "v1", "v1.x", "v1.1 ", "v1.\u0661", "v1.99999999999999999999"):
             self.assertEqual(self.refusal(self.plugin(), self.namespace(enforce_version=version)).code, 422, version)
 
-    def test_no_look(self) -> None:
-        """Where nothing becomes stricter, no pod is looked at."""
+    def test_no_check(self) -> None:
+        """If the enforce level does not become stricter, no pod is checked."""
         self.add("a", hostNetwork=True)
         for old, new in (
             ({"enforce": "baseline"}, {"enforce": "baseline", "warn": "restricted"}),
@@ -225,7 +225,7 @@ class NamespaceTests(NamespaceTestCase):
         self.assertEqual(len(made.warnings), 2)
 
     def test_exempt(self) -> None:
-        """Labels of an exempt namespace do nothing, and whoever sets them is told so."""
+        """Labels of an exempt namespace cause a warning."""
         plugin = self.plugin({"exemptions": {"namespaces": ["ns"]}})
         text = 'namespace "ns" is exempt from Pod Security, and the policy ({}) will be ignored'
         for old in (None, {}):

@@ -12,14 +12,14 @@ from tests.admission_plugins.podsecurity.checks import hardened, judged
 
 
 class RestrictedTests(SynchronousTestCase):
-    """Each check of restricted."""
+    """Tests of each check of restricted."""
 
     def check(self, pod: JSONObject, text: str, minor: int | None = None) -> None:
-        """A pod has this against it, and nothing else, at restricted."""
+        """Assert that a pod has exactly this violation of restricted."""
         self.assertEqual(judged(pod, RESTRICTED, minor), text)
 
     def test_escalation(self) -> None:
-        """Nothing becomes more than its parent, from 1.8 on."""
+        """From 1.8 on, privilege escalation must be disabled."""
         pod = hardened({"allowPrivilegeEscalation": True})
         text = (
             'allowPrivilegeEscalation != false (containers "i", "c", "e" must set '
@@ -30,7 +30,9 @@ class RestrictedTests(SynchronousTestCase):
         self.check(pod, "", 7)
 
     def test_capabilities(self) -> None:
-        """All capabilities are dropped, from 1.22 on, and only one can be added; baseline's check is left out then."""
+        """
+        From 1.22 on, all capabilities must be dropped and only one can be added; the check of baseline is replaced.
+        """
         pod = hardened({"capabilities": {"drop": ["CHOWN"], "add": ["NET_BIND_SERVICE", "SYS_TIME"]}})
         three = 'containers "i", "c", "e"'
         self.check(
@@ -46,7 +48,7 @@ class RestrictedTests(SynchronousTestCase):
         )
 
     def test_volumes(self) -> None:
-        """Volumes are of harmless kinds; what is of none that is known is refused."""
+        """Only some volume types are allowed; unknown types are forbidden."""
         for kind in ALLOWED_VOLUMES:
             self.check(hardened(volumes=[{"name": "v", kind: {}}]), "")
         for kind in RESTRICTED_VOLUMES:
@@ -60,7 +62,7 @@ class RestrictedTests(SynchronousTestCase):
         )
 
     def test_non_root(self) -> None:
-        """Somebody has to say that nothing runs as root, and nobody may say otherwise."""
+        """runAsNonRoot must be true for every container and false for none."""
         pod = hardened(pod_context={"runAsNonRoot": None})
         self.check(
             pod,
@@ -76,7 +78,7 @@ class RestrictedTests(SynchronousTestCase):
         self.assertIn("runAsNonRoot", judged(pod, RESTRICTED, 34))
 
     def test_user(self) -> None:
-        """Nothing asks to run as root, from 1.23 on; in a user namespace it may, from 1.35 on."""
+        """From 1.23 on, runAsUser must not be 0; from 1.35 on it may be 0 in a user namespace."""
         pod = hardened({"runAsUser": 0}, {"runAsUser": 0})
         text = 'runAsUser=0 (pod and containers "i", "c", "e" must not set runAsUser=0)'
         self.check(pod, text)
@@ -88,7 +90,7 @@ class RestrictedTests(SynchronousTestCase):
         self.check(hardened({"runAsUser": 1}), "")
 
     def test_seccomp(self) -> None:
-        """A profile is set, by the pod or each container, from 1.19 on."""
+        """From 1.19 on, a seccomp profile must be set by the pod or each container."""
         pod = hardened(pod_context={"seccompProfile": None})
         text = (
             'seccompProfile (pod or containers "i", "c", "e" must set securityContext.seccompProfile.type to '
@@ -106,7 +108,7 @@ class RestrictedTests(SynchronousTestCase):
         self.check(hardened({"seccompProfile": {"type": "Localhost"}}, {"seccompProfile": None}), "")
 
     def test_windows(self) -> None:
-        """What does not exist on Windows is not asked of its pods, from 1.25 on."""
+        """From 1.25 on, checks of Linux features do not apply to Windows pods."""
         pod = every_container(securityContext={"runAsNonRoot": True})
         pod["spec"]["os"] = {"name": "windows"}
         self.check(pod, "", 25)

@@ -22,13 +22,13 @@ class LevelTests(SynchronousTestCase):
     """Tests for L{CheckRegistry}."""
 
     def test_nothing_wrong(self) -> None:
-        """A hardened pod passes in every version; a bare one passes baseline."""
+        """A hardened pod is allowed in every version; a pod without security fields is allowed by baseline."""
         for minor in range(NEWEST + 1):
             self.assertEqual(judged(hardened(), RESTRICTED, minor), "")
             self.assertEqual(judged(every_container(), BASELINE, minor), "")
 
     def test_bare(self) -> None:
-        """What a bare pod lacks is told in the order of the checks' names, all containers of each in one list."""
+        """The violations of a pod without security fields are sorted by check ID, each with all containers."""
         three = 'containers "i", "c", "e"'
         self.assertEqual(
             judged(every_container()),
@@ -40,18 +40,18 @@ class LevelTests(SynchronousTestCase):
         )
 
     def test_privileged(self) -> None:
-        """Privileged allows everything."""
+        """The level privileged allows everything."""
         pod = every_container(securityContext={"privileged": True})
         self.assertEqual(judged(pod, PRIVILEGED), "")
 
     def test_order(self) -> None:
-        """Checks come by name, those of baseline first, as the reference sorts them."""
+        """Checks are sorted as in the reference: by ID, those of baseline first."""
         for checks in (BASELINE_CHECKS, RESTRICTED_CHECKS):
             names = [check.name for check in checks]
             self.assertEqual(names, sorted(names))
 
     def test_versions(self) -> None:
-        """Later versions than the server's, and the latest one, are the server's."""
+        """The latest and later versions are the version of the release."""
         old = CheckRegistry(33)
         pod = every_container(livenessProbe={"httpGet": {"host": "10.0.0.1", "port": 1}})
         for minor in (None, 34, 99):
@@ -60,7 +60,7 @@ class LevelTests(SynchronousTestCase):
         self.assertEqual(judged(pod, BASELINE, 33), "")
 
     def test_reasons(self) -> None:
-        """In short, only the reasons are told."""
+        """The short message has only the reasons."""
         found = STANDARDS.evaluate_pod(LevelVersion(RESTRICTED), {}, every_container(hostNetwork=True)["spec"])
         self.assertEqual(
             forbidden_reasons(found),
@@ -69,7 +69,7 @@ class LevelTests(SynchronousTestCase):
 
     @given(minor=st.integers(0, NEWEST), fields=st.dictionaries(st.sampled_from(("hostPID", "hostIPC")), st.booleans()))
     def test_restricted_is_stricter(self, minor: int, fields: dict[str, bool]) -> None:
-        """What baseline forbids, restricted forbids, in every version."""
+        """Pods that baseline forbids are forbidden by restricted, in every version."""
         pod = hardened({"privileged": True, "procMount": "Unmasked"}, **fields)
         below = set(judged(pod, BASELINE, minor).split(", "))
         self.assertTrue(below <= set(judged(pod, RESTRICTED, minor).split(", ")))

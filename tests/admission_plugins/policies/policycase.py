@@ -1,4 +1,4 @@
-"""A server with policies."""
+"""Test cases with policies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCALERS = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 
 
 def rule(*resources: str, **more: Any) -> dict[str, Any]:
-    """A rule for the creation and update of resources."""
+    """Return a rule for the creation and update of resources."""
     return {
         "operations": ["CREATE", "UPDATE"],
         "apiGroups": ["*"],
@@ -31,10 +31,10 @@ def rule(*resources: str, **more: Any) -> dict[str, Any]:
 
 
 class PolicyTestCase(SynchronousTestCase):
-    """A test of policies."""
+    """A test case with validating policies."""
 
     def setUp(self) -> None:
-        """A server with both plugins."""
+        """Create a server with both plugins."""
         self.server = Server(
             "configmaps",
             "namespaces",
@@ -52,19 +52,19 @@ class PolicyTestCase(SynchronousTestCase):
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """What is answered to a request that succeeds."""
+        """Return the body of a successful response."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
         return answer
 
     def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, str]:
-        """The code, reason and message of one that fails."""
+        """Return the code, reason and message of an error."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertGreaterEqual(code, 400, answer)
         return code, answer["reason"], answer["message"]
 
     def policy(self, kind: str = "validating", name: str = "p", binding: Any = (), **spec: Any) -> None:
-        """Make a policy, and unless C{binding} is L{None} bind it."""
+        """Create a policy and, unless C{binding} is L{None}, its binding."""
         spec.setdefault("matchConstraints", {"resourceRules": [rule("configmaps")]})
         if kind == "mutating":
             spec.setdefault("reinvocationPolicy", "Never")
@@ -73,28 +73,28 @@ class PolicyTestCase(SynchronousTestCase):
             self.bind(kind, name, **dict(binding))
 
     def bind(self, kind: str = "validating", name: str = "p", **spec: Any) -> None:
-        """Bind a policy."""
+        """Create a binding of a policy."""
         if kind == "validating":
             spec.setdefault("validationActions", ["Deny"])
         body = {"metadata": {"name": spec.pop("called", f"{name}-b")}, "spec": {"policyName": name, **spec}}
         self.ask("POST", f"{GROUP}/{kind}admissionpolicybindings", body)
 
     def create(self, name: str = "m", data: Any = None, **meta: Any) -> Any:
-        """Create a config map."""
+        """Create a ConfigMap."""
         return self.ask("POST", MAPS, {"metadata": {"name": name, **meta}, "data": data or {}})
 
 
 class MutatingTestCase(PolicyTestCase):
-    """A test with the tools of several test cases."""
+    """A test case with mutating policies."""
 
     def mutate(self, *mutations: dict[str, Any], **spec: Any) -> None:
-        """Make a policy that does these."""
+        """Create a policy with these mutations."""
         self.policy("mutating", mutations=[*mutations], **spec)
 
     def apply(self, expression: str) -> dict[str, Any]:
-        """A mutation that merges."""
+        """Return a mutation with an apply configuration."""
         return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
 
     def patch(self, expression: str) -> dict[str, Any]:
-        """A mutation that edits."""
+        """Return a mutation with a JSON patch."""
         return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}

@@ -28,10 +28,10 @@ spec: {policyName: deny.static.k8s.io, validationActions: [Deny]}
 
 
 class ManifestTests(PolicyTestCase):
-    """Policies from files."""
+    """Tests of policies from manifest files."""
 
     def configured(self, **files: str) -> None:
-        """Start over with a directory of manifests."""
+        """Restart the server with a directory of manifests."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         for name, text in files.items():
@@ -44,11 +44,11 @@ class ManifestTests(PolicyTestCase):
         self.server.admit(ValidatingAdmissionPolicy.configured(self.server.registry.context, configuration))
 
     def bad(self, **files: str) -> str:
-        """Why a directory is refused."""
+        """Return the error for a directory."""
         return str(self.assertRaises(InvalidConfiguration, self.configured, **files))
 
-    def test_before_everything(self) -> None:
-        """A policy of a file is active without anything in the API, and nothing in the API ends it."""
+    def test_active_without_api(self) -> None:
+        """A policy of a file applies without an object in the API, and the API cannot remove it."""
         self.configured(both=MANIFESTS)
         _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertIn("'deny.static.k8s.io' with binding 'deny-b.static.k8s.io' denied request: by file", message)
@@ -58,8 +58,8 @@ class ManifestTests(PolicyTestCase):
         self.ask("DELETE", path)
         self.refused("POST", MAPS, {"metadata": {"name": "a"}})
 
-    def test_mistakes(self) -> None:
-        """What can not be used stops the start, with the file and the reason."""
+    def test_invalid(self) -> None:
+        """Invalid manifests stop the server with the file and the reason."""
         self.assertIn(
             'must have a name ending with ".static.k8s.io"', self.bad(a=MANIFESTS.replace("deny.static", "deny"))
         )

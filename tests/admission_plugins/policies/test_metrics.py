@@ -12,7 +12,7 @@ class PolicyTallyTests(SynchronousTestCase):
     """Tests for L{PolicyMetrics}."""
 
     def test_checks(self) -> None:
-        """Checks are counted by policy, binding, error and action."""
+        """Evaluations are counted by policy, binding, error and action."""
         metrics = PolicyMetrics()
         metrics.observe("p", "b", "no_error", "allow", 0.1)
         metrics.observe("p", "b", "no_error", "allow", 0.2)
@@ -24,7 +24,7 @@ class PolicyTallyTests(SynchronousTestCase):
         self.assertEqual(counts, {"allow": 2.0, "deny": 1.0})
 
     def test_bounded_names(self) -> None:
-        """CVE-2020-8552: however many policies come and go, only so many are told of."""
+        """CVE-2020-8552: the number of label combinations is limited."""
         metrics = PolicyMetrics()
         for number in range(6000):
             metrics.observe(f"p{number}", "b", "no_error", "allow", 0.1)

@@ -15,8 +15,8 @@ from tests.resources.server import all_kinds, configured
 class MutatingTests(MutatingTestCase):
     """Tests for L{kubetwist.admission_plugins.policies.mutating}."""
 
-    def test_both(self) -> None:
-        """Mutations are carried out in order, each on what those before have made."""
+    def test_order(self) -> None:
+        """Mutations run in order, each on the result of the previous one."""
         self.mutate(
             self.apply("Object{metadata: Object.metadata{labels: {'by': variables.who}}}"),
             self.patch(
@@ -30,7 +30,7 @@ class MutatingTests(MutatingTestCase):
         self.assertEqual(made["data"], {"k": "v", "a.b": "admin"})
 
     def test_twice(self) -> None:
-        """A policy that is run on its own result changes nothing more."""
+        """A policy that runs on its result changes nothing."""
         self.mutate(self.apply("Object{metadata: Object.metadata{labels: {'a': 'b'}}}"), reinvocationPolicy="IfNeeded")
         self.create("a")
         before = self.ask("GET", f"{MAPS}/a")
@@ -38,7 +38,7 @@ class MutatingTests(MutatingTestCase):
         self.assertEqual(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"])
 
     def test_reinvocation(self) -> None:
-        """A policy that wants to see later changes sees them."""
+        """A policy with reinvocationPolicy IfNeeded runs again after later changes."""
         self.policy(
             "mutating",
             "first",
@@ -56,7 +56,7 @@ class MutatingTests(MutatingTestCase):
         self.assertEqual(self.create("a")["metadata"]["annotations"], {"seen": "yes"})
 
     def test_failure_policy(self) -> None:
-        """With failurePolicy Ignore a mutation that fails is left out."""
+        """With failurePolicy Ignore a failed mutation is skipped."""
         self.mutate(
             self.patch("[JSONPatch{op: 'remove', path: '/data/gone'}]"),
             self.apply("Object{metadata: Object.metadata{labels: {'a': 'b'}}}"),
@@ -65,14 +65,14 @@ class MutatingTests(MutatingTestCase):
         self.assertEqual(self.create("a", {"k": "v"})["metadata"]["labels"], {"a": "b"})
 
     def test_result_is_no_object_of_its_kind(self) -> None:
-        """A patch that makes something else of an object is refused without a trace of it."""
+        """A patch whose result is not an object of the kind is rejected and nothing is stored."""
         self.mutate(self.patch("[JSONPatch{op: 'replace', path: '/data', value: [1]}]"))
         code, _, _ = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(code, 500)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[0], 404)
 
     def test_validated_afterwards(self) -> None:
-        """What policies make of an object is seen by those that validate, and by the kind's own rules."""
+        """The result of policies is validated by validating policies and by the kind."""
         self.mutate(self.apply("Object{metadata: Object.metadata{labels: {'bad label': 'x'}}}"))
         code, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(code, 422)
@@ -83,7 +83,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 def edits(*operations: tuple[str, str, str]) -> dict[str, Any]:
-    """A mutation by JSON patch; values are expressions."""
+    """Return a mutation with a JSON patch; values are expressions."""
     made = ", ".join(
         f"JSONPatch{{op: '{op}', path: '{path}'{', value: ' + value if value else ''}}}"
         for op, path, value in operations
@@ -98,7 +98,7 @@ class PolicyMutationTests(PolicyTestCase):
     """Mutations by policies."""
 
     def mutate(self, *mutations: dict[str, Any], **spec: Any) -> None:
-        """Bind a policy with these mutations."""
+        """Create a policy with these mutations and a binding."""
         self.policy("mutating", mutations=[*mutations], **spec)
 
     def test_namespace(self) -> None:
@@ -121,7 +121,7 @@ class PolicyMutationTests(PolicyTestCase):
         self.assertNotIn("data", stored[0])
 
     def test_merged_namespace(self) -> None:
-        """A policy with an apply configuration cannot change the namespace either."""
+        """A policy with an apply configuration cannot change the namespace."""
         expression = "Object{metadata: Object.metadata{namespace: 'elsewhere'}}"
         self.mutate({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}})
         found = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
@@ -140,7 +140,7 @@ class PolicyMutationTests(PolicyTestCase):
         self.assertNotIn("namespace", made["metadata"])
 
     def test_name(self) -> None:
-        """A name that a policy changes in an update is refused, and the refusal names the new one."""
+        """An update whose name is changed by a policy is rejected with the new name."""
         self.create("a")
         self.mutate(edits(("add", "/metadata/name", "'b'")))
         message = 'ConfigMap "b" is invalid: metadata.name: Invalid value: "b": field is immutable'
@@ -148,14 +148,14 @@ class PolicyMutationTests(PolicyTestCase):
         self.assertEqual(found, (422, "Invalid", message))
 
     def test_version(self) -> None:
-        """A resourceVersion that a policy puts in an update is compared with the newest."""
+        """A resourceVersion that a policy sets in an update is compared with the current one."""
         self.create("a")
         self.mutate(edits(("add", "/metadata/resourceVersion", "'1'")))
         code, reason, _ = self.refused("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
         self.assertEqual((code, reason), (409, "Conflict"))
 
     def test_kind(self) -> None:
-        """An object of another kind or version is an error; kind and version that are removed are filled in."""
+        """An object of another kind or version is an error; removed fields kind and apiVersion are added."""
         self.mutate(
             edits(("remove", "/kind", ""), ("remove", "/apiVersion", "")),
             edits(("add", "/data", "{'k': object.kind + object.apiVersion}")),
@@ -167,7 +167,7 @@ class PolicyMutationTests(PolicyTestCase):
         self.assertIn('no kind "Odd" is registered for version "v1"', message)
 
     def test_other_version(self) -> None:
-        """An object of another version is refused by the policy, one of another kind is an error."""
+        """An object of another version is rejected by the policy, an object of another kind is an error."""
         self.mutate(edits(("add", "/apiVersion", "object.data.v"), ("add", "/kind", "object.data.k")))
         for version, kind, code, text in (
             ("v1", "ConfigMap", 201, ""),
@@ -188,7 +188,7 @@ class PolicyMutationTests(PolicyTestCase):
         )
 
     def test_unknown_fields(self) -> None:
-        """A field that the kind does not have, or has in another case, is an error at any depth."""
+        """An unknown field, also in another case, is an error at any depth."""
         self.mutate(edits(("add", "/metadata/odd", "'x'"), ("add", "/Data", "{'a': 'b'}")))
         self.assertEqual(
             self.refused("POST", MAPS, {"metadata": {"name": "a"}}),
@@ -233,7 +233,7 @@ class PolicyMutationTests(PolicyTestCase):
         self.assertEqual(self.create("a")["data"], {"team": "a"})
 
     def test_collection(self) -> None:
-        """A deletecollection has no name: neither in the request nor in its refusal."""
+        """A deletecollection has no name, neither in the request nor in its rejection."""
         self.policy(
             matchConstraints={"resourceRules": [rule("configmaps", operations=["DELETE"])]},
             validations=[{"expression": "has(request.name)", "message": "no name"}],
@@ -249,7 +249,7 @@ class CustomMutationTests(PolicyTestCase):
     """Mutations of custom resources."""
 
     def setUp(self) -> None:
-        """A definition with a status, and the plugins."""
+        """Create a CRD with a status, and the plugins."""
         self.server = CustomServer(
             "namespaces",
             *(one.resource for one in all_kinds() if "admissionpolic" in one.resource),
@@ -263,21 +263,21 @@ class CustomMutationTests(PolicyTestCase):
         self.server.settle()
 
     def mutate(self, *operations: tuple[str, str, str]) -> None:
-        """Bind a policy with a JSON patch."""
+        """Create a policy with a JSON patch and a binding."""
         constraints = {"resourceRules": [rule("kites", "kites/status")]}
         self.policy("mutating", mutations=[edits(*operations)], matchConstraints=constraints)
 
     def kite(self) -> dict[str, Any]:
-        """A valid object."""
+        """Return a valid object."""
         return {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": "k"}}
 
     def test_namespace(self) -> None:
-        """An object cannot be moved to another namespace."""
+        """A policy cannot change the namespace of an object."""
         self.mutate(("add", "/metadata/namespace", "'elsewhere'"))
         self.assertEqual(self.refused("POST", KITES, self.kite()), (400, "BadRequest", OTHER_NAMESPACE))
 
     def test_version(self) -> None:
-        """An object cannot become one of another group or version."""
+        """A policy cannot change the group or version of an object."""
         self.mutate(("add", "/apiVersion", "'apps/v1'"))
         self.assertEqual(
             self.refused("POST", KITES, self.kite()),
@@ -290,13 +290,13 @@ class CustomMutationTests(PolicyTestCase):
         )
 
     def test_kind(self) -> None:
-        """An object cannot become one of another kind."""
+        """A policy cannot change the kind of an object."""
         self.mutate(("add", "/kind", "'Odd'"))
         message = 'Odd.example.com "k" is invalid: kind: Invalid value: "Odd": must be Kite'
         self.assertEqual(self.refused("POST", KITES, self.kite()), (422, "Invalid", message))
 
     def test_status(self) -> None:
-        """A write of the status keeps the object's name, whatever a mutation says."""
+        """A write of the status keeps the object's name, also if a mutation changes it."""
         self.ask("POST", KITES, self.kite())
         self.mutate(("add", "/metadata/name", "'b'"), ("add", "/metadata/uid", "'b'"))
         body = {"metadata": {"annotations": {"a": "b"}}}

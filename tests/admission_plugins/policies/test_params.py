@@ -9,7 +9,7 @@ class ParamTests(PolicyTestCase):
     """Tests for L{kubetwist.admission_plugins.policies.params}."""
 
     def test_params(self) -> None:
-        """A binding gives its policy an object; without it, the binding says what happens."""
+        """A binding refers to a parameter object; if there is none, parameterNotFoundAction decides."""
         validation = {"expression": "object.data.size() <= int(params.data.most)", "message": "too many"}
         ref = {"name": "limits", "parameterNotFoundAction": "Deny"}
         self.policy(
@@ -33,7 +33,7 @@ class ParamTests(PolicyTestCase):
         self.create("b", {"x": "", "y": ""})
 
     def test_params_by_selector(self) -> None:
-        """Each object that a selector finds is a parameter of its own."""
+        """The policy is evaluated for each parameter that matches the selector."""
         for name in ("one", "two"):
             self.create(name, {"banned": name}, labels={"params": "yes"})
         selector = {"matchLabels": {"params": "yes"}}
@@ -47,7 +47,7 @@ class ParamTests(PolicyTestCase):
             self.refused("POST", MAPS, {"metadata": {"name": name}})
 
     def test_unknown_kind_of_params(self) -> None:
-        """Parameters of a kind that nobody knows are told, where the policy is asked."""
+        """An unknown kind of parameters is reported when the policy is evaluated."""
         self.policy(
             paramKind={"apiVersion": "example.com/v1", "kind": "Limit"},
             validations=[{"expression": "true"}],

@@ -9,7 +9,7 @@ class PatchTests(MutatingTestCase):
     """Tests for L{kubetwist.admission_plugins.policies.patches}."""
 
     def test_list_items(self) -> None:
-        """Items of a list with keys are merged by these, and what they lack is filled in."""
+        """Items of a map list are merged by their keys, and missing keys get defaults."""
         constraints = {"resourceRules": [rule("pods")]}
         self.mutate(
             self.apply(
@@ -27,7 +27,7 @@ class PatchTests(MutatingTestCase):
         )
 
     def test_atomic(self) -> None:
-        """What can only be replaced as a whole is not merged."""
+        """Atomic lists, maps and structs cannot be merged."""
         self.mutate(
             self.apply("Object{spec: Object.spec{nodeSelector: {'a': 'b'}, hostAliases: []}}"),
             self.apply("Object{spec: Object.spec{containers: [Object.spec.containers{name: 'a', command: ['x']}]}}"),
@@ -38,8 +38,8 @@ class PatchTests(MutatingTestCase):
         self.assertEqual((code, reason), (403, "Invalid"))
         self.assertIn("may not mutate atomic arrays, maps or structs: .spec.nodeSelector", message)
 
-    def test_wrong_field(self) -> None:
-        """A field that the kind does not have is refused, and so is an object of another type's name."""
+    def test_unknown_field(self) -> None:
+        """An unknown field and an object of another type are rejected."""
         self.mutate(self.apply("Object{nothere: 'x'}"))
         _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertIn("error applying patch: failed to convert patch object to typed object: .nothere", message)
@@ -49,7 +49,7 @@ class PatchTests(MutatingTestCase):
         self.assertIn('type mismatch: unexpected type name "Object.spec", expected "Object.metadata"', message)
 
     def test_patch_that_does_not_apply(self) -> None:
-        """A JSON patch that does not apply is refused; one whose test fails is not for this object."""
+        """A JSON patch that cannot be applied is rejected; if a test operation fails, nothing is changed."""
         self.mutate(
             self.patch(
                 "[JSONPatch{op: 'test', path: '/data/k', value: 'v'}, JSONPatch{op: 'remove', path: '/data/gone'}]"

@@ -10,10 +10,10 @@ from tests.admission_plugins.policies.policycase import GROUP, MAPS, PolicyTestC
 
 
 class CompiledTests(PolicyTestCase):
-    """Tests for L{kubetwist.admission_plugins.policies.source}."""
+    """Tests for L{PolicySource}."""
 
     def test_changed_policy(self) -> None:
-        """A change of a policy holds for the next request."""
+        """A changed policy applies to the next request."""
         self.policy(validations=[{"expression": "false"}])
         self.refused("POST", MAPS, {"metadata": {"name": "a"}})
         patch = {"spec": {"validations": [{"expression": "true"}]}}
@@ -22,7 +22,7 @@ class CompiledTests(PolicyTestCase):
         self.create("a")
 
     def test_conditions(self) -> None:
-        """A policy is not asked when a condition does not hold; one that can not be told denies, or is ignored."""
+        """A policy is skipped if a match condition is false; if it fails to evaluate, the failure policy decides."""
         conditions = [
             {"name": "named", "expression": "object.metadata.name.startsWith('a')"},
             {"name": "labelled", "expression": "object.metadata.labels['k'] == 'v'"},
@@ -37,7 +37,7 @@ class CompiledTests(PolicyTestCase):
         self.create("a")
 
     def test_budget(self) -> None:
-        """A policy that costs too much denies, and nobody waits for it (CEL bombs)."""
+        """A policy that exceeds the cost budget denies the request in limited time."""
         listed = "object.data.map(k, k)"
         bomb = f"{listed}.all(a, {listed}.all(b, {listed}.all(c, a + b + c != 'x')))"
         self.policy(validations=[{"expression": bomb}])
@@ -45,8 +45,8 @@ class CompiledTests(PolicyTestCase):
         _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}, "data": data})
         self.assertIn("operation cancelled: actual cost limit exceeded", message)
 
-    def test_costly(self) -> None:
-        """A policy with expensive expressions is evaluated in a thread, with the same verdict."""
+    def test_expensive(self) -> None:
+        """A policy with expensive expressions is evaluated in a thread, with the same result."""
         threads = self.server.done_in_threads
         listed = "object.data.map(k, k)"
         self.policy(validations=[{"expression": f"{listed}.all(a, {listed}.all(b, a != 'no'))"}])
@@ -57,15 +57,15 @@ class CompiledTests(PolicyTestCase):
             self.refused("POST", MAPS, {"metadata": {"name": f"no{size}"}, "data": {**data, "no": ""}})
             self.assertEqual([function.__name__ for function in threads], wanted * 2)
 
-    def test_authorizer_of_costly(self) -> None:
-        """Authorizers are never called from a thread: the evaluation waits until the reactor has called them."""
-        asked: list[bool] = []
+    def test_authorizer_of_expensive(self) -> None:
+        """Authorizers are called only in the reactor's thread; the evaluation in the thread is repeated."""
+        calls: list[bool] = []
         in_thread: list[bool] = []
         outer = self.server.done_in_threads
 
         def authorize(question: AuthorizerAttributes) -> Any:
             if question.verb == "approve":
-                asked.append(_in_other_thread.get())
+                calls.append(_in_other_thread.get())
             return Verdict(Decision.ALLOW)
 
         self.server.authorizer.authorize = authorize
@@ -77,10 +77,10 @@ class CompiledTests(PolicyTestCase):
         self.create("a", {f"k{number}": "" for number in range(100)})
         in_thread = [function.__name__ == "_run_in_thread" for function in outer]
         # The first evaluation in the thread needs the decision, the second one has it.
-        self.assertEqual((in_thread, asked), ([True, True], [False]))
+        self.assertEqual((in_thread, calls), ([True, True], [False]))
 
     def test_variables_are_lazy(self) -> None:
-        """A variable is computed when it is named, and once."""
+        """A variable is evaluated at its first use, and once."""
         self.policy(
             variables=[{"name": "broken", "expression": "object.nothere"}, {"name": "n", "expression": "1 + 1"}],
             validations=[{"expression": "variables.n == 2 || variables.broken == 1"}],

@@ -15,7 +15,7 @@ class ValidatingTests(PolicyTestCase):
     """Tests for L{kubetwist.admission_plugins.policies.validating}."""
 
     def test_denial(self) -> None:
-        """What a validation does not accept is refused, with its message, and the reason it gives."""
+        """A request that fails a validation is rejected with the message and reason of the validation."""
         self.policy(
             variables=[{"name": "size", "expression": "object.?data.orValue({}).size()"}],
             validations=[
@@ -39,8 +39,8 @@ class ValidatingTests(PolicyTestCase):
             answer["details"]["causes"], [{"message": f"{said} failed expression: object.metadata.name != 'x'"}]
         )
 
-    def test_lost_place(self) -> None:
-        """While caches start over, what they had goes on to hold, be it nothing; then what they have become does."""
+    def test_refilled(self) -> None:
+        """While caches are refilled their old content is used, also if it is empty; afterwards their new content."""
         caches = [store.cache for store in self.server.stores if "admissionpolic" in store.cache.prefix]
         self.assertEqual(len(caches), 4)
         self.create("a")
@@ -53,7 +53,7 @@ class ValidatingTests(PolicyTestCase):
         self.refused("POST", MAPS, {"metadata": {"name": "c"}})
 
     def test_without_binding(self) -> None:
-        """A policy that is not bound does nothing; one that is bound no more, neither."""
+        """A policy without a binding, or whose binding was deleted, has no effect."""
         self.policy(validations=[{"expression": "false"}], binding=None)
         self.create("a")
         self.bind()
@@ -62,7 +62,7 @@ class ValidatingTests(PolicyTestCase):
         self.create("b")
 
     def test_old_object(self) -> None:
-        """An update is seen with what it replaces; a deletion has nothing but that."""
+        """An update has an object and an old object; a delete has only an old object."""
         everything = {**rule("configmaps"), "operations": ["*"]}
         self.policy(
             matchConstraints={"resourceRules": [everything]},
@@ -83,7 +83,7 @@ class ValidatingTests(PolicyTestCase):
         self.ask("DELETE", f"{MAPS}/go")
 
     def test_failure_policy(self) -> None:
-        """An expression that can not be evaluated denies, or with failurePolicy Ignore does not."""
+        """An expression that fails to evaluate denies the request, unless failurePolicy is Ignore."""
         self.policy(validations=[{"expression": "object.nothere == 1"}])
         code, reason, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual((code, reason), (422, "Invalid"))
@@ -94,7 +94,7 @@ class ValidatingTests(PolicyTestCase):
         self.create("a")
 
     def test_warnings(self) -> None:
-        """The action Warn tells the client, and lets the request pass."""
+        """The action Warn sends a warning and admits the request."""
         self.policy(validations=[{"expression": "false", "message": "hm"}], binding={"validationActions": ["Warn"]})
         answer = self.client.answer("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(answer.code, 201)
@@ -104,7 +104,7 @@ class ValidatingTests(PolicyTestCase):
         )
 
     def test_authorizer(self) -> None:
-        """Expressions ask what the user may do, also when the answer takes its time."""
+        """Expressions can check permissions of the user, also with an asynchronous authorizer."""
         pending: list[Deferred[Verdict]] = []
 
         def authorize(question: AuthorizerAttributes) -> Any:
@@ -131,7 +131,7 @@ class ValidatingTests(PolicyTestCase):
         self.assertEqual(pending, [])
 
     def test_configuration_is_exempt(self) -> None:
-        """A policy can not lock everybody out of changing policies."""
+        """A policy cannot prevent changes of policies."""
         everything = {**rule("*"), "operations": ["*"]}
         self.policy(matchConstraints={"resourceRules": [everything]}, validations=[{"expression": "false"}])
         self.refused("POST", MAPS, {"metadata": {"name": "a"}})

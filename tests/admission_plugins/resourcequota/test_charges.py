@@ -18,7 +18,7 @@ class ResourceQuotaTests(PluginTestCase):
     """Tests for L{ResourceQuota}."""
 
     def quota(self, used: dict[str, str] | None = None, spec: Any = None, **hard: str) -> None:
-        """Have a quota that is in force, and the plugin look at it; C{_} in a name stands for a dot."""
+        """Create an enforced quota and enable the plugin; C{_} in a name stands for a dot."""
         hard = {name.replace("_", "."): amount for name, amount in hard.items()}
         quotas = self.store("resourcequotas")
         self.made(quotas, {"metadata": {"name": "q"}, "spec": {"hard": hard, **(spec or {})}})
@@ -29,12 +29,12 @@ class ResourceQuotaTests(PluginTestCase):
         self.use(plugin)
 
     def used(self) -> dict[str, str]:
-        """What is counted as used."""
+        """Return the used amounts of a quota."""
         used: dict[str, str] = self.stored(self.store("resourcequotas"), "q")["status"]["used"]
         return used
 
     def test_counts(self) -> None:
-        """Objects are counted as they are made, and refused when there are too many."""
+        """Objects are counted when they are created, and rejected if they exceed the quota."""
         self.quota(configmaps="2")
         for name in ("a", "b"):
             self.made(self.store("configmaps"), {"metadata": {"name": name}})
@@ -45,7 +45,7 @@ class ResourceQuotaTests(PluginTestCase):
         self.assertEqual(self.used(), {"configmaps": "2"})
 
     def test_dry_run(self) -> None:
-        """A dry run is refused like any other write, but counts nothing."""
+        """A dry run is rejected like another write, but counts nothing."""
         self.quota(configmaps="1")
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}}, dry_run=True)
         self.assertEqual(self.used(), {"configmaps": "0"})
@@ -53,7 +53,7 @@ class ResourceQuotaTests(PluginTestCase):
         self.assertIn("exceeded quota", self.why("configmaps", {"metadata": {"name": "b"}}, dry_run=True))
 
     def test_pods(self) -> None:
-        """Pods use what their containers ask for, which these then have to say."""
+        """Pods use the resources that their containers request, which are then required."""
         self.quota(pods="2", requests_cpu="1", limits_memory="1Gi")
         name = pod("p")["spec"]["containers"][0]["name"]
         self.assertEqual(
@@ -70,7 +70,7 @@ class ResourceQuotaTests(PluginTestCase):
         )
 
     def test_services(self) -> None:
-        """A service that comes to need node ports is charged for them."""
+        """A Service that is changed to need node ports uses the quota for them."""
         self.quota(services="1", services_nodeports="0")
         spec = {"ports": [{"port": 80}]}
         made = self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": dict(spec)})
@@ -81,8 +81,8 @@ class ResourceQuotaTests(PluginTestCase):
         error = self.refused(store.update(self.scope, "s", lambda stored: made, UpdateOptions()))
         self.assertIn("requested: services.nodeports=1", error.message)
 
-    def test_not_in_force(self) -> None:
-        """A quota whose controller has said nothing yet refuses nothing, and one that is half known refuses all."""
+    def test_not_enforced(self) -> None:
+        """A quota without status rejects nothing; a quota with an incomplete status rejects everything."""
         quotas = self.store("resourcequotas")
         self.made(quotas, {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}})
         self.use(ResourceQuota())
@@ -93,13 +93,13 @@ class ResourceQuotaTests(PluginTestCase):
         self.assertEqual(why, "status unknown for quota: q, resources: configmaps")
 
     def test_scopes(self) -> None:
-        """A quota for pods of one quality leaves others alone."""
+        """A quota with a scope counts only matching pods."""
         self.quota(spec={"scopes": ["BestEffort"]}, pods="0")
         self.made(self.store("pods"), sized("p", requests={"cpu": "1"}))
         self.assertIn("exceeded quota", self.why("pods", pod("q")))
 
-    def test_pod_that_ends(self) -> None:
-        """A pod that is given a deadline is charged to quotas for such pods; other updates charge nothing."""
+    def test_changed_scope(self) -> None:
+        """A pod that gets a deadline uses quotas for terminating pods; other updates use nothing."""
         self.quota(spec={"scopes": ["Terminating"]}, pods="1")
         store = self.store("pods")
         for name in ("a", "b"):
@@ -113,8 +113,8 @@ class ResourceQuotaTests(PluginTestCase):
         error = self.refused(store.update(self.scope, "b", lambda stored: late, UpdateOptions()))
         self.assertIn("exceeded quota: q, requested: pods=1, used: pods=1", error.message)
 
-    def test_storage_given(self) -> None:
-        """A claim is charged for what it has been given, if that is more than it wants, whatever the quota."""
+    def test_capacity(self) -> None:
+        """A claim uses its capacity if that exceeds its request, also beyond the quota."""
         self.quota(requests_storage="2Gi")
         store = self.store("persistentvolumeclaims")
         self.made(store, claim("c", "1073741823500m"))

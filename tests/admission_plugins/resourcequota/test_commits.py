@@ -1,4 +1,4 @@
-"""Tests for L{ResourceQuota} where writes meet: what is used is written with what uses it."""
+"""Tests for L{ResourceQuota} with concurrent writes: the usage is written in the transaction of the object."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.resources.server import pod
 
 class Slow:
     """
-    A backend that commits when it is told to.
+    A backend whose commits wait for the test.
 
-    @ivar waiting: How many commits wait.
+    @ivar waiting: Number of waiting commits.
     """
 
     def __init__(self, backend: Any) -> None:
@@ -33,14 +33,14 @@ class Slow:
         self.failing = False
 
     def commit(self, writes: Any) -> Deferred[int]:
-        """Have it wait."""
+        """Delay the commit."""
         done: Deferred[int] = Deferred()
         self._commits.append((writes, done))
         self.most = max(self.most, len(self._commits))
         return done
 
     def go_on(self) -> None:
-        """Commit until nothing waits any more."""
+        """Run the waiting commits until none is left."""
         while self._commits:
             writes, done = self._commits.pop(0)
             if self.failing:
@@ -53,12 +53,12 @@ class Slow:
 
 
 class QuotaTestCase(StoreTestCase):
-    """A test of quotas over stores."""
+    """A test case of quotas over stores."""
 
     resources = ("pods", "resourcequotas", "configmaps", "secrets", "services", "persistentvolumeclaims", "events")
 
     def quota(self, name: str = "q", spec: JSONObject | None = None, **hard: str) -> None:
-        """Have a quota that is in force; C{_} in a name stands for a dot."""
+        """Create an enforced quota; C{_} in a name stands for a dot."""
         hard = {key.replace("_", "."): amount for key, amount in hard.items()}
         quotas = self.store("resourcequotas")
         self.made(quotas, {"metadata": {"name": name}, "spec": {"hard": hard, **(spec or {})}})
@@ -66,31 +66,31 @@ class QuotaTestCase(StoreTestCase):
         self.changed(quotas, name, lambda obj: obj.update(status=status), rules=status_rules(quotas))
 
     def use(self, *limited: JSONObject) -> None:
-        """Have the plugin look at all writes."""
+        """Enable the plugin for all writes."""
         kind = {"kind": "ResourceQuotaConfiguration", "apiVersion": "apiserver.config.k8s.io/v1"}
         plugin = ResourceQuota.configured(Context(), {**kind, "limitedResources": list(limited)} if limited else None)
         self.server.admit(plugin)
 
     def used(self, name: str = "q") -> Any:
-        """What is counted as used."""
+        """Return the used amounts of a quota."""
         return self.stored(self.store("resourcequotas"), name)["status"]["used"]
 
     def slow(self, store: Store) -> Slow:
-        """Have commits wait."""
+        """Delay commits."""
         store.backend = slow = Slow(self.server.backend)  # type: ignore[assignment]
         return slow
 
     def create(self, store: Store, obj: JSONObject) -> Deferred[Any]:
-        """Begin to create an object."""
+        """Start to create an object."""
         store.strategy.default(obj)
         return ensureDeferred(store.create(self.scope, obj, CreateOptions()))
 
 
 class CommitTests(QuotaTestCase):
-    """What is used is told in the transaction of the object that uses it."""
+    """Tests of the transaction of object and usage."""
 
     def test_no_overshoot(self) -> None:
-        """Of a hundred creates at the same time just as many succeed as there is room for, and each is counted."""
+        """Of a hundred concurrent creates exactly as many succeed as the quota allows, and each is counted."""
         self.quota(configmaps="30")
         self.use()
         store = self.store("configmaps")
@@ -110,7 +110,7 @@ class CommitTests(QuotaTestCase):
         self.assertEqual(len(self.stores.list_copies("", "configmaps", "default")), 30)
 
     def test_one_revision(self) -> None:
-        """The object and the quota get the same revision: nobody ever sees one without the other."""
+        """The object and the quota get the same revision, so that no reader sees one without the other."""
         self.quota(configmaps="1")
         self.use()
         made = self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
@@ -118,7 +118,7 @@ class CommitTests(QuotaTestCase):
         self.assertEqual(quota["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
 
     def test_nothing_written(self) -> None:
-        """What could not be written is not counted, and does not stand in the way of others."""
+        """A failed write is not counted and does not block other writes."""
         self.quota(configmaps="1")
         self.use()
         store = self.store("configmaps")
@@ -133,8 +133,8 @@ class CommitTests(QuotaTestCase):
         self.successResultOf(done)
         self.assertEqual(self.used(), {"configmaps": "1"})
 
-    def test_given_up(self) -> None:
-        """A client that goes while others wait takes nobody's place."""
+    def test_cancelled(self) -> None:
+        """A cancelled write that waits for another one is not counted."""
         self.quota(configmaps="2")
         self.use()
         store = self.store("configmaps")
@@ -147,8 +147,8 @@ class CommitTests(QuotaTestCase):
         self.successResultOf(begun[2])
         self.assertEqual(self.used(), {"configmaps": "2"})
 
-    def test_taken_name(self) -> None:
-        """A name that is taken is not counted."""
+    def test_existing_name(self) -> None:
+        """A create with an existing name is not counted."""
         self.quota(configmaps="5")
         self.use()
         store = self.store("configmaps")
@@ -156,8 +156,8 @@ class CommitTests(QuotaTestCase):
         error = self.refused(store.create(self.scope, {"metadata": {"name": "a"}}, CreateOptions()))
         self.assertEqual((error.reason, self.used()), ("AlreadyExists", {"configmaps": "1"}))
 
-    def test_others_write(self) -> None:
-        """A quota that somebody else writes meanwhile is looked at again; one that has gone counts nothing."""
+    def test_concurrent_quota_write(self) -> None:
+        """A quota that is changed concurrently is read again; a deleted quota counts nothing."""
         self.quota(configmaps="5")
         self.use()
         store, quotas = self.store("configmaps"), self.store("resourcequotas")
@@ -176,8 +176,8 @@ class CommitTests(QuotaTestCase):
         meddler.before.append(lambda: self.delete(quotas, "q"))
         self.made(store, {"metadata": {"name": "b"}})
 
-    def test_several(self) -> None:
-        """An object is counted in all quotas that it concerns, or in none."""
+    def test_several_quotas(self) -> None:
+        """An object is counted in all matching quotas, or in none."""
         self.quota("a", configmaps="2")
         self.quota("b", **{"count/configmaps": "1"})
         self.use()
@@ -188,7 +188,7 @@ class CommitTests(QuotaTestCase):
         self.assertEqual((self.used("a"), self.used("b")), ({"configmaps": "1"}, {"count/configmaps": "1"}))
 
     def test_update(self) -> None:
-        """An update is charged for what it needs more, and nothing for what it needs less."""
+        """An update is counted by its additional usage, and not if its usage decreases."""
         self.quota(requests_storage="3Gi")
         self.use()
         claims = self.store("persistentvolumeclaims")
@@ -219,10 +219,10 @@ class CommitTests(QuotaTestCase):
 
 
 class LimitedTests(QuotaTestCase):
-    """What is limited by the configuration needs a quota."""
+    """Tests of limited resources, which need a quota."""
 
     def test_resources(self) -> None:
-        """What is used must be covered by a quota, if it is limited."""
+        """The usage of limited resources must be covered by a quota."""
         self.use({"resource": "configmaps", "matchContains": ["count/config"]})
         store = self.store("configmaps")
         error = self.refused(store.create(self.scope, {"metadata": {"name": "a"}}, CreateOptions()))
@@ -233,7 +233,7 @@ class LimitedTests(QuotaTestCase):
         self.assertEqual(self.used(), {"count/configmaps": "1"})
 
     def test_scopes(self) -> None:
-        """Pods of a limited priority class need a quota for it."""
+        """Pods of a limited priority class need a quota with that scope."""
         scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high", "higher"]}
         self.use({"resource": "pods", "matchScopes": [scope]})
         pods = self.store("pods")
@@ -257,7 +257,7 @@ class LimitedTests(QuotaTestCase):
         self.assertEqual(error.code, 500)
 
     def test_configuration(self) -> None:
-        """A configuration that makes no sense stops the server."""
+        """An invalid configuration stops the server."""
         for limited, text in (
             ({"matchContains": ["a"]}, "limitedResources[0].resource: Required value"),
             ({"resource": "pods", "contains": []}, 'unknown field "limitedResources[0].contains"'),

@@ -1,4 +1,4 @@
-"""Webhooks over TLS: a whole server, and another one that it asks."""
+"""Tests of webhooks over TLS: a server that calls another one."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def text(pem: bytes) -> str:
-    """As configurations carry certificates."""
+    """Return a certificate as in configurations."""
     return base64.b64encode(pem).decode()
 
 
 class CallTests(KubeAPIMixin, TestCase):
-    """What goes over the wire."""
+    """Tests of the calls on the network."""
 
     async def start(self, **options: Any) -> None:
-        """The two servers; webhooks must be shown a certificate, which a kubeconfig has for them."""
+        """Start both servers; webhooks require a client certificate, which a kubeconfig contains."""
         self.hook = WebhookServer(reactor, lambda call: self.answer(call), require_client=True, **options)
         await self.hook.start()
         self.addCleanup(lambda: self.hook.stop())
@@ -62,18 +62,18 @@ class CallTests(KubeAPIMixin, TestCase):
         self.server = await self.startKubeAPI("--controllers=", f"--admission-control-config-file={configuration}")
 
     def answer(self, call: Call) -> Any:
-        """Refuse, politely."""
+        """Deny the request."""
         review = call.json()
         response = {"uid": review["request"]["uid"], "allowed": False, "status": {"message": f"not for {call.client}"}}
         return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """A request of the administrator."""
+        """Return the response to a request of the administrator."""
         code, answer = await deferToThread(self.server.request, method, path, body)
         return code, answer
 
     async def configure(self, client: dict[str, Any], **more: Any) -> None:
-        """Have a webhook for config maps."""
+        """Create a webhook for ConfigMaps."""
         rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
         hook = {
             "name": "a.example.org",
@@ -89,12 +89,12 @@ class CallTests(KubeAPIMixin, TestCase):
         self.assertEqual(code, 201, answer)
 
     async def refused(self) -> tuple[int, str]:
-        """What is said to a new config map."""
+        """Return the message of the rejection of a new ConfigMap."""
         code, answer = await self.ask("POST", MAPS, {"metadata": {"name": "m"}})
         return code, answer.get("message", "")
 
     async def test_url(self) -> None:
-        """A webhook is called by its URL, with the certificate for it; when it is gone, the error says how."""
+        """A webhook is called by its URL and its certificate is verified; the error says why a call fails."""
         await self.start()
         await self.configure({"url": f"{self.hook.url}/check", "caBundle": text(self.hook.ca)})
         denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
@@ -114,7 +114,7 @@ class CallTests(KubeAPIMixin, TestCase):
         self.assertEqual(await self.refused(), (500, failed))
 
     async def test_metadata_services(self) -> None:
-        """CVE-2020-8562 and its kin: no URL of a webhook leads to the link, where clouds tell their secrets."""
+        """CVE-2020-8562: URLs of webhooks with link-local addresses, as of cloud metadata services, are rejected."""
         await self.start()
         await self.configure({"url": "https://169.254.169.254/latest"})
         failed = (
@@ -124,7 +124,7 @@ class CallTests(KubeAPIMixin, TestCase):
         self.assertEqual(await self.refused(), (500, failed))
 
     async def test_service(self) -> None:
-        """A webhook is called as a service, wherever that is; not when it is not there."""
+        """A webhook is called by its Service at any address; a missing Service is an error."""
         await self.start(names=("hook.default.svc",))
         service = {"namespace": "default", "name": "hook", "path": "/check", "port": 8443}
         await self.configure({"service": service, "caBundle": text(self.hook.ca)})
@@ -144,7 +144,7 @@ class CallTests(KubeAPIMixin, TestCase):
         self.assertEqual(await self.refused(), (400, denied))
 
     async def test_cve_2020_8561(self) -> None:
-        """CVE-2020-8561: neither what a webhook is sent nor what it answers is in the log, also when it is ignored."""
+        """CVE-2020-8561: neither requests to webhooks nor their responses are logged, also if failures are ignored."""
         await self.start()
         await self.configure({"url": f"{self.hook.url}/check", "caBundle": text(self.hook.ca)}, failurePolicy="Ignore")
         events: list[LogEvent] = []

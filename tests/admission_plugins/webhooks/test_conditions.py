@@ -13,7 +13,7 @@ class ConditionTests(WebhookTestCase):
     """Tests for L{kubetwist.admission_plugins.webhooks.conditions}."""
 
     def test_conditions(self) -> None:
-        """Expressions decide, too; they see the request, both objects, and what its user may do."""
+        """Match conditions can use the request, both objects and the permissions of the user."""
 
         def condition(expression: str) -> dict[str, Any]:
             return {"matchConditions": [{"name": "c", "expression": expression}, {"name": "d", "expression": "true"}]}
@@ -38,7 +38,10 @@ class ConditionTests(WebhookTestCase):
             self.ask("DELETE", f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/c{index}")
 
     def test_bad_conditions(self) -> None:
-        """What can not be told refuses, or leaves the webhook out, as its policy says; unless another says no."""
+        """
+        A condition that fails to evaluate rejects the request or skips the webhook, by failurePolicy, unless another is
+        false.
+        """
         fails = {"name": "c", "expression": "object.data.missing == 'x'"}
         self.configure(webhook(matchConditions=[fails]))
         expected = (
@@ -57,7 +60,7 @@ class ConditionTests(WebhookTestCase):
         self.assertEqual(self.requests, [])
 
     def test_condition_validation(self) -> None:
-        """Conditions that do not compile to a yes or no are refused with their configuration."""
+        """Conditions that do not compile to a boolean are rejected with their configuration."""
         for expression, text in (
             ("object.", "compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'"),
             ("params.x", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')"),

@@ -10,7 +10,7 @@ class ChangeTests(WebhookTestCase):
     """Tests for configurations that change."""
 
     def test_configurations_are_exempt(self) -> None:
-        """Webhooks are not asked about webhooks, so that one that refuses everything can be taken away."""
+        """Webhooks are not called for webhook configurations, so that a faulty one can be removed."""
         self.configure(webhook(**rule("*/*")), webhook("b.example.org", **rule("*/*")))
         self.outgoing.answer = lambda url, review: {"allowed": False}
         self.ask("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks")
@@ -18,7 +18,7 @@ class ChangeTests(WebhookTestCase):
         self.config_map()
 
     def test_changed_configuration(self) -> None:
-        """A configuration that changes holds in its new form from the next request on."""
+        """A changed configuration applies to the next request."""
         self.configure(webhook())
         self.config_map("one")
         path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"

@@ -15,54 +15,54 @@ HEAD = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionCon
 
 
 def known_as(token: str) -> RESTConfig:
-    """What is shown by a user."""
+    """Return client settings of a user."""
     return RESTConfig(url="", token=token)
 
 
 class NameTests(SynchronousTestCase):
-    """Which user is shown to whom."""
+    """Tests of the matching of names."""
 
     def shown(self, target: str, *names: str, default: str = "") -> str:
-        """The name of the user whose token is shown; C{""} for none."""
+        """Return the token of the user that matches; C{""} for none."""
         credentials = AuthenticationInfoResolver({name: known_as(name) for name in names}, default)
         settings = credentials.client_config_for(RESTConfig(url="https://x", ca=b"ca"), target)
         self.assertEqual((settings.url, settings.ca), ("https://x", b"ca"))
         return settings.token
 
     def test_order(self) -> None:
-        """The whole name comes before the ends of it, the port before none, everybody's last."""
+        """The full name is matched before suffixes, with the port before without, and C{*} last."""
         names = ["hook.ns.svc:443", "*.ns.svc:443", "*.svc:443", "hook.ns.svc", "*.ns.svc", "*.svc", "*"]
         while names:
             self.assertEqual(self.shown("hook.ns.svc:443", *reversed(names)), names.pop(0))
         self.assertEqual(self.shown("hook.ns.svc:443"), "")
 
     def test_ports(self) -> None:
-        """Only the usual port need not be named."""
+        """Only port 443 can be omitted."""
         self.assertEqual(self.shown("hook.ns.svc:8443", "hook.ns.svc", "*.svc"), "")
         self.assertEqual(self.shown("hook.ns.svc:8443", "*.svc:8443", "*"), "*.svc:8443")
 
     def test_default(self) -> None:
-        """The user of the current context is shown where no name fits."""
+        """The user of the current context is used if no name matches."""
         self.assertEqual(self.shown("a.example.org:443", "me", default="me"), "me")
         self.assertEqual(self.shown("a.example.org:443", "me", "*", default="me"), "*")
 
 
 class ReadingTests(SynchronousTestCase):
-    """The configuration of the plugins."""
+    """Tests for L{read_credentials}."""
 
     def problem(self, configuration: Any) -> str:
-        """What is wrong with one."""
+        """Return the error for a configuration."""
         with self.assertRaises(ValueError) as caught:
             read_credentials(configuration)
         return str(caught.exception)
 
     def test_none(self) -> None:
-        """Without a configuration, or with none in it, nothing is shown to anybody."""
+        """Without a configuration or a kubeconfig there are no credentials."""
         for configuration in (None, HEAD, {**HEAD, "kubeConfigFile": ""}):
             self.assertEqual(read_credentials(configuration), AuthenticationInfoResolver({}))
 
     def test_file(self) -> None:
-        """The users are those of the kubeconfig."""
+        """The users are read from the kubeconfig."""
         path = Path(self.mktemp()).absolute()
         user = {"username": "u", "password": "p"}
         contexts = [{"name": "c", "context": {"user": "*.example.org"}}]
@@ -72,8 +72,8 @@ class ReadingTests(SynchronousTestCase):
         self.assertEqual(credentials.default, "*.example.org")
         self.assertEqual(credentials.users["*.example.org"].basic_auth, ("u", "p"))
 
-    def test_nonsense(self) -> None:
-        """What is no such configuration is refused."""
+    def test_invalid(self) -> None:
+        """An invalid configuration is rejected."""
         self.assertIn('no kind "Other" is registered', self.problem({**HEAD, "kind": "Other"}))
         self.assertIn("Object 'Kind' is missing", self.problem({}))
         self.assertIn('unknown field "x"', self.problem({**HEAD, "x": 1}))

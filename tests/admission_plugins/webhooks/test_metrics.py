@@ -12,7 +12,7 @@ class WebhookTallyTests(SynchronousTestCase):
     """Tests for L{WebhookMetrics}."""
 
     def test_webhooks(self) -> None:
-        """Calls are told by their code, refusals by why, and codes that webhooks make up are cut off."""
+        """Calls are counted by status code and rejections by type of error; status codes are limited."""
         metrics = WebhookMetrics("admit")
         metrics.observe("a", "CREATE", 0.1, 200, "")
         metrics.observe("a", "CREATE", 0.1, 99999, "no_error")
@@ -29,7 +29,7 @@ class WebhookTallyTests(SynchronousTestCase):
         self.assertEqual(sum(found["apiserver_admission_webhook_fail_open_count_total"].values()), 1)
 
     def test_bounded_names(self) -> None:
-        """CVE-2020-8552: however many webhooks come and go, only so many are told of."""
+        """CVE-2020-8552: the number of label combinations is limited."""
         metrics = WebhookMetrics("admit")
         for number in range(6000):
             metrics.observe(f"w{number}", "CREATE", 0.1, 200, "")

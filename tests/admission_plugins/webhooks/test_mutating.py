@@ -15,7 +15,7 @@ class MutatingTests(WebhookTestCase):
     """Tests for L{kubetwist.admission_plugins.webhooks.mutating}."""
 
     def test_patch(self) -> None:
-        """What a webhook changes is stored, with the defaults of what it added."""
+        """The patched object is stored with defaults."""
         self.configure(webhook(**rule("pods")), mutating=True)
         container = {"name": "side", "image": "side"}
         self.outgoing.answer = lambda url, review: patch(
@@ -30,7 +30,7 @@ class MutatingTests(WebhookTestCase):
         self.assertNotIn("uid", request["object"]["metadata"])
 
     def test_generated_name(self) -> None:
-        """A name that the server makes is not known yet."""
+        """A generated name is not known to webhooks."""
         self.configure(webhook(), mutating=True)
         made = self.ask("POST", MAPS, {"metadata": {"generateName": "m-"}})
         (request,) = self.requests
@@ -38,7 +38,9 @@ class MutatingTests(WebhookTestCase):
         self.assertTrue(made["metadata"]["name"].startswith("m-"))
 
     def test_order(self) -> None:
-        """Webhooks are called in the order of their configurations and within them; each sees the work of the last."""
+        """
+        Webhooks are called in the order of configurations and of their items; each gets the result of the previous one.
+        """
         self.configure(webhook("c.example.org"), webhook("a.example.org"), mutating=True, name="second")
         self.configure(webhook("b.example.org"), mutating=True, name="first")
 
@@ -50,7 +52,7 @@ class MutatingTests(WebhookTestCase):
         self.assertEqual(self.config_map()["data"], {"b": "0", "c": "1", "a": "2"})
 
     def test_versions(self) -> None:
-        """A change made in one version comes back in the version of the object."""
+        """A patch in another version is converted to the version of the object."""
         versions = rule("horizontalpodautoscalers")
         versions["rules"][0] |= {"apiGroups": ["autoscaling"], "apiVersions": ["v1"]}
         self.configure(webhook(**versions), mutating=True)
@@ -62,7 +64,7 @@ class MutatingTests(WebhookTestCase):
         self.assertEqual(metric["resource"]["target"], {"type": "Utilization", "averageUtilization": 70})
 
     def test_nothing_to_change(self) -> None:
-        """A deletion has nothing that could be changed; an empty patch is none."""
+        """A delete has no object to patch; an empty patch is no patch."""
         self.config_map()
         self.configure(webhook(**rule("configmaps")), mutating=True)
         self.outgoing.answer = lambda url, review: patch(("add", "/data", {}))
@@ -75,7 +77,9 @@ class MutatingTests(WebhookTestCase):
         self.ask("DELETE", f"{MAPS}/m")
 
     def test_bad_patches(self) -> None:
-        """A patch that can not be read is a failed call; one that does not fit is an error whatever the policy."""
+        """
+        An undecodable patch is a failed call; a patch that cannot be applied is an error, independent of failurePolicy.
+        """
         self.configure(webhook(failurePolicy="Ignore"), mutating=True)
         bad: dict[str, Any] = {"allowed": True, "patchType": "JSONPatch", "patch": "bm8="}
         self.outgoing.answer = lambda url, review: bad
@@ -93,7 +97,7 @@ class MutatingTests(WebhookTestCase):
             self.assertEqual((code, message[:25]), (500, "Internal error occurred: "))
 
     def test_annotations(self) -> None:
-        """The audit is told what webhooks say, and what they changed."""
+        """Audit annotations contain the annotations of webhooks and their patches."""
         noted: dict[str, tuple[str, str]] = {}
         self.configure(webhook(), webhook("b.example.org", failurePolicy="Ignore"), mutating=True)
 
@@ -128,7 +132,7 @@ class MutatingTests(WebhookTestCase):
         )
 
     def test_managed_fields(self) -> None:
-        """Nonsense among the managed fields is put back as it was, and the client is told."""
+        """Invalid managed fields are replaced by the old ones, with a warning."""
         self.configure(webhook(), mutating=True)
         self.outgoing.answer = lambda url, review: patch(
             ("replace", "/metadata/managedFields", [{"operation": "Guess"}])
@@ -146,29 +150,29 @@ class WebhookMutationTests(WebhookTestCase):
     resources = (*WebhookTestCase.resources, "replicasets")
 
     def answer(self, *operations: tuple[str, str, Any], rules: tuple[str, ...] = ("*",)) -> None:
-        """Have a webhook answer with a patch to everything."""
+        """Make a webhook respond with a patch to every request."""
         self.outgoing.answer = lambda url, review: patch(*operations)
         all_writes = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": [*rules]}
         self.configure(webhook(rules=[all_writes]), mutating=True)
 
     def test_namespace(self) -> None:
-        """A webhook that puts an object in another namespace fails the request, and nothing is stored."""
+        """A webhook that changes the namespace of an object fails the request, and nothing is stored."""
         self.answer(("add", "/metadata/namespace", "elsewhere"), rules=("configmaps",))
         self.assertEqual(self.refused("POST", MAPS, {"metadata": {"name": "a"}}), (400, OTHER_NAMESPACE))
         self.assertEqual(self.ask("GET", "/api/v1/configmaps")["items"], [])
 
     def test_managers(self) -> None:
-        """A webhook that sends an empty list of managed fields leaves an object without any."""
+        """An empty list of managed fields removes all managed fields."""
         self.answer(("add", "/metadata/managedFields", []), rules=("configmaps",))
         self.assertNotIn("managedFields", self.config_map("a", labels={"a": "b"})["metadata"])
 
     def test_unknown_fields(self) -> None:
-        """What a webhook adds that the kind does not have is dropped."""
+        """Unknown fields of a patch are dropped."""
         self.answer(("add", "/odd", 1), rules=("configmaps",))
         self.assertNotIn("odd", self.config_map("a"))
 
     def test_scale(self) -> None:
-        """A webhook cannot make a scale invalid, or the scale of another object or of an older state."""
+        """A webhook cannot make a Scale invalid, or change its name or resourceVersion."""
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
         path = "/apis/apps/v1/namespaces/default/deployments"

@@ -10,16 +10,16 @@ from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, webh
 
 
 class PluginTests(WebhookTestCase):
-    """Tests for the plugins."""
+    """Tests of both plugins."""
 
     def test_interfaces(self) -> None:
-        """The plugins are what they say."""
+        """The plugins implement their interfaces."""
         mutating, validating = self.server.registry.admission.plugins
         verifyObject(IMutatingAdmission, mutating)
         verifyObject(IValidatingAdmission, validating)
 
-    def test_lost_place(self) -> None:
-        """While caches start over, what they had goes on to hold, be it nothing; then what they have become does."""
+    def test_refilled(self) -> None:
+        """While caches are refilled their old content is used, also if it is empty; afterwards their new content."""
         caches = [store.cache for store in self.server.stores if "webhookconf" in store.cache.prefix]
         self.assertEqual(len(caches), 2)
         with starting_over(self.server, caches):

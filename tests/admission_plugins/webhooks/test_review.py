@@ -47,16 +47,16 @@ RESPONSES = st.fixed_dictionaries(
 
 
 def review(response: Any, version: str = "v1") -> bytes:
-    """An answer."""
+    """Return a response."""
     return orjson.dumps({"apiVersion": f"admission.k8s.io/{version}", "kind": "AdmissionReview", "response": response})
 
 
 class AnswerTests(SynchronousTestCase):
-    """What webhooks answer."""
+    """Tests for L{decode_response}."""
 
     @given(RESPONSES | JSON, st.sampled_from(["v1", "v1beta1"]), st.booleans())
     def test_anything(self, response: Any, version: str, mutating: bool) -> None:
-        """Whatever comes is a response or a failed call; and a refusal has a status that can be answered."""
+        """Any JSON is a response or a failed call; the status of a denial is a valid error."""
         try:
             found = decode_response(review(response, version), version, "u", mutating)
         except (ValueError, InvalidAdmissionResponse):
@@ -67,17 +67,17 @@ class AnswerTests(SynchronousTestCase):
 
     @given(st.binary(max_size=30))
     def test_bytes(self, data: bytes) -> None:
-        """So is what is no review at all."""
+        """Any bytes are a response or a failed call."""
         with self.assertRaises((ValueError, InvalidAdmissionResponse)):
             decode_response(data, "v1", "u", True)
 
     def test_deep(self) -> None:
-        """A review that nests without end is refused before it does harm."""
+        """A deeply nested review is rejected."""
         with self.assertRaises(ValueError):
             decode_response(b'{"response":' * 100_000, "v1", "u", True)
 
     def test_patches(self) -> None:
-        """A patch and its type come together in the newer version; in the older one there was only one type."""
+        """In v1 a patch requires its type and vice versa; v1beta1 ignores the type."""
         patch = base64.b64encode(b"[]").decode()
         for response, text in (
             ({"patch": patch}, "webhook returned response.patch but not response.patchType"),
@@ -94,16 +94,16 @@ class AnswerTests(SynchronousTestCase):
         self.assertEqual(str(caught.exception), "validating webhook may not return response.patchType")
 
     def test_versions(self) -> None:
-        """An answer in another version than the question is none."""
+        """A response in another version than the request is rejected."""
         with self.assertRaisesRegex(ValueError, "unknown conversion"):
             decode_response(review({"uid": "u"}, "v1beta1"), "v1", "u", True)
 
 
 class QuestionTests(SynchronousTestCase):
-    """What webhooks are asked."""
+    """Tests for L{encode_review}."""
 
     def test_frozen(self) -> None:
-        """An old object can be sent, which nobody can change."""
+        """A frozen old object can be encoded."""
         user = UserInfo("alice", "1", ("g",), {"k": ("v",)})
         old = frozen({"metadata": {"name": "a"}})
         attributes = write(None, operation="DELETE", old=old, user=user)

@@ -17,7 +17,7 @@ class ValidatingTests(WebhookTestCase):
     """Tests for L{kubetwist.admission_plugins.webhooks.validating}."""
 
     def test_request(self) -> None:
-        """A webhook is told of the request, the user and the object as it will be stored."""
+        """The review has the request, the user and the object as it will be stored."""
         self.configure(webhook())
         self.ask("POST", f"{MAPS}?fieldManager=me&fieldValidation=Strict", config_map("m", a="b"))
         (request,) = self.requests
@@ -47,8 +47,8 @@ class ValidatingTests(WebhookTestCase):
         self.assertIn("uid", obj["metadata"])
         self.assertEqual(self.outgoing.calls[0][0], "https://hooks.example.org/a.example.org")
 
-    def test_refusal(self) -> None:
-        """What a webhook does not allow is not stored; code, reason and message are its own."""
+    def test_denial(self) -> None:
+        """A denied object is not stored; the error has the code, reason and message of the webhook."""
         self.configure(webhook())
         said: dict[str, Any] = {"code": 409, "reason": "Conflict", "message": "not today"}
         for status, expected in (
@@ -63,14 +63,14 @@ class ValidatingTests(WebhookTestCase):
         self.assertEqual(self.client.ask("GET", f"{MAPS}/m")[0], 404)
 
     def test_timeout(self) -> None:
-        """A webhook has as long as it says, but no longer than the request has."""
+        """The timeout of a call is limited by the deadline of the request."""
         self.configure(webhook(timeoutSeconds=20))
         self.config_map("one")
         self.ask("POST", f"{MAPS}?timeout=4s", config_map("two"))
         self.assertEqual(self.outgoing.timeouts, [20, 4])
 
     def test_details(self) -> None:
-        """Details of a refusal are told, and when to try again."""
+        """The error has the details of the webhook's status and Retry-After."""
         self.configure(webhook())
         status = {"code": 429, "reason": "TooManyRequests", "message": "wait", "details": {"retryAfterSeconds": 7}}
         self.outgoing.answer = lambda url, review: {"allowed": False, "status": status}
@@ -79,7 +79,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertIn("retry-after", str(answered.headers).lower())
 
     def test_collections(self) -> None:
-        """A webhook is called for each object of a deletecollection, with its old state and without a name."""
+        """A webhook is called for each object of a deletecollection, with the old object and without a name."""
         self.configure(webhook(**rule("configmaps", operations=("DELETE",))))
         self.config_map("one")
         self.config_map("two")
@@ -88,7 +88,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertFalse(any("name" in request for request in self.requests))
 
     def test_apply(self) -> None:
-        """What an apply creates is a creation, and later an update."""
+        """An apply that creates an object is a CREATE, and later an UPDATE."""
         self.configure(webhook(**rule("configmaps")))
         for _ in range(2):
             body = config_map("m", a=str(len(self.requests)))
@@ -97,7 +97,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertEqual([request["options"]["kind"] for request in self.requests], ["CreateOptions", "UpdateOptions"])
 
     def test_subresources(self) -> None:
-        """A rule means the subresources that it names; C{*} alone means none of them."""
+        """A rule matches the subresources that it lists; C{*} alone matches none."""
         self.configure(webhook("main.example.org", **rule("*")), webhook("all.example.org", **rule("*/*")))
         self.ask("POST", "/api/v1/namespaces/default/pods", pod("p"))
         self.ask(
@@ -126,7 +126,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertEqual((binding["name"], binding["object"]["target"]), ("p", {"name": "n"}))
 
     def test_scale(self) -> None:
-        """Scales are seen, and changed, as what they are."""
+        """Scales are reviewed and patched as Scale objects."""
         template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
         spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
         path = "/apis/apps/v1/namespaces/default/deployments"
@@ -143,7 +143,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 5)
 
     def test_reviews(self) -> None:
-        """Questions to the server pass admission as objects do."""
+        """Access reviews are admitted like other objects."""
         self.configure(webhook(**rule("subjectaccessreviews")))
         self.outgoing.answer = lambda url, review: {"allowed": False}
         spec = {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}
@@ -151,7 +151,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertEqual(self.refused("POST", path, {"spec": spec})[0], 400)
 
     def test_dry_run(self) -> None:
-        """In a dry run only those are called who promise that nothing comes of it."""
+        """In a dry run only webhooks without side effects are called."""
         self.configure(webhook())
         self.ask("POST", f"{MAPS}?dryRun=All", config_map("m"))
         (request,) = self.requests
@@ -162,7 +162,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertEqual(self.refused("POST", f"{MAPS}?dryRun=All", config_map("m")), (400, message))
 
     def test_warnings(self) -> None:
-        """What a webhook warns of reaches the client, also when another one refuses."""
+        """Warnings of webhooks are sent to the client, also if another webhook denies the request."""
         self.configure(webhook("a.example.org"), webhook("b.example.org"))
 
         def answer(url: str, review: Any) -> Any:
@@ -177,7 +177,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertIn("beware of b.example.org", str(answered.headers))
 
     def test_parallel(self) -> None:
-        """All are asked at once; the request waits for each."""
+        """All webhooks are called concurrently; the request waits for each."""
         waiting: list[Deferred[Any]] = []
 
         def answer(url: str, review: Any) -> Any:
@@ -198,7 +198,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertTrue(self.client.taken().startswith(b"HTTP/1.1 201 "))
 
     def test_failures(self) -> None:
-        """A call that fails refuses the request, or lets it pass, as the webhook's policy says."""
+        """A failed call rejects or admits the request, by failurePolicy."""
         failed = 'Internal error occurred: failed calling webhook "a.example.org": '
         call = CallError("POST", "https://hooks.example.org/a?timeout=10s", "connection refused")
 
@@ -239,8 +239,8 @@ class ValidatingTests(WebhookTestCase):
             self.outgoing.answer = lambda url, review, answer=answer: answer
             self.config_map(f"m{index}")
 
-    def test_bugs(self) -> None:
-        """A failure of the server itself is no failure of the call: the request does not pass."""
+    def test_internal_errors(self) -> None:
+        """An internal error of the server is not a failed call: the request is rejected."""
         self.configure(webhook(failurePolicy="Ignore"))
         self.outgoing.answer = lambda url, review: RuntimeError("a bug")
         self.assertEqual(
@@ -253,7 +253,7 @@ class ValidatingTests(WebhookTestCase):
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
 
     def test_older_review(self) -> None:
-        """A webhook that speaks only the older version is spoken to in that; its uid is not looked at."""
+        """A webhook that supports only v1beta1 is called with that; the uid of its response is ignored."""
         self.configure(webhook(admissionReviewVersions=["v2", "v1beta1", "v1"]))
         self.outgoing.answer = lambda url, review: {"uid": "whatever", "allowed": True}
         self.config_map()

@@ -11,7 +11,7 @@ from kubetwist.admission_plugins.webhooks.webhook import Webhook
 
 
 class FakeOutgoing:
-    """Counts the clients that it makes."""
+    """A client factory that counts its clients."""
 
     denied_networks = ()
 
@@ -19,7 +19,7 @@ class FakeOutgoing:
         self.made: list[Any] = []
 
     def client(self, settings: Any) -> SimpleNamespace:
-        """A client of some settings."""
+        """Return a client with some settings."""
         self.made.append(settings)
         return SimpleNamespace(settings=settings)
 
@@ -28,11 +28,11 @@ class WebhookTests(SynchronousTestCase):
     """Tests for L{Webhook}."""
 
     def webhook(self, number: int = 0, outgoing: Any = None, **fields: Any) -> Webhook:
-        """A webhook of configuration C{c}."""
+        """Return a webhook of the configuration C{c}."""
         return Webhook("c", {"name": "w", **fields}, number, outgoing, None)
 
     def test_defaults(self) -> None:
-        """Without fields a webhook has ten seconds, refuses when it fails, and is not called in dry runs."""
+        """By default a webhook has a timeout of ten seconds, failurePolicy Fail, and is not called in dry runs."""
         webhook = self.webhook()
         self.assertEqual(
             (webhook.timeout, webhook.ignore_failures, webhook.reinvocable, webhook.supports_dry_run),
@@ -48,11 +48,11 @@ class WebhookTests(SynchronousTestCase):
             self.assertEqual(self.webhook(sideEffects=effects).supports_dry_run, supports_dry_run, effects)
 
     def test_uid(self) -> None:
-        """Webhooks of one name in one configuration are told apart by their number."""
+        """Webhooks with the same name in a configuration have different uids."""
         self.assertEqual([self.webhook(number).uid for number in (0, 1)], ["c/w/0", "c/w/1"])
 
     def test_client_is_made_once(self) -> None:
-        """The client is made at the first call and kept."""
+        """The client is created at the first call and reused."""
         outgoing = FakeOutgoing()
         webhook = self.webhook(outgoing=outgoing, clientConfig={"url": "https://example.com/hook"})
         self.assertEqual(outgoing.made, [])

@@ -1,4 +1,4 @@
-"""A server of resources with the webhook plugins on, and somebody at the other end who is no more than a function."""
+"""A server with the webhook plugins, and scripted webhooks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.resources.server import Server, configured, definitions
 
 class ClientFactory:
     """
-    Stands for all other servers.
+    A client factory with scripted webhooks.
 
-    @ivar answer: Gives for the URL and the review what to answer: a response, an L{Response}, an exception to raise, or
-        something to wait for.
+    @ivar answer: Returns the response for a URL and a review: the response of the review, an L{Response}, an exception
+        to raise, or an awaitable.
     @ivar calls: The URLs and reviews, in order.
     """
 
@@ -34,20 +34,20 @@ class ClientFactory:
         self.denied_networks = ()
 
     def client(self, settings: Any) -> Client:
-        """What calls one of them."""
+        """Return a client of a webhook."""
         self.settings.append(settings)
         return Client(self, settings.url)
 
 
 class Client:
-    """What calls it."""
+    """A client of a webhook."""
 
     def __init__(self, outgoing: ClientFactory, url: str) -> None:
         self._outgoing = outgoing
         self._url = url
 
     async def post(self, body: bytes, *, timeout: float) -> Response:
-        """Call."""
+        """Record the call and respond."""
         self._outgoing.timeouts.append(timeout)
         review = orjson.loads(body)
         self._outgoing.calls.append((self._url, review))
@@ -67,13 +67,13 @@ class Client:
 
 
 def patch(*operations: tuple[str, str, Any]) -> dict[str, Any]:
-    """A response that changes the object."""
+    """Return a response with a JSON patch."""
     encoded = orjson.dumps([{"op": op, "path": path, "value": value} for op, path, value in operations])
     return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(encoded).decode()}
 
 
 def webhook(name: str = "a.example.org", **more: Any) -> dict[str, Any]:
-    """One webhook, for the creation of everything unless said otherwise."""
+    """Return a webhook, by default for the creation of all objects."""
     rule = {"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     return {
         "name": name,
@@ -86,7 +86,7 @@ def webhook(name: str = "a.example.org", **more: Any) -> dict[str, Any]:
 
 
 class WebhookTestCase(SynchronousTestCase):
-    """A test of webhooks over HTTP in memory."""
+    """A test case of webhooks over HTTP in memory."""
 
     resources: tuple[str, ...] = (
         "configmaps",
@@ -102,7 +102,7 @@ class WebhookTestCase(SynchronousTestCase):
     )
 
     def setUp(self) -> None:
-        """A server with both plugins."""
+        """Create a server with both plugins."""
         self.outgoing = ClientFactory()
         self.server = Server(
             *self.resources,
@@ -114,28 +114,28 @@ class WebhookTestCase(SynchronousTestCase):
         self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """What is answered to a request that succeeds."""
+        """Return the body of a successful response."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
         return answer
 
     def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
-        """The code and message of one that fails."""
+        """Return the code and message of an error."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertGreaterEqual(code, 400, answer)
         return code, answer["message"]
 
     def configure(self, *webhooks: dict[str, Any], mutating: bool = False, name: str = "hooks") -> None:
-        """Make a configuration of webhooks."""
+        """Create a configuration of webhooks."""
         resource = "mutatingwebhookconfigurations" if mutating else "validatingwebhookconfigurations"
         body = {"metadata": {"name": name}, "webhooks": list(webhooks)}
         self.ask("POST", f"/apis/admissionregistration.k8s.io/v1/{resource}", body)
 
     def config_map(self, name: str = "m", **more: Any) -> Any:
-        """Create one."""
+        """Create a ConfigMap."""
         return self.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name, **more}})
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """What was asked, in order."""
+        """Return the requests of the reviews, in order."""
         return [review["request"] for _, review in self.outgoing.calls]

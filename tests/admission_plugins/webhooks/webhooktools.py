@@ -8,7 +8,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def rule(*resources: str, operations: tuple[str, ...] = ("*",), **more: Any) -> dict[str, Any]:
-    """A rule for everything of some resources."""
+    """Return a rule for all operations on some resources."""
     return {
         "rules": [
             {
