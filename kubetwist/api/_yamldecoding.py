@@ -3,8 +3,7 @@ Decoding of YAML as the reference's parser does it (go-yaml v2, then a conversio
 
 libyaml parses. This module interprets its events, since go-yaml v2 implements neither YAML 1.1 nor 1.2: C{yes} is a
 boolean, C{0o17} and C{017} are octal, C{1:30} is a string, times remain strings, scalar keys of any type become
-strings,
-and only the first of several documents is read. Aliases are expanded into copies, within a budget.
+strings, and only the first of several documents is read. Aliases are expanded into copies, within a budget.
 """
 
 from __future__ import annotations

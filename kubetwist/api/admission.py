@@ -192,17 +192,15 @@ class AdmissionAttributes:
     The attributes of a write or of a CONNECT request.
 
     @ivar object: The object to be stored; mutating plugins change it in place. For DELETE it is L{None}, for CONNECT
-        the
-        options in the query (C{PodExecOptions}). For subresources with another kind (C{Scale}, C{Binding}) it is that
-        kind.
+        the options in the query (C{PodExecOptions}). For subresources with another kind (C{Scale}, C{Binding}) it is
+        that kind.
     @ivar operation: C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT}.
     @ivar resource: The plural; C{subresource} is C{""} for the main resource.
     @ivar version: The version of the request.
     @ivar kind: The kind of C{object} in the request.
     @ivar object_kind: The kind and version of C{object} and C{old_object}: built-in kinds are in the storage version,
-        custom
-        resources in the version of the request. The objects have no reliable C{kind} and C{apiVersion} fields.
-    @ivar name: The name in the path; C{""} if the server generates it. Objects of kind Namespace are in their own
+        custom resources in the version of the request. The objects have no reliable C{kind} and C{apiVersion} fields.
+    @ivar name: The name in the path; C{""} if the server generates it. Objects of kind Namespace are in the
         namespace:
         C{namespace} is their name.
     """

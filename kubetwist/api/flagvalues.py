@@ -11,8 +11,7 @@ class FlagValues(Protocol):
     The values of flags, by their names without dashes.
 
     A value has the type of its flag; the value of an absent flag is its default. L{kubetwist.cli.kubeapi.Options}
-    implements
-    it.
+    implements it.
     """
 
     @property

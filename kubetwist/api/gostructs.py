@@ -2,20 +2,16 @@
 Objects in the form of the reference's internal Go structs.
 
 Some messages show an object as C{encoding/json} encodes a struct without tags: with all fields, by their Go names, in
-the
-order of their declaration. C{gostructs.txt} has these names and orders; it is loaded for the first such message. They
-are
-facts of kubernetes, C{pkg/apis/core/types.go}, and, for types named with their group, of the packages beside it.
+the order of their declaration. C{gostructs.txt} has these names and orders; it is loaded for the first such message.
+They are facts of kubernetes, C{pkg/apis/core/types.go}, and, for types named with their group, of the packages beside
+it.
 
 Each line has a type and its fields by their JSON names: C{name=GoName:zero}. The default of the Go name is the
-capitalized
-JSON name. The zero value of an absent field is C{""} unless given: C{*} null; C{selector} null, else a label selector;
-C{*Type} null, else a struct; C{[]Type} null, else a list of structs; C{{}Type} null, else a map of structs; C{|[]Type}
-and
-C{|?Type} for a struct, or a list of structs, or a boolean; C{Type} a struct; C{0}, C{"0"} and C{f} the same values.
-C{+Type} is an embedded struct, C{+metadata} one that is encoded with tags. A line that starts with a blank continues
-the
-previous one.
+capitalized JSON name. The zero value of an absent field is C{""} unless given: C{*} null; C{selector} null, else a
+label selector; C{*Type} null, else a struct; C{[]Type} null, else a list of structs; C{{}Type} null, else a map of
+structs; C{|[]Type} and C{|?Type} for a struct, or a list of structs, or a boolean; C{Type} a struct; C{0}, C{"0"} and
+C{f} the same values. C{+Type} is an embedded struct, C{+metadata} one that is encoded with tags. A line that starts
+with a blank continues the previous one.
 """
 
 from __future__ import annotations
@@ -102,7 +98,7 @@ def _shaped(item: JSONValue, field: _GoField) -> JSONValue:
 
 
 def _written(value: JSONValue, selector: bool = False) -> JSONValue:
-    """Encode a value without a struct definition here: maps by key, and label selectors in their own order."""
+    """Encode a value without a struct definition here: maps by key, and label selectors in struct order."""
     if isinstance(value, list):
         return [_written(item) for item in value]
     if not isinstance(value, dict):

@@ -3,8 +3,7 @@ Headers with user identities: for impersonation and from authenticating proxies.
 
 The server and the proxies in front of it must interpret such headers alike. Therefore ambiguous headers are rejected:
 repeated fields, control characters, bytes that are not UTF-8, and names that equal another field's name with
-underscores
-replaced by dashes, as gateways do.
+underscores replaced by dashes, as gateways do.
 """
 
 from __future__ import annotations

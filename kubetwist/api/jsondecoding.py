@@ -209,7 +209,7 @@ def _go_message(data: bytes, text: str, error: json.JSONDecodeError) -> str:
     """Return Go's message for a syntax error that Python's parser found."""
     position, message = error.pos, error.msg
     if message.startswith(("Invalid control character", "Invalid \\escape")):
-        # The position is the character's, or that of the backslash before it.
+        # The position is the character's, or the backslash's before it.
         if message.startswith("Invalid \\escape"):
             position += 1
             return _at(data, text, position, "in string escape code")

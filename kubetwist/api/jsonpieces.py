@@ -2,8 +2,7 @@
 Incremental decoding of large JSON documents from other servers.
 
 Decoding many megabytes at once blocks all other threads, and creates a tree that takes long to deallocate. Here a text
-is
-split into the members of its objects in short steps, and each member is decoded separately.
+is split into the members of its objects in short steps, and each member is decoded separately.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 Type aliases of JSON values.
 
 mypy does not check the content of a L{JSONValue}: the schema of an object defines its fields at run time. Signatures
-use
-the alias instead of C{Any}, which marks a missing type.
+use the alias instead of C{Any}, which marks a missing type.
 """
 
 from __future__ import annotations

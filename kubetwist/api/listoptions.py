@@ -3,8 +3,7 @@ Parsing and validation of request options in the query or in the body of a DELET
 
 A query maps names to lists of values; the first value counts. Invalid numbers are a 400 with Go's message, invalid
 combinations of values a 422 for a kind of C{meta.k8s.io}. See kubernetes/apimachinery, C{pkg/apis/meta/v1/validation}
-and
-C{pkg/apis/meta/internalversion}.
+and C{pkg/apis/meta/internalversion}.
 """
 
 from __future__ import annotations

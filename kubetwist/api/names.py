@@ -2,8 +2,7 @@
 Validation of names: each function returns error messages, as in apimachinery.
 
 See kubernetes/apimachinery, C{pkg/util/validation} and C{pkg/api/validate/content}. Lengths are counted in bytes of
-UTF-8,
-as in Go, although the messages of the first package say characters.
+UTF-8, as in Go, although the messages of the first package say characters.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 Validation of object metadata, with the reference's messages, order and repetition of errors.
 
 There are two sets of rules. One validates an object (L{validate_object_meta}); the other compares it with the old
-object,
-and validates labels, annotations, owners and managers again (L{validate_object_meta_update}). On an update the generic
-registry applies both, then the kind applies one or both once or several times, with an additional rule for finalizers.
-Repeated errors are kept, so:
+object, and validates labels, annotations, owners and managers again (L{validate_object_meta_update}). On an update the
+generic registry applies both, then the kind applies one or both once or several times, with an additional rule for
+finalizers. Repeated errors are kept, so:
 
   - a bad label on create is reported once: the registry validates only if the kind found no errors;
   - on update it is reported three times for a kind that compares, as Deployment does;

@@ -14,7 +14,7 @@ _options: Final = re2.Options()
 _options.log_errors = False
 _options.max_mem = _MEMORY
 
-#: Error texts of Go's regexp that differ from those of RE2.
+#: Error texts of Go's regexp that differ from RE2's.
 _GO_WORDS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",

@@ -2,8 +2,7 @@
 Quantities, such as C{500m} and C{1Gi}: their amount and canonical form.
 
 See kubernetes/apimachinery, C{pkg/api/resource}. A quantity is stored in the shortest form of its suffix family (C{0.5}
-as
-C{500m}, C{1024Mi} as C{1Gi}), rounded up to a multiple of 10^-9.
+as C{500m}, C{1024Mi} as C{1Gi}), rounded up to a multiple of 10^-9.
 """
 
 from __future__ import annotations

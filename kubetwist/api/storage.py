@@ -22,8 +22,7 @@ class Write:
     @ivar expected: The revision that the key must have; 0 requires that it does not exist; L{None} requires nothing.
     @ivar ttl: Seconds until the key expires; L{None} for never.
     @ivar attachment: A value that observers in the same process receive with the event, so that they need not decode
-        the
-        value. Observers must not depend on it, since other processes have none.
+        the value. Observers must not depend on it, since other processes have none.
     @ivar unique: Whether no other writer can write this exact value, because it contains a new random number.
     """
 

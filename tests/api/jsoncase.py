@@ -10,7 +10,7 @@ from kubetwist.api.decoding import BodyError, decode_json
 class JSONTestCase(SynchronousTestCase):
     """A test case for documents that are rejected."""
 
-    def assert_says(self, data: bytes, message: str) -> None:
+    def assert_rejected(self, data: bytes, message: str) -> None:
         """Check that a document is rejected with a message."""
         error = self.assertRaises(BodyError, decode_json, data)
         self.assertEqual(str(error), message)

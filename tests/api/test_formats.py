@@ -33,7 +33,7 @@ class FormatTests(SynchronousTestCase):
     """Tests for formats of strings."""
 
     def test_examples(self) -> None:
-        """Valid texts of a format are accepted, and others rejected."""
+        """Valid texts of a format are accepted, and invalid ones rejected."""
         for name, (good, bad) in EXAMPLES.items():
             for text in good:
                 self.assertTrue(FORMATS[name](text), (name, text))

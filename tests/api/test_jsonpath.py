@@ -46,7 +46,7 @@ class JSONPathTests(SynchronousTestCase):
         seen = 0
 
         class Counted(dict[str, Any]):
-            """An object that tells how often it was looked into."""
+            """An object that counts lookups."""
 
             def __contains__(self, key: object) -> bool:
                 nonlocal seen

@@ -282,14 +282,14 @@ class DeleteOptionsTests(OptionsTests):
         self.assertFalse(delete_options_from_body({IGNORE: False}, True).ignore_store_read_error)
         more = {**option, "dryRun": ["All"], "gracePeriodSeconds": 0, "preconditions": {"uid": "u"}}
         self.assertFalse(delete_options_from_body(more).ignore_store_read_error)
-        for others, body in (
+        for conflicting, body in (
             (["dryRun", "gracePeriodSeconds", "preconditions"], more),
             (["propagationPolicy"], {**option, "propagationPolicy": "Orphan"}),
             (["orphanDependents"], {**option, "orphanDependents": False}),
         ):
             self.assert_invalid(
                 "DeleteOptions",
-                [f"{IGNORE}: Invalid value: true: cannot be set together with .{other}" for other in others],
+                [f"{IGNORE}: Invalid value: true: cannot be set together with .{other}" for other in conflicting],
                 lambda body: delete_options_from_body(body, True),
                 body,
             )

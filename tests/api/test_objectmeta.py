@@ -62,7 +62,7 @@ class CreationTests(SynchronousTestCase):
         self.check({"namespace": "ns"}, ("namespace", "Forbidden: not allowed on this type"), namespaced=False)
 
     def test_labels_and_annotations(self) -> None:
-        """Errors of labels precede those of annotations, and keys precede values."""
+        """Errors of labels precede errors of annotations, and keys precede values."""
         self.check(
             {"labels": {"/a": "b" * 64, "c": "d"}, "annotations": {"e/": "f"}},
             ("labels", 'Invalid value: "/a": prefix part must be non-empty'),

@@ -25,7 +25,7 @@ class ServiceAccountTests(SynchronousTestCase):
         self.assertEqual(user, "system:serviceaccount:kube-system:default")
         self.assertEqual(split_service_account(user), ("kube-system", "default"))
 
-    def test_others(self) -> None:
+    def test_other_names(self) -> None:
         """Similar names are not names of service accounts."""
         for user in (
             "default",

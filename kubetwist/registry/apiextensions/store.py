@@ -27,8 +27,7 @@ class CustomResourceDefinitionStore(Store):
         See L{Store.decode_value}.
 
         A damaged CRD has a record without content, so that it can be listed and deleted and does not prevent the start
-        of
-        servers.
+        of servers.
         """
         try:
             return super().decode_value(key, value, revision)

@@ -103,8 +103,7 @@ def authorizer_attributes(
     @param resource: C{resourceAttributes}.
     @param other: C{nonResourceAttributes}.
     @param problems: Receives an error for each requirement of a selector that cannot be parsed. It is left out, so the
-        check
-        covers more objects.
+        check covers more objects.
     """
     if resource is None:
         other = other or {}

@@ -32,7 +32,7 @@ def validate_self_access_review(obj: JSONObject) -> list[FieldError]:
 
 
 def validate_local_access_review(obj: JSONObject) -> list[FieldError]:
-    """Validate a C{LocalSubjectAccessReview}, whose namespace must be that of the request."""
+    """Validate a C{LocalSubjectAccessReview}, whose namespace must equal the namespace of the request."""
     errors: ErrorList = []
     _question(obj, True, errors)
     _metadata(obj, "must be empty except for namespace", ("namespace",), errors)

@@ -2,8 +2,7 @@
 Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
 v1 has one CPU target. All other fields of v2 are in annotations, in JSON formats of the reference: metrics like those
-of
-autoscaling/v1, the behavior like kube-apiserver's internal type. Clients and servers of all versions can read them.
+of autoscaling/v1, the behavior like kube-apiserver's internal type. Clients and servers of all versions can read them.
 """
 
 from __future__ import annotations
@@ -63,9 +62,9 @@ def to_v1(obj: JSONObject) -> JSONObject:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
     notes: dict[str, str] = {}
-    others = [_metric_to_v1(metric) for metric in metrics if not _is_cpu_target(metric)]
-    if others:
-        notes[METRICS] = _go_json(others)
+    other_metrics = [_metric_to_v1(metric) for metric in metrics if not _is_cpu_target(metric)]
+    if other_metrics:
+        notes[METRICS] = _go_json(other_metrics)
     if current:
         notes[CURRENT_METRICS] = _go_json([_status_to_v1(metric) for metric in current])
     if status.get("conditions"):

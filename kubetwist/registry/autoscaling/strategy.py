@@ -30,8 +30,7 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         Add defaults.
 
         See C{pkg/apis/autoscaling/v2/defaults.go} and C{pkg/apis/autoscaling/v1/defaults.go}. In v1, metrics and
-        behavior are in
-        annotations, which get no defaults.
+        behavior are in annotations, which get no defaults.
         """
         spec = obj.setdefault("spec", {})
         spec.setdefault("maxReplicas", 0)

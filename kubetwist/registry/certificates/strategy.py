@@ -54,7 +54,7 @@ class CertificateSigningRequestStrategy(Strategy):
         _set_conditions(status, conditions, old)
 
     def prepare_for_creator(self, obj: JSONObject, user: UserInfo) -> None:
-        """Set the requesting user in the spec, whatever the body contains."""
+        """Set the requesting user in the spec, replacing values from the client."""
         spec = obj.setdefault("spec", {})
         for name in ("username", "uid", "groups", "extra"):
             spec.pop(name, None)
@@ -67,7 +67,7 @@ class CertificateSigningRequestStrategy(Strategy):
             spec["extra"] = {name: list(values) for name, values in user.extra.items()}
 
     def prepare_for_approval(self, obj: JSONObject, old: JSONObject) -> None:
-        """Take nothing but the conditions from C{obj}."""
+        """Keep everything except for the conditions."""
         conditions = list((obj.get("status") or {}).get("conditions") or ())
         super().prepare_for_status_update(obj, old)
         obj["status"] = dict(old.get("status") or {})

@@ -119,9 +119,10 @@ class CustomCodec(Codec):
         if not kind:
             raise self.unrecognized(f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'", raw)
         if api_version != self.gvk.api_version:
-            said = api_version.removeprefix("/")
+            actual_version = api_version.removeprefix("/")
             raise APIStatusError.bad_request(
-                f"the API version in the data ({said}) does not match the expected API version ({self.gvk.api_version})"
+                f"the API version in the data ({actual_version}) does not match the expected API version "
+                f"({self.gvk.api_version})"
             )
         try:
             obj = self.type.decode(value, problems)
@@ -159,14 +160,14 @@ class CustomCodec(Codec):
         kind, api_version = type_meta(value)
         if not kind:
             raise MissingField("Kind")
-        said = GroupVersion.parse(api_version)
+        group_version = GroupVersion.parse(api_version)
         meta = value.get("metadata")
         name = meta.get("name") if isinstance(meta, dict) else None
-        if not said.version and name:
+        if not group_version.version and name:
             raise APIStatusError.internal(MissingField("apiVersion").within("object has no apiVersion field"))
         kind_type: CustomType | None = self.type
-        if kind == self.gvk.kind and said.group == self.gvk.group:
-            kind_type = self._type_of(said.version)
+        if kind == self.gvk.kind and group_version.group == self.gvk.group:
+            kind_type = self._type_of(group_version.version)
         if kind_type is None:
             # Objects of another kind have no schema here, so all their fields are unknown.
             problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion", "metadata")]
@@ -177,7 +178,7 @@ class CustomCodec(Codec):
             raise ValueError(str(error)) from None
         if "metadata" not in obj:
             obj["metadata"] = {}
-        obj["kind"], obj["apiVersion"] = kind, str(said)
+        obj["kind"], obj["apiVersion"] = kind, str(group_version)
         return obj
 
     def check_kind(self, obj: JSONObject) -> None:

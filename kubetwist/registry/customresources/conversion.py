@@ -2,10 +2,8 @@
 Conversion of custom resources between versions by a webhook, or by a plugin in this process.
 
 Both can be asynchronous, while stores and encoders read objects synchronously. Therefore objects are converted in
-batches
-before they are read (L{kubetwist.registry.customresources.store.CustomStore.ensure_converted}), and the results are
-cached
-with the records. A conversion that changes only the apiVersion needs none of this.
+batches before they are read (L{kubetwist.registry.customresources.store.CustomStore.ensure_converted}), and the results
+are cached with the records. A conversion that changes only the apiVersion needs none of this.
 
 @see: kubernetes, C{apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go}.
 """
@@ -197,10 +195,10 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
     if not isinstance(meta, dict):
         reason = "missing metadata" if meta is None else f"invalid metadata of type {go_type(meta)}"
         raise APIStatusError.unknown(f"{about} metadata{_in(which)}: {reason} in converted object")
-    for name, said in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+    for name, label in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         if (old.get(name) or "") != (meta.get(name) or ""):
             raise APIStatusError.unknown(
-                f"{about} {which}: must have the same {said}: {old.get(name, '')} != {_shown(meta.get(name, ''))}"
+                f"{about} {which}: must have the same {label}: {old.get(name, '')} != {_shown(meta.get(name, ''))}"
             )
     restored = dict(old)
     for name, check, path in (

@@ -216,7 +216,7 @@ class CustomDefinition:
         return result
 
     def use(self, compiled: list[tuple[CustomVersion, CustomType, SchemaValidator]]) -> None:
-        """Set the result of L{compile}, unless the types were compiled in the meantime."""
+        """Set the result of L{compile}, unless the types were compiled before."""
         for version, kind, values in compiled:
             version.__dict__.setdefault("type", kind)
             version.__dict__.setdefault("values", values)

@@ -155,7 +155,7 @@ class ServedResource:
         """
         Return the cache's record of a stored value: pruned, and with the defaults of the version in which it is stored.
 
-        If that is not the storage version, the record has a class of its own. If a webhook or plugin converts, it keeps
+        If that is not the storage version, the record has another class. If a webhook or plugin converts, it keeps
         its version until it is read.
         """
         obj = orjson.loads(value)

@@ -56,7 +56,7 @@ class CustomStore(Store):
         super().__init__(resource, environment)
 
     def decode_record(self, record: Record) -> JSONObject:
-        """A stored object in this version."""
+        """Return a stored object in this version."""
         obj: JSONObject = orjson.loads(self.codec.item(record))
         return obj
 
@@ -106,7 +106,7 @@ class CustomStore(Store):
     # --- conversion by a webhook or plugin
 
     def is_converted(self, record: Record) -> bool:
-        """Whether a record can be looked at in this version."""
+        """Return whether a record can be decoded in this version without a conversion."""
         return self.codec.conversion is None or self.codec.has(record)
 
     async def ensure_converted(self, records: Iterable[Record]) -> None:

@@ -25,7 +25,7 @@ class ClaimStore(Store):
 
     def __init__(self, resource: StoredResource, environment: StoreEnvironment, stores: Stores) -> None:
         """
-        @param stores: All stores, with that of namespaces.
+        @param stores: All stores, including the store of namespaces.
         """
         self._stores = stores
         super().__init__(resource, environment)

@@ -20,7 +20,7 @@ class QuoteTests(SynchronousTestCase):
     """Tests for the quoting of strings."""
 
     def test_quoted(self) -> None:
-        """Printable characters are kept, others are escaped."""
+        """Printable characters are kept, other characters are escaped."""
         for text, shown in {
             "plain": '"plain"',
             'a"\\b': '"a\\"\\\\b"',

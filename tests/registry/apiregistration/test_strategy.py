@@ -20,7 +20,7 @@ class StrategyTests(SynchronousTestCase):
         self.assertNotIn("service", defaulted(G, "APIService")["spec"])
 
     def test_local(self) -> None:
-        """Local APIServices are available at creation; those of other servers are not."""
+        """Local APIServices are available at creation; APIServices of other servers are not."""
         [condition] = made(G, "APIService", spec={})["status"]["conditions"]
         self.assertEqual((condition["type"], condition["status"], condition["reason"]), ("Available", "True", "Local"))
         self.assertEqual(made(G, "APIService", spec={"service": {"name": "s"}})["status"], {})

@@ -207,6 +207,6 @@ class AutoscalerTests(SynchronousTestCase):
         before = json.dumps(v2)
         back = convert(convert(v2, V2, V1), V1, V2)
         self.assertEqual(json.dumps(v2), before)
-        others = [metric for metric in metrics if metric != cpu(10)]
-        self.assertEqual(back["spec"]["metrics"], others + [cpu(10)] * (cpu(10) in metrics))
+        other_metrics = [metric for metric in metrics if metric != cpu(10)]
+        self.assertEqual(back["spec"]["metrics"], other_metrics + [cpu(10)] * (cpu(10) in metrics))
         self.assertEqual(convert(convert(back, V2, V1), V1, V2), back)

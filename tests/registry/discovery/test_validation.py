@@ -38,7 +38,7 @@ class SliceTests(SynchronousTestCase):
         self.assertEqual([text.partition(":")[0] for text in errors], ["endpoints[0].addresses", "addressType"])
 
     def test_hinted_nodes(self) -> None:
-        """Names of nodes may be longer than those of zones."""
+        """Names of nodes may be longer than names of zones."""
         long = "a" * 100
         hints = {"forZones": [{"name": long}], "forNodes": [{"name": long}, {"name": "A"}]}
         endpoint = {"addresses": ["192.0.2.1"], "hints": hints}

@@ -81,7 +81,7 @@ class StorageTests(SynchronousTestCase):
         self.assertEqual(change_problems(self.GROUP, "CSIStorageCapacity", odd, odd), [])
 
     def test_attachment(self) -> None:
-        """The volume name is not empty; errors of the inline volume precede those of the node."""
+        """The volume name is not empty; errors of the inline volume precede errors of the node."""
         spec = {"attacher": "a.x", "nodeName": "N", "source": {"persistentVolumeName": ""}}
         node = f'spec.nodeName: Invalid value: "N": {SUBDOMAIN_RULE}'
         self.assertEqual(
@@ -188,7 +188,7 @@ class StorageTests(SynchronousTestCase):
             self.assertEqual(errors[0], 'allowedTopologies[0].matchLabelExpressions: Duplicate value: ""')
 
     def test_class_update(self) -> None:
-        """Errors of a class as a whole precede those of immutable fields."""
+        """Errors of a class as a whole precede errors of immutable fields."""
         old = {"provisioner": "p", "parameters": {"a": "b"}}
         self.assertEqual(
             change_problems(self.GROUP, "StorageClass", old, {"parameters": {"a": "c"}}),

@@ -2,8 +2,7 @@
 Validation of CustomResourceDefinitions except for their schemas.
 
 The reference validates an internal type, in which fields that are equal in all versions are stored once, in the spec.
-Its
-messages name the fields of that type. See kubernetes/apiextensions-apiserver,
+Its messages name the fields of that type. See kubernetes/apiextensions-apiserver,
 C{pkg/apis/apiextensions/validation/validation.go} and C{pkg/apis/apiextensions/v1/conversion.go}.
 """
 
@@ -151,7 +150,7 @@ def _has_defaults(spec: JSONObject) -> bool:
 
 
 def _must_be_structural(spec: JSONObject, old: JSONObject | None) -> bool:
-    """Return whether schemas must be structural; older CRDs may keep others if no feature depends on it."""
+    """Return whether schemas must be structural; older CRDs may keep other schemas if no feature depends on it."""
     if not spec.get("preserveUnknownFields"):
         return True
     if not any(unsupported(one) or validate_structural(one, "") for one in _schemas(old)):
@@ -389,7 +388,7 @@ def _validate_selectable_fields(
     fields: Sequence[JSONObject], schema: JSONObject | None, path: str, *, allow_many: bool
 ) -> list[FieldError]:
     if schema is None:
-        # The texts are those of the reference, although neither is clear.
+        # Both texts are the reference's, although neither is clear.
         whole = path == "spec.selectableFields"
         condition = "validations.schema is included" if whole else "`version.schema.openAPIV3Schema` is not included"
         return [invalid(path, "", f"may only be set when {condition}")]

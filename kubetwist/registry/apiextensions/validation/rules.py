@@ -76,8 +76,7 @@ class RuleContext:
 
     @ivar schema: The schema at this position.
     @ivar max_count: Maximum number of values at this position in an object, given the limits of outer lists and maps;
-        L{None}
-        without a limit.
+        L{None} without a limit.
     @ivar total: The cost of all rules of the whole schema.
     """
 

@@ -75,7 +75,7 @@ class SchemaOptions:
     @ivar status: The status is a subresource.
     @ivar structural: The schema must be structural.
     @ivar object_meta: The type of C{metadata}; without it, metadata within defaults is not validated.
-    @ivar new_rules: Whether CEL rules are validated; those of an unchanged schema are not.
+    @ivar new_rules: Whether CEL rules are validated; they are not if the schema is unchanged.
     """
 
     status: bool
@@ -149,7 +149,7 @@ class _Place:
 
 @frozen
 class _Wrong:
-    """Errors of a subschema, and those of its rules, which are reported only if the schema is valid."""
+    """Errors of a subschema, and of its rules, which are reported only if the schema is valid."""
 
     schema: list[FieldError]
     rules: list[FieldError] = field(factory=list)

@@ -176,17 +176,17 @@ def _good_intervals(text: str, total: int) -> list[tuple[int, int]]:
     return intervals
 
 
-def _overlap(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> int | None:
+def _overlap(first_list: Sequence[tuple[int, int]], second_list: Sequence[tuple[int, int]]) -> int | None:
     """Return the first index that is in an interval of both lists, in time linear in the number of intervals."""
-    place = other = 0
-    while place < len(some) and other < len(others):
-        (first, last), (begin, end) = some[place], others[other]
+    first_index = second_index = 0
+    while first_index < len(first_list) and second_index < len(second_list):
+        (first, last), (begin, end) = first_list[first_index], second_list[second_index]
         if first <= end and begin <= last:
             return max(first, begin)
         if first <= begin:
-            place += 1
+            first_index += 1
         else:
-            other += 1
+            second_index += 1
     return None
 
 

@@ -324,7 +324,7 @@ class DefinitionTests(DefinitionTestCase):
         schema["properties"]["b"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         self.assertNotEqual(self.changed(old, extended), [])
 
-    def test_nothing_said(self) -> None:
+    def test_null_keywords(self) -> None:
         """Keywords that are null are absent."""
         schema = {"type": "object", "properties": {"a": {**TEXT, "$ref": None, "additionalItems": None}}}
         self.assertEqual(self.errors(definition(schema)), [])

@@ -47,7 +47,7 @@ class PolicyTests(SynchronousTestCase):
             self.assertEqual(indexed(successPolicy={"rules": rules}), [expected])
         self.assertEqual(indexed(successPolicy={"rules": [{"succeededCount": 2, "succeededIndexes": "0,+2"}]}), [])
 
-    def test_success_of_others(self) -> None:
+    def test_success_of_other_jobs(self) -> None:
         """Only indexed Jobs may have a success policy; it is not validated further for other Jobs."""
         result = job(completions=3, successPolicy={"rules": [{}]})
         self.assertEqual(len(result), 1)

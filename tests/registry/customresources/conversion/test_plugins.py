@@ -86,7 +86,7 @@ class ConversionTests(ConversionTestCase):
         self.assertEqual(len(body["items"]), 60)
 
     def test_table(self) -> None:
-        """The cells of a Table are those of the converted object."""
+        """The cells of a Table show the converted object."""
         self.define()
         self.ask("POST", OLD, old("a"))
         table = self.ask("GET", NEW, Accept="application/json;as=Table;g=meta.k8s.io;v=v1")
