@@ -44,15 +44,15 @@ _STATEFUL_SET: Final = (
 # --- templates ---------------------------------------------------------------------------------------------------
 
 
-def _selected_template(spec: JSONObject, path: str, owner: str, errors: ErrorList) -> None:
+def _validate_selected_template(spec: JSONObject, path: str, owner: str, errors: ErrorList) -> None:
     """Validate a template: the selector must match its labels, and its restart policy must be C{Always}."""
     template = spec.get("template") or {}
-    _found(spec.get("selector"), template, path, errors)
+    _validate_template_labels(spec.get("selector"), template, path, errors)
     validate_template(template, path, errors)
     always_restarts(template.get("spec") or {}, path, owner, errors)
 
 
-def _found(selector: JSONObject | None, template: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_template_labels(selector: JSONObject | None, template: JSONObject, path: str, errors: ErrorList) -> None:
     labels = (template.get("metadata") or {}).get("labels")
     # An empty selector has an error already; a missing one matches nothing.
     if selector is None or not (selector_empty(selector) or selects(selector, labels or {})):
@@ -60,7 +60,7 @@ def _found(selector: JSONObject | None, template: JSONObject, path: str, errors:
         errors.append(invalid(f"{path}.metadata.labels", labels, text))
 
 
-def _selector(spec: JSONObject, owner: str, errors: ErrorList) -> bool:
+def _validate_selector(spec: JSONObject, owner: str, errors: ErrorList) -> bool:
     """Validate a required selector that is not empty; return whether it is usable."""
     selector = spec.get("selector")
     if selector is None:
@@ -73,11 +73,11 @@ def _selector(spec: JSONObject, owner: str, errors: ErrorList) -> bool:
     return len(errors) == before or selector_empty(selector)
 
 
-def _unusable(spec: JSONObject, errors: ErrorList) -> None:
+def _add_invalid_selector(spec: JSONObject, errors: ErrorList) -> None:
     errors.append(invalid_shown("spec.selector", selector_shown(spec.get("selector")), "invalid label selector"))
 
 
-def _immutable_selector(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
+def _validate_immutable_selector(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     new, was = obj["spec"].get("selector"), (old.get("spec") or {}).get("selector")
     immutable(new, was, "spec.selector", errors, selector_shown(new))
 
@@ -90,11 +90,11 @@ def validate_deployment(obj: JSONObject) -> list[FieldError]:
     errors: ErrorList = []
     spec = obj["spec"]
     not_negative(spec.get("replicas"), "spec.replicas", errors)
-    if _selector(spec, "deployment", errors):
-        _selected_template(spec, "spec.template", "ReplicaSet", errors)
+    if _validate_selector(spec, "deployment", errors):
+        _validate_selected_template(spec, "spec.template", "ReplicaSet", errors)
     else:
-        _unusable(spec, errors)
-    _deployment_strategy(spec.get("strategy") or {}, errors)
+        _add_invalid_selector(spec, errors)
+    _validate_deployment_strategy(spec.get("strategy") or {}, errors)
     for name in ("minReadySeconds", "revisionHistoryLimit"):
         not_negative(spec.get(name), f"spec.{name}", errors)
     revision = (obj["metadata"].get("annotations") or {}).get(ROLLBACK_TO)
@@ -109,7 +109,7 @@ def validate_deployment(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _deployment_strategy(strategy: JSONObject, errors: ErrorList) -> None:
+def _validate_deployment_strategy(strategy: JSONObject, errors: ErrorList) -> None:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     path = "spec.strategy"
     if kind == "Recreate":
@@ -121,13 +121,13 @@ def _deployment_strategy(strategy: JSONObject, errors: ErrorList) -> None:
             text = "this should be defaulted and never be nil"
             errors.append(required(f"{path}.rollingUpdate", text))
         else:
-            _rolling(rolling, f"{path}.rollingUpdate", errors)
+            _validate_rolling_update(rolling, f"{path}.rollingUpdate", errors)
     else:
-        shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
+        shown = {"Type": kind or "", "RollingUpdate": _rolling_update_shown(rolling)}
         errors.append(unsupported(path, shown, ("Recreate", "RollingUpdate")))
 
 
-def _rolling_shown(rolling: JSONObject | None) -> JSONObject | None:
+def _rolling_update_shown(rolling: JSONObject | None) -> JSONObject | None:
     if rolling is None:
         return None
     max_unavailable, max_surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
@@ -137,7 +137,7 @@ def _rolling_shown(rolling: JSONObject | None) -> JSONObject | None:
     }
 
 
-def _rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_rolling_update(rolling: JSONObject, path: str, errors: ErrorList) -> None:
     max_unavailable, max_surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
     number_or_percent(max_unavailable, f"{path}.maxUnavailable", errors)
     number_or_percent(max_surge, f"{path}.maxSurge", errors)
@@ -149,7 +149,7 @@ def _rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
 def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate a Deployment and that its selector is unchanged."""
     errors = validate_deployment(obj)
-    _immutable_selector(obj, old, errors)
+    _validate_immutable_selector(obj, old, errors)
     return errors
 
 
@@ -174,11 +174,11 @@ def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[FieldEr
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than readyReplicas"
         errors.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
-    _not_decremented(status, before, errors)
+    _validate_not_decremented(status, before, errors)
     return errors
 
 
-def _not_decremented(status: JSONObject, before: JSONObject, errors: ErrorList) -> None:
+def _validate_not_decremented(status: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     count, was = status.get("collisionCount"), before.get("collisionCount")
     if was is not None and (count is None or count < was):
         errors.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
@@ -193,17 +193,17 @@ def validate_replica_set(obj: JSONObject) -> list[FieldError]:
     spec = obj["spec"]
     for name in ("replicas", "minReadySeconds"):
         not_negative(spec.get(name), f"spec.{name}", errors)
-    if _selector(spec, "deployment", errors):
-        _selected_template(spec, "spec.template", "ReplicaSet", errors)
+    if _validate_selector(spec, "deployment", errors):
+        _validate_selected_template(spec, "spec.template", "ReplicaSet", errors)
     else:
-        _unusable(spec, errors)
+        _add_invalid_selector(spec, errors)
     return errors
 
 
 def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate a ReplicaSet and that its selector is unchanged."""
     errors = validate_replica_set(obj)
-    _immutable_selector(obj, old, errors)
+    _validate_immutable_selector(obj, old, errors)
     return errors
 
 
@@ -218,7 +218,7 @@ def validate_daemon_set(obj: JSONObject) -> list[FieldError]:
     label_selector(selector, "spec.selector", errors)
     if not errors:
         # Only this kind does not require a selector; a missing one matches nothing.
-        _found(selector, template, "spec.template", errors)
+        _validate_template_labels(selector, template, "spec.template", errors)
     if selector is not None and selector_empty(selector):
         errors.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
     validate_template(template, "spec.template", errors)
@@ -232,15 +232,15 @@ def validate_daemon_set(obj: JSONObject) -> list[FieldError]:
         if rolling is None:
             errors.append(required(f"{path}.rollingUpdate"))
         else:
-            _daemon_rolling(rolling, f"{path}.rollingUpdate", errors)
+            _validate_daemon_rolling_update(rolling, f"{path}.rollingUpdate", errors)
     elif kind != "OnDelete":
-        shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
+        shown = {"Type": kind or "", "RollingUpdate": _rolling_update_shown(rolling)}
         errors.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
     not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
     return errors
 
 
-def _daemon_rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_daemon_rolling_update(rolling: JSONObject, path: str, errors: ErrorList) -> None:
     max_unavailable, max_surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
     number_or_percent(max_unavailable, f"{path}.maxUnavailable", errors)
     number_or_percent(max_surge, f"{path}.maxSurge", errors)
@@ -255,7 +255,7 @@ def _daemon_rolling(rolling: JSONObject, path: str, errors: ErrorList) -> None:
 def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate an update; errors of the immutable selector come first."""
     errors: ErrorList = []
-    _immutable_selector(obj, old, errors)
+    _validate_immutable_selector(obj, old, errors)
     return errors + validate_daemon_set(obj)
 
 
@@ -276,7 +276,7 @@ def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[FieldEr
     )
     for name in names:
         not_negative(status.get(name), f"status.{name}", errors)
-    _not_decremented(status, old.get("status") or {}, errors)
+    _validate_not_decremented(status, old.get("status") or {}, errors)
     return errors
 
 
@@ -292,7 +292,7 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
         errors.append(required("spec.podManagementPolicy"))
     elif policy not in ("OrderedReady", "Parallel"):
         errors.append(invalid_name("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
-    _stateful_strategy(spec.get("updateStrategy") or {}, errors)
+    _validate_stateful_strategy(spec.get("updateStrategy") or {}, errors)
     retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for name in ("whenDeleted", "whenScaled"):
         if retention and retention.get(name) not in ("Retain", "Delete"):
@@ -307,8 +307,8 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
     if spec.get("serviceName") and old is None:
         check(spec["serviceName"], "spec.serviceName", dns_label, errors)
     template = spec.get("template") or {}
-    if _selector(spec, "statefulset", errors):
-        _found(spec.get("selector"), template, "spec.template", errors)
+    if _validate_selector(spec, "statefulset", errors):
+        _validate_template_labels(spec.get("selector"), template, "spec.template", errors)
         if old is None or not _validate_template(old["spec"]):
             errors.extend(_validate_template(spec))
         # The reference validates them separately, too.
@@ -340,7 +340,7 @@ def _validate_template(spec: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _stateful_strategy(strategy: JSONObject, errors: ErrorList) -> None:
+def _validate_stateful_strategy(strategy: JSONObject, errors: ErrorList) -> None:
     kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
     path = "spec.updateStrategy"
     if not kind:
@@ -404,7 +404,7 @@ def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Field
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than status.readyReplicas"
         errors.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
-    _not_decremented(status, old.get("status") or {}, errors)
+    _validate_not_decremented(status, old.get("status") or {}, errors)
     return UpdateErrors(errors)
 
 

@@ -18,24 +18,24 @@ _ENTRY: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fi
 def validate_access_review(obj: JSONObject) -> list[FieldError]:
     """Validate a C{SubjectAccessReview}: a user or groups, and the attributes."""
     errors: ErrorList = []
-    _question(obj, True, errors)
-    _metadata(obj, "must be empty", (), errors)
+    _validate_attributes(obj, True, errors)
+    _validate_metadata(obj, "must be empty", (), errors)
     return errors
 
 
 def validate_self_access_review(obj: JSONObject) -> list[FieldError]:
     """Validate a C{SelfSubjectAccessReview}: the attributes."""
     errors: ErrorList = []
-    _question(obj, False, errors)
-    _metadata(obj, "must be empty", (), errors)
+    _validate_attributes(obj, False, errors)
+    _validate_metadata(obj, "must be empty", (), errors)
     return errors
 
 
 def validate_local_access_review(obj: JSONObject) -> list[FieldError]:
     """Validate a C{LocalSubjectAccessReview}, whose namespace must equal the namespace of the request."""
     errors: ErrorList = []
-    _question(obj, True, errors)
-    _metadata(obj, "must be empty except for namespace", ("namespace",), errors)
+    _validate_attributes(obj, True, errors)
+    _validate_metadata(obj, "must be empty except for namespace", ("namespace",), errors)
     spec = obj.get("spec") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None:
@@ -49,7 +49,7 @@ def validate_local_access_review(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _question(obj: JSONObject, requires_subject: bool, errors: ErrorList) -> None:
+def _validate_attributes(obj: JSONObject, requires_subject: bool, errors: ErrorList) -> None:
     spec = obj.get("spec") or {}
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and other is not None:
@@ -62,15 +62,15 @@ def _question(obj: JSONObject, requires_subject: bool, errors: ErrorList) -> Non
         errors.append(invalid("spec.user", "", "at least one of user or group must be specified"))
     if resource is not None:
         path = "spec.resourceAttributes"
-        _selector(resource.get("fieldSelector"), f"{path}.fieldSelector", _field_requirement, errors)
-        _selector(resource.get("labelSelector"), f"{path}.labelSelector", _label_requirement, errors)
+        _validate_selector(resource.get("fieldSelector"), f"{path}.fieldSelector", _validate_field_requirement, errors)
+        _validate_selector(resource.get("labelSelector"), f"{path}.labelSelector", _validate_label_requirement, errors)
 
 
 def _shown_path(attributes: JSONObject) -> str:
     return go_json({"Path": attributes.get("path") or "", "Verb": attributes.get("verb") or ""})
 
 
-def _metadata(obj: JSONObject, text: str, allowed: tuple[str, ...], errors: ErrorList) -> None:
+def _validate_metadata(obj: JSONObject, text: str, allowed: tuple[str, ...], errors: ErrorList) -> None:
     meta = {name: value for name, value in (obj.get("metadata") or {}).items() if value}
     if meta.keys() <= {"managedFields", *allowed}:
         return
@@ -82,7 +82,7 @@ def _metadata(obj: JSONObject, text: str, allowed: tuple[str, ...], errors: Erro
     errors.append(invalid_shown("metadata", go_json(in_order(meta, METADATA)), text))
 
 
-def _selector(
+def _validate_selector(
     selector: JSONObject | None, path: str, check: Callable[[JSONObject, str, ErrorList], None], errors: ErrorList
 ) -> None:
     if selector is None:
@@ -97,7 +97,7 @@ def _selector(
         check(requirement, f"{path}.requirements[{index}]", errors)
 
 
-def _values(requirement: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_values(requirement: JSONObject, path: str, errors: ErrorList) -> None:
     # Unknown operators are accepted for compatibility with newer clients.
     operator, values = requirement.get("operator"), requirement.get("values")
     if operator in ("In", "NotIn") and not values:
@@ -107,14 +107,14 @@ def _values(requirement: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(forbidden(f"{path}.values", text))
 
 
-def _field_requirement(requirement: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_field_requirement(requirement: JSONObject, path: str, errors: ErrorList) -> None:
     if not requirement.get("key"):
         errors.append(required(f"{path}.key", "must be specified"))
-    _values(requirement, path, errors)
+    _validate_values(requirement, path, errors)
 
 
-def _label_requirement(requirement: JSONObject, path: str, errors: ErrorList) -> None:
-    _values(requirement, path, errors)
+def _validate_label_requirement(requirement: JSONObject, path: str, errors: ErrorList) -> None:
+    _validate_values(requirement, path, errors)
     key = requirement.get("key") or ""
     errors += [invalid(f"{path}.key", key, text) for text in validate_qualified_name(key)]
     for index, value in enumerate(requirement.get("values") or ()):

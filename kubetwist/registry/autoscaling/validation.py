@@ -45,30 +45,30 @@ def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[
     if min_replicas is not None and max_replicas < min_replicas:
         errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to `minReplicas`"))
     target = spec.get("scaleTargetRef") or {}
-    _reference(target, "spec.scaleTargetRef", errors)
+    _validate_reference(target, "spec.scaleTargetRef", errors)
     was = before.get("scaleTargetRef") or {}
     if old is None or any((target.get(name) or "") != (was.get(name) or "") for name in ("apiVersion", "kind")):
         grouped = target.get("kind") != "ReplicationController"
-        _api_version(target, "spec.scaleTargetRef.apiVersion", errors, grouped)
-    versions = not any(_odd_object(metric) for metric in before.get("metrics") or ())
+        _validate_api_version(target, "spec.scaleTargetRef.apiVersion", errors, grouped)
+    versions = not any(_has_invalid_object(metric) for metric in before.get("metrics") or ())
     for index, metric in enumerate(spec.get("metrics") or ()):
-        _metric(metric, f"spec.metrics[{index}]", errors, versions)
+        _validate_metric(metric, f"spec.metrics[{index}]", errors, versions)
     if min_replicas == 0 and not any(one.get("type") in ("Object", "External") for one in spec.get("metrics") or ()):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(forbidden("spec.metrics", text))
     behavior = spec.get("behavior") or {}
     for name in ("scaleUp", "scaleDown"):
         if behavior.get(name) is not None:
-            _rules(behavior[name], f"spec.behavior.{name}", errors)
+            _validate_rules(behavior[name], f"spec.behavior.{name}", errors)
     return errors
 
 
-def _reference(reference: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_reference(reference: JSONObject, path: str, errors: ErrorList) -> None:
     for name in ("kind", "name"):
         needed_segment(reference.get(name), f"{path}.{name}", errors)
 
 
-def _api_version(reference: JSONObject, path: str, errors: ErrorList, grouped: bool) -> None:
+def _validate_api_version(reference: JSONObject, path: str, errors: ErrorList, grouped: bool) -> None:
     version = reference.get("apiVersion") or ""
     group, slash, _ = version.partition("/")
     if version.count("/") > 1:
@@ -77,12 +77,12 @@ def _api_version(reference: JSONObject, path: str, errors: ErrorList, grouped: b
         errors.append(invalid(path, version, "apiVersion must specify API group"))
 
 
-def _odd_object(metric: JSONObject) -> bool:
+def _has_invalid_object(metric: JSONObject) -> bool:
     described = (metric.get("object") or {}).get("describedObject") or {}
     return metric.get("type") == "Object" and (described.get("apiVersion") or "").count("/") > 1
 
 
-def _metric(metric: JSONObject, path: str, errors: ErrorList, versions: bool) -> None:
+def _validate_metric(metric: JSONObject, path: str, errors: ErrorList, versions: bool) -> None:
     kind = metric.get("type") or ""
     if not kind:
         errors.append(required(f"{path}.type", "must specify a metric source type"))
@@ -90,7 +90,7 @@ def _metric(metric: JSONObject, path: str, errors: ErrorList, versions: bool) ->
         errors.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
     given = [field for field in _SOURCES.values() if metric.get(field) is not None]
     if given:
-        _source(metric[given[0]], given[0], f"{path}.{given[0]}", errors, versions)
+        _validate_source(metric[given[0]], given[0], f"{path}.{given[0]}", errors, versions)
     source = _SOURCES.get(kind)
     if source is not None and source not in given:
         text = "must populate information for the given metric source"
@@ -103,7 +103,7 @@ def _metric(metric: JSONObject, path: str, errors: ErrorList, versions: bool) ->
             errors.append(forbidden(f"{path}.{field}", "must populate the given metric source only"))
 
 
-def _source(source: JSONObject, field: str, path: str, errors: ErrorList, versions: bool) -> None:
+def _validate_source(source: JSONObject, field: str, path: str, errors: ErrorList, versions: bool) -> None:
     if field in ("resource", "containerResource"):
         if not source.get("name"):
             errors.append(required(f"{path}.name", "must specify a resource name"))
@@ -117,9 +117,9 @@ def _source(source: JSONObject, field: str, path: str, errors: ErrorList, versio
     else:
         if field == "object":
             described = source.get("describedObject") or {}
-            _reference(described, f"{path}.describedObject", errors)
+            _validate_reference(described, f"{path}.describedObject", errors)
             if versions:
-                _api_version(described, f"{path}.describedObject.apiVersion", errors, False)
+                _validate_api_version(described, f"{path}.describedObject.apiVersion", errors, False)
         metric = source.get("metric") or {}
         if not metric.get("name"):
             errors.append(required(f"{path}.metric.name", "must specify a metric name"))
@@ -127,10 +127,10 @@ def _source(source: JSONObject, field: str, path: str, errors: ErrorList, versio
             for text in validate_path_segment_name(metric["name"]):
                 errors.append(invalid(f"{path}.metric.name", metric["name"], text))
     target = source.get("target") or {}
-    _target(target, field, f"{path}.target", errors)
+    _validate_target(target, field, f"{path}.target", errors)
 
 
-def _target(target: JSONObject, field: str, path: str, errors: ErrorList) -> None:
+def _validate_target(target: JSONObject, field: str, path: str, errors: ErrorList) -> None:
     kind = target.get("type") or ""
     if not kind:
         errors.append(required(f"{path}.type", "must specify a metric target type"))
@@ -162,7 +162,7 @@ def _target(target: JSONObject, field: str, path: str, errors: ErrorList) -> Non
         errors.append(forbidden(f"{path}.value", text))
 
 
-def _rules(rules: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_rules(rules: JSONObject, path: str, errors: ErrorList) -> None:
     window = rules.get("stabilizationWindowSeconds")
     if window is not None:
         if window < 0:

@@ -78,7 +78,7 @@ def validate_request(obj: JSONObject) -> list[FieldError]:
     if seconds is not None and seconds < 600:
         text = "may not specify a duration less than 600 seconds (10 minutes)"
         errors.append(invalid("spec.expirationSeconds", seconds, text))
-    errors.extend(_conditions(obj))
+    errors.extend(_validate_conditions(obj))
     return errors
 
 
@@ -97,7 +97,7 @@ def csr_error(encoded: str) -> str:
         return str(error)
 
 
-def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
+def _validate_conditions(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
     """Validate the conditions; some errors that C{old} has already are ignored."""
     errors: ErrorList = []
     seen: set[str] = set()
@@ -123,21 +123,21 @@ def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[FieldErr
 
 def validate_request_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate that approval conditions and the certificate are unchanged."""
-    return _update(obj, old, verdicts=True, certificate=False)
+    return _validate_update(obj, old, verdicts=True, certificate=False)
 
 
 def validate_approval_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate that only approval conditions are added."""
-    return _update(obj, old, verdicts=True, certificate=False)
+    return _validate_update(obj, old, verdicts=True, certificate=False)
 
 
 def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate that only a certificate is added."""
-    return _update(obj, old, verdicts=False, certificate=True)
+    return _validate_update(obj, old, verdicts=False, certificate=True)
 
 
-def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[FieldError]:
-    errors = _conditions(obj, old)
+def _validate_update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[FieldError]:
+    errors = _validate_conditions(obj, old)
     status, before = obj.get("status") or {}, old.get("status") or {}
     new, stored = status.get("certificate") or "", before.get("certificate") or ""
     if new != stored and not certificates_error(stored):

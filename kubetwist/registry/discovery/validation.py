@@ -34,7 +34,7 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
         errors.append(required("addressType"))
     elif kind not in _TYPES:
         errors.append(unsupported("addressType", kind, _TYPES))
-    _ports(obj.get("ports") or [], errors)
+    _validate_ports(obj.get("ports") or [], errors)
     endpoints = obj.get("endpoints") or []
     if old is not None and endpoints == (old.get("endpoints") or []):
         return errors
@@ -42,11 +42,11 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
         errors.append(too_many("endpoints", len(endpoints), 1000))
         return errors
     for index, endpoint in enumerate(endpoints):
-        _endpoint(endpoint, kind, f"endpoints[{index}]", errors)
+        _validate_endpoint(endpoint, kind, f"endpoints[{index}]", errors)
     return errors
 
 
-def _endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> None:
+def _validate_endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> None:
     addresses = endpoint.get("addresses") or []
     if not addresses:
         errors.append(required(f"{path}.addresses", "must contain at least 1 address"))
@@ -55,7 +55,7 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> 
     for index, address in enumerate(addresses):
         item_path = f"{path}.addresses[{index}]"
         if kind == "FQDN":
-            _domain(address, item_path, errors)
+            _validate_domain(address, item_path, errors)
         elif kind in ("IPv4", "IPv6"):
             texts = validate_ip(address, canonical=kind == "IPv6")
             for text in texts:
@@ -70,8 +70,8 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> 
     if endpoint.get("hostname") is not None:
         check(endpoint["hostname"], f"{path}.hostname", dns_label, errors)
     hints = endpoint.get("hints") or {}
-    if _hints(hints.get("forZones") or [], f"{path}.hints.forZones", validate_label_value, errors):
-        _hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, errors)
+    if _validate_hints(hints.get("forZones") or [], f"{path}.hints.forZones", validate_label_value, errors):
+        _validate_hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, errors)
 
 
 def address_form_warnings(obj: JSONObject) -> list[str]:
@@ -84,7 +84,7 @@ def address_form_warnings(obj: JSONObject) -> list[str]:
     ]
 
 
-def _domain(name: str, path: str, errors: ErrorList) -> None:
+def _validate_domain(name: str, path: str, errors: ErrorList) -> None:
     """Validate a domain of at least two labels, with or without a trailing dot."""
     whole = name.removesuffix(".")
     if not name:
@@ -98,7 +98,7 @@ def _domain(name: str, path: str, errors: ErrorList) -> None:
                 errors.append(invalid(path, label, ",".join(dns_label(label))))
 
 
-def _hints(hints: list[JSONObject], path: str, problems: Problems, errors: ErrorList) -> bool:
+def _validate_hints(hints: list[JSONObject], path: str, problems: Problems, errors: ErrorList) -> bool:
     """Validate topology hints; return whether there are few enough of them to continue."""
     if len(hints) > _HINTS:
         errors.append(too_many(path, len(hints), _HINTS))
@@ -113,7 +113,7 @@ def _hints(hints: list[JSONObject], path: str, problems: Problems, errors: Error
     return True
 
 
-def _ports(ports: list[JSONObject], errors: ErrorList) -> None:
+def _validate_ports(ports: list[JSONObject], errors: ErrorList) -> None:
     if len(ports) > 20000:
         errors.append(too_many("ports", len(ports), 20000))
         return

@@ -33,7 +33,7 @@ _IMMUTABLE: Final = (
 def validate_new_event(obj: JSONObject) -> list[FieldError]:
     """Validate an event from C{events.k8s.io}."""
     errors = validate_event(obj, "reportingController")
-    _series(obj, errors)
+    _validate_series(obj, errors)
     if obj.get("eventTime") is None:
         errors.append(required("eventTime"))
     kind = obj.get("type") or ""
@@ -48,7 +48,7 @@ def validate_new_event(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _series(obj: JSONObject, errors: ErrorList) -> None:
+def _validate_series(obj: JSONObject, errors: ErrorList) -> None:
     series = obj.get("series")
     if series is None:
         return
@@ -62,7 +62,7 @@ def validate_new_event_update(obj: JSONObject, old: JSONObject) -> list[FieldErr
     """Validate an update from C{events.k8s.io}, which may change the series only."""
     errors = validate_event(obj, "reportingController")
     if obj.get("series") != old.get("series"):
-        _series(obj, errors)
+        _validate_series(obj, errors)
     for name, missing in _IMMUTABLE:
         path = "reportingController" if name == "reportingComponent" else name
         new, was = _found(obj, name, missing), _found(old, name, missing)

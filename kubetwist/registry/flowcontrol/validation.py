@@ -147,32 +147,32 @@ def validate_flow_schema(obj: JSONObject) -> list[FieldError]:
     else:
         check(level, path, dns_subdomain, errors)
     for index, rule in enumerate(spec.get("rules") or ()):
-        _rule(rule, f"spec.rules[{index}]", errors)
+        _validate_rule(rule, f"spec.rules[{index}]", errors)
     fixed = FIXED_SCHEMAS.get(name)
     if fixed is not None and _without_empty(spec) != fixed:
         errors.append(invalid_shown("spec", _shown_schema(spec), f"spec of '{name}' must equal the fixed value"))
     return errors
 
 
-def _rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
     subjects = rule.get("subjects") or []
     if not subjects:
         errors.append(required(f"{path}.subjects", "subjects must contain at least one value"))
     for index, subject in enumerate(subjects):
-        _subject(subject, f"{path}.subjects[{index}]", errors)
+        _validate_subject(subject, f"{path}.subjects[{index}]", errors)
     resources, paths = rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
     if not resources and not paths:
         text = "at least one of resourceRules and nonResourceRules has to be non-empty"
         errors.append(required(path, text))
     for index, one in enumerate(resources):
-        _resource_rule(one, f"{path}.resourceRules[{index}]", errors)
+        _validate_resource_rule(one, f"{path}.resourceRules[{index}]", errors)
     for index, one in enumerate(paths):
         item_path = f"{path}.nonResourceRules[{index}]"
-        _verbs(one.get("verbs") or [], f"{item_path}.verbs", errors)
-        _urls(one.get("nonResourceURLs") or [], f"{item_path}.nonResourceURLs", errors)
+        _validate_verbs(one.get("verbs") or [], f"{item_path}.verbs", errors)
+        _validate_urls(one.get("nonResourceURLs") or [], f"{item_path}.nonResourceURLs", errors)
 
 
-def _urls(urls: list[str], path: str, errors: ErrorList) -> None:
+def _validate_urls(urls: list[str], path: str, errors: ErrorList) -> None:
     if not urls:
         errors.append(required(path, "nonResourceURLs must contain at least one value"))
     elif "*" in urls:
@@ -201,7 +201,7 @@ def _url_problem(url: str) -> str:
     return ""
 
 
-def _subject(subject: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_subject(subject: JSONObject, path: str, errors: ErrorList) -> None:
     kind = subject.get("kind") or ""
     own = _SUBJECTS.get(kind)
     if own is None:
@@ -217,21 +217,21 @@ def _subject(subject: JSONObject, path: str, errors: ErrorList) -> None:
         elif kind == "ServiceAccount" and name != "*":
             check(name, f"{path}.{own}.name", dns_subdomain, errors)
         if kind == "ServiceAccount":
-            _account_namespace(details.get("namespace") or "", f"{path}.{own}.namespace", errors)
+            _validate_account_namespace(details.get("namespace") or "", f"{path}.{own}.namespace", errors)
     for other_kind, other in _SUBJECTS.items():
         if other != own and subject.get(other) is not None:
             text = f"{other} is forbidden when subject kind is not '{other_kind}'"
             errors.append(forbidden(f"{path}.{other}", text))
 
 
-def _account_namespace(namespace: str, path: str, errors: ErrorList) -> None:
+def _validate_account_namespace(namespace: str, path: str, errors: ErrorList) -> None:
     if not namespace:
         errors.append(required(path, "must specify namespace for service account"))
     else:
         check(namespace, path, dns_label, errors)
 
 
-def _verbs(verbs: list[str], path: str, errors: ErrorList) -> None:
+def _validate_verbs(verbs: list[str], path: str, errors: ErrorList) -> None:
     if not verbs:
         errors.append(required(path, "verbs must contain at least one value"))
     elif "*" in verbs:
@@ -241,8 +241,8 @@ def _verbs(verbs: list[str], path: str, errors: ErrorList) -> None:
         errors.append(unsupported(path, verbs, _VERBS))
 
 
-def _resource_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
-    _verbs(rule.get("verbs") or [], f"{path}.verbs", errors)
+def _validate_resource_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
+    _validate_verbs(rule.get("verbs") or [], f"{path}.verbs", errors)
     for name, detail, other in (
         ("apiGroups", "resource rules must supply at least one api group", "api groups"),
         ("resources", "resource rules must supply at least one resource", "resources"),
@@ -301,14 +301,14 @@ def validate_priority_level(obj: JSONObject) -> list[FieldError]:
         if limited is not None:
             errors.append(forbidden("spec.limited", "must be nil if the type is not Limited"))
         if exempt is not None:
-            _share(exempt, "spec.exempt", errors)
+            _validate_share(exempt, "spec.exempt", errors)
     elif kind == "Limited":
         if exempt is not None:
             errors.append(forbidden("spec.exempt", "must be nil if the type is Limited"))
         if limited is None:
             errors.append(required("spec.limited", "must not be empty when type is Limited"))
         else:
-            _limited(limited, errors)
+            _validate_limited(limited, errors)
     else:
         errors.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
     fixed = _FIXED_LEVELS.get(name)
@@ -321,7 +321,7 @@ def validate_priority_level(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _share(settings: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_share(settings: JSONObject, path: str, errors: ErrorList) -> None:
     shares, lent = settings.get("nominalConcurrencyShares"), settings.get("lendablePercent")
     if shares is not None and shares < 0:
         errors.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
@@ -329,7 +329,7 @@ def _share(settings: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
 
 
-def _limited(limited: JSONObject, errors: ErrorList) -> None:
+def _validate_limited(limited: JSONObject, errors: ErrorList) -> None:
     path = "spec.limited"
     shares = limited.get("nominalConcurrencyShares")
     if shares is not None and shares < 0:
@@ -346,7 +346,7 @@ def _limited(limited: JSONObject, errors: ErrorList) -> None:
             text = "must not be empty if limited.limitResponse.type is Limited"
             errors.append(required(f"{item_path}.queuing", text))
         else:
-            _queuing(queuing, f"{item_path}.queuing", errors)
+            _validate_queuing(queuing, f"{item_path}.queuing", errors)
     else:
         errors.append(unsupported(f"{item_path}.type", kind, ("Queue", "Reject")))
     lent, borrowed = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
@@ -357,7 +357,7 @@ def _limited(limited: JSONObject, errors: ErrorList) -> None:
         errors.append(invalid(f"{path}.borrowingLimitPercent", borrowed, text))
 
 
-def _queuing(queuing: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_queuing(queuing: JSONObject, path: str, errors: ErrorList) -> None:
     length, queues, hand = (queuing.get(name) or 0 for name in ("queueLengthLimit", "queues", "handSize"))
     if length <= 0:
         errors.append(invalid(f"{path}.queueLengthLimit", length, "must be positive"))

@@ -55,7 +55,7 @@ _IS_HTTP_PATH: Final = re.compile(_HTTP_PATH).fullmatch
 
 def validate_ingress(obj: JSONObject) -> list[FieldError]:
     """Validate a new Ingress."""
-    errors = _ingress(obj)
+    errors = _validate_ingress_spec(obj)
     annotation = (obj["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
     name = obj["spec"].get("ingressClassName")
     if annotation is not None and name is not None and annotation != name:
@@ -71,11 +71,13 @@ def validate_ingress_update(obj: JSONObject, old: JSONObject) -> list[FieldError
     errors: ErrorList = []
     for rule in before.get("rules") or ():
         if "*" in (rule.get("host") or ""):
-            _http(rule.get("http"), "", errors)
-    return _ingress(obj, odd_secrets=secrets, odd_wildcards=bool(errors))
+            _validate_http(rule.get("http"), "", errors)
+    return _validate_ingress_spec(obj, odd_secrets=secrets, odd_wildcards=bool(errors))
 
 
-def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool = False) -> list[FieldError]:
+def _validate_ingress_spec(
+    obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool = False
+) -> list[FieldError]:
     errors: ErrorList = []
     spec = obj["spec"]
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
@@ -83,9 +85,9 @@ def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool 
         text = "either `defaultBackend` or `rules` must be specified"
         errors.append(invalid("spec", spec.get("rules"), text))
     if backend is not None:
-        _backend(backend, "spec.defaultBackend", errors)
+        _validate_backend(backend, "spec.defaultBackend", errors)
     for index, rule in enumerate(rules):
-        _rule(rule, f"spec.rules[{index}]", errors, odd_wildcards)
+        _validate_rule(rule, f"spec.rules[{index}]", errors, odd_wildcards)
     for index, tls in enumerate(spec.get("tls") or ()):
         for place, host in enumerate(tls.get("hosts") or ()):
             problems = validate_wildcard_dns1123_subdomain if "*" in host else dns_subdomain
@@ -97,7 +99,7 @@ def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool 
     return errors
 
 
-def _rule(rule: JSONObject, path: str, errors: ErrorList, odd_wildcards: bool) -> None:
+def _validate_rule(rule: JSONObject, path: str, errors: ErrorList, odd_wildcards: bool) -> None:
     host = rule.get("host") or ""
     if host:
         if parse_ip(host) is not None:
@@ -105,20 +107,20 @@ def _rule(rule: JSONObject, path: str, errors: ErrorList, odd_wildcards: bool) -
         problems = validate_wildcard_dns1123_subdomain if "*" in host else dns_subdomain
         check(host, f"{path}.host", problems, errors)
     if "*" not in host or not odd_wildcards:
-        _http(rule.get("http"), f"{path}.http", errors)
+        _validate_http(rule.get("http"), f"{path}.http", errors)
 
 
-def _http(http: JSONObject | None, path: str, errors: ErrorList) -> None:
+def _validate_http(http: JSONObject | None, path: str, errors: ErrorList) -> None:
     if http is None:
         return
     paths = http.get("paths") or []
     if not paths:
         errors.append(required(f"{path}.paths"))
     for index, one in enumerate(paths):
-        _http_path(one, f"{path}.paths[{index}]", errors)
+        _validate_http_path(one, f"{path}.paths[{index}]", errors)
 
 
-def _http_path(one: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_http_path(one: JSONObject, path: str, errors: ErrorList) -> None:
     kind, http_path = one.get("pathType"), one.get("path") or ""
     if kind is None:
         errors.append(required(f"{path}.pathType", "pathType must be specified"))
@@ -138,15 +140,15 @@ def _http_path(one: JSONObject, path: str, errors: ErrorList) -> None:
             errors.append(invalid(f"{path}.path", http_path, "must be an absolute path"))
     else:
         errors.append(unsupported(f"{path}.pathType", kind, _PATH_TYPES))
-    _backend(one.get("backend") or {}, f"{path}.backend", errors)
+    _validate_backend(one.get("backend") or {}, f"{path}.backend", errors)
 
 
-def _backend(backend: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_backend(backend: JSONObject, path: str, errors: ErrorList) -> None:
     service, resource = backend.get("service"), backend.get("resource")
     if resource is not None and service is not None:
         errors.append(invalid(path, "", "cannot set both resource and service backends"))
     elif resource is not None:
-        _object_reference(resource, f"{path}.resource", errors)
+        _validate_object_reference(resource, f"{path}.resource", errors)
     elif service is not None:
         name, port = service.get("name") or "", service.get("port") or {}
         if not name:
@@ -165,7 +167,7 @@ def _backend(backend: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(invalid(path, "", "resource or service backend is required"))
 
 
-def _object_reference(reference: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_object_reference(reference: JSONObject, path: str, errors: ErrorList) -> None:
     if reference.get("apiGroup") is not None:
         check(reference["apiGroup"], f"{path}.apiGroup", dns_subdomain, errors)
     for name in ("kind", "name"):
@@ -198,7 +200,7 @@ def validate_ingress_class(obj: JSONObject) -> list[FieldError]:
         if byte_length(controller) > 250:
             errors.append(too_long("spec.controller", 250))
         validate_domain_path(controller, "spec.controller", errors)
-    _class_parameters(obj["spec"].get("parameters"), errors)
+    _validate_class_parameters(obj["spec"].get("parameters"), errors)
     return errors
 
 
@@ -214,11 +216,11 @@ def validate_domain_path(value: str, path: str, errors: ErrorList) -> None:
         errors.append(invalid(path, rest, regex_error("Invalid path", _HTTP_PATH)))
 
 
-def _class_parameters(parameters: JSONObject | None, errors: ErrorList) -> None:
+def _validate_class_parameters(parameters: JSONObject | None, errors: ErrorList) -> None:
     if parameters is None:
         return
     path = "spec.parameters"
-    _object_reference(parameters, path, errors)
+    _validate_object_reference(parameters, path, errors)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope is None:
         errors.append(required(f"{path}.scope"))
@@ -252,9 +254,9 @@ def validate_network_policy(obj: JSONObject) -> list[FieldError]:
         for index, rule in enumerate(spec.get(direction) or ()):
             path = f"spec.{direction}[{index}]"
             for place, port in enumerate(rule.get("ports") or ()):
-                _policy_port(port, f"{path}.ports[{place}]", errors)
+                _validate_policy_port(port, f"{path}.ports[{place}]", errors)
             for place, peer in enumerate(rule.get(side) or ()):
-                _peer(peer, f"{path}.{side}[{place}]", errors)
+                _validate_peer(peer, f"{path}.{side}[{place}]", errors)
     types = spec.get("policyTypes") or []
     if len(types) > 2:
         errors.append(invalid("spec.policyTypes", types, "may not specify more than two policyTypes"))
@@ -276,7 +278,7 @@ def network_policy_warnings(obj: JSONObject) -> Iterator[str]:
                     yield from range_warnings(value, f"{path}.except[{number}]")
 
 
-def _policy_port(port: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_policy_port(port: JSONObject, path: str, errors: ErrorList) -> None:
     protocol, number, end = port.get("protocol"), port.get("port"), port.get("endPort")
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
         errors.append(unsupported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
@@ -294,7 +296,7 @@ def _policy_port(port: JSONObject, path: str, errors: ErrorList) -> None:
     port_number(end, f"{path}.endPort", errors)
 
 
-def _peer(peer: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_peer(peer: JSONObject, path: str, errors: ErrorList) -> None:
     count = 0
     for name in ("podSelector", "namespaceSelector"):
         if peer.get(name) is not None:
@@ -303,14 +305,14 @@ def _peer(peer: JSONObject, path: str, errors: ErrorList) -> None:
     block = peer.get("ipBlock")
     if block is not None:
         count += 1
-        _ip_block(block, f"{path}.ipBlock", errors)
+        _validate_ip_block(block, f"{path}.ipBlock", errors)
     if not count:
         errors.append(required(path, "must specify a peer"))
     elif count > 1 and block is not None:
         errors.append(forbidden(path, "may not specify both ipBlock and another peer"))
 
 
-def _ip_block(block: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_ip_block(block: JSONObject, path: str, errors: ErrorList) -> None:
     whole = block.get("cidr") or ""
     if not whole:
         errors.append(required(f"{path}.cidr"))

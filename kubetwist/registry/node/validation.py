@@ -26,11 +26,11 @@ def validate_runtime_class(obj: JSONObject) -> list[FieldError]:
         labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
         tolerations = scheduling.get("tolerations") or []
         validate_tolerations(tolerations, "scheduling.tolerations", errors)
-        _distinct_tolerations(tolerations, errors)
+        _validate_distinct_tolerations(tolerations, errors)
     return errors
 
 
-def _distinct_tolerations(tolerations: list[JSONObject], errors: ErrorList) -> None:
+def _validate_distinct_tolerations(tolerations: list[JSONObject], errors: ErrorList) -> None:
     seen: set[tuple[str, ...]] = set()
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect"))

@@ -38,7 +38,7 @@ _MAX_PARAMETERS: Final = 256 * 1024
 _MAX_REPEATS: Final = 100
 
 
-def _provisioner(name: str, path: str, errors: ErrorList) -> None:
+def _validate_provisioner(name: str, path: str, errors: ErrorList) -> None:
     if not name:
         errors.append(required(path))
         return
@@ -46,7 +46,7 @@ def _provisioner(name: str, path: str, errors: ErrorList) -> None:
     errors.extend(invalid(path, name, text) for text in validate_qualified_name(name))
 
 
-def _parameters(parameters: JSONObject | None, path: str, errors: ErrorList, *, needed: bool = False) -> None:
+def _validate_parameters(parameters: JSONObject | None, path: str, errors: ErrorList, *, needed: bool = False) -> None:
     if not parameters:
         if needed:
             errors.append(required(path, "must contain at least one key/value pair"))
@@ -66,8 +66,8 @@ def _parameters(parameters: JSONObject | None, path: str, errors: ErrorList, *, 
 def validate_storage_class(obj: JSONObject) -> list[FieldError]:
     """Validate a StorageClass: provisioner, parameters and policies."""
     errors: ErrorList = []
-    _provisioner(obj.get("provisioner") or "", "provisioner", errors)
-    _parameters(obj.get("parameters"), "parameters", errors)
+    _validate_provisioner(obj.get("provisioner") or "", "provisioner", errors)
+    _validate_parameters(obj.get("parameters"), "parameters", errors)
     reclaim = obj.get("reclaimPolicy")
     if reclaim and reclaim not in ("Delete", "Retain"):
         errors.append(unsupported("reclaimPolicy", reclaim, ("Delete", "Retain")))
@@ -76,11 +76,11 @@ def validate_storage_class(obj: JSONObject) -> list[FieldError]:
         errors.append(required("volumeBindingMode"))
     elif binding not in ("Immediate", "WaitForFirstConsumer"):
         errors.append(unsupported("volumeBindingMode", binding, ("Immediate", "WaitForFirstConsumer")))
-    _topologies(obj.get("allowedTopologies") or [], errors)
+    _validate_topologies(obj.get("allowedTopologies") or [], errors)
     return errors
 
 
-def _topologies(terms: list[JSONObject], errors: ErrorList) -> None:
+def _validate_topologies(terms: list[JSONObject], errors: ErrorList) -> None:
     # The reference compares with as many empty terms as there are terms, and then with those before.
     seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
     for index, term in enumerate(terms):
@@ -119,11 +119,11 @@ def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Fiel
 def validate_csi_driver(obj: JSONObject) -> list[FieldError]:
     """Validate a CSIDriver."""
     errors: ErrorList = []
-    _driver_spec(obj["spec"], errors)
+    _validate_driver_spec(obj["spec"], errors)
     return errors
 
 
-def _driver_spec(spec: JSONObject, errors: ErrorList) -> None:
+def _validate_driver_spec(spec: JSONObject, errors: ErrorList) -> None:
     if spec.get("attachRequired") is None:
         errors.append(required("spec.attachedRequired"))
     for name in ("podInfoOnMount", "storageCapacity"):
@@ -163,7 +163,7 @@ def validate_csi_driver_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     """Validate that the immutable fields are unchanged."""
     errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
-    _driver_spec(spec, errors)
+    _validate_driver_spec(spec, errors)
     # The reference misspells the first.
     for name, path in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
         immutable(spec.get(name), before.get(name), f"spec.{path}", errors)
@@ -263,13 +263,13 @@ def validate_attachment(obj: JSONObject) -> list[FieldError]:
     elif inline is not None:
         validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec", errors)
     check(spec.get("nodeName") or "", "spec.nodeName", dns_subdomain, errors)
-    _attachment_status(obj.get("status") or {}, errors)
+    _validate_attachment_status(obj.get("status") or {}, errors)
     if name is not None:
         check(name, "spec.source.persistentVolumeName", dns_subdomain, errors)
     return errors
 
 
-def _attachment_status(status: JSONObject, errors: ErrorList) -> None:
+def _validate_attachment_status(status: JSONObject, errors: ErrorList) -> None:
     metadata = status.get("attachmentMetadata") or {}
     if sum(byte_length(key) + byte_length(value) for key, value in metadata.items()) > _MAX_PARAMETERS:
         errors.append(too_long("status.attachmentMetadata", _MAX_PARAMETERS))
@@ -295,8 +295,8 @@ def validate_attachment_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
 def validate_attributes_class(obj: JSONObject) -> list[FieldError]:
     """Validate a driver and its opaque parameters."""
     errors: ErrorList = []
-    _provisioner(obj.get("driverName") or "", "driverName", errors)
-    _parameters(obj.get("parameters"), "parameters", errors, needed=True)
+    _validate_provisioner(obj.get("driverName") or "", "driverName", errors)
+    _validate_parameters(obj.get("parameters"), "parameters", errors, needed=True)
     return errors
 
 

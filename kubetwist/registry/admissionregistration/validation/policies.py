@@ -86,26 +86,26 @@ def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = No
     elif policy not in ("Fail", "Ignore"):
         errors.append(unsupported("spec.failurePolicy", policy, ("Fail", "Ignore")))
     if spec.get("paramKind") is not None:
-        _param_kind(spec["paramKind"], "spec.paramKind", errors)
+        _validate_param_kind(spec["paramKind"], "spec.paramKind", errors)
     constraints = spec.get("matchConstraints")
     if constraints is None:
         errors.append(required("spec.matchConstraints"))
     else:
-        _match(constraints, "spec.matchConstraints", errors)
+        _validate_match(constraints, "spec.matchConstraints", errors)
         if not constraints.get("resourceRules"):
             errors.append(required("spec.matchConstraints.resourceRules"))
         if mutating:
-            _operations(constraints, "spec.matchConstraints", errors)
+            _validate_operations(constraints, "spec.matchConstraints", errors)
     names = OptionalVariables(has_params=spec.get("paramKind") is not None)
     if old is None or not _same_conditions(spec, old["spec"]):
         check_conditions(spec.get("matchConditions") or [], "spec.matchConditions", errors, names)
     expressions = _Expressions(names, errors, composited=mutating or bool(spec.get("variables")))
     for index, variable in enumerate(spec.get("variables") or ()):
-        _variable(variable, f"spec.variables[{index}]", expressions, errors)
+        _validate_variable(variable, f"spec.variables[{index}]", expressions, errors)
     if mutating:
-        _mutations(spec, expressions, errors)
+        _validate_mutations(spec, expressions, errors)
     else:
-        _validations(spec, obj["metadata"].get("name") or "", expressions, errors)
+        _validate_validations(spec, obj["metadata"].get("name") or "", expressions, errors)
     return errors
 
 
@@ -114,14 +114,14 @@ def _same_conditions(spec: JSONObject, old: JSONObject) -> bool:
     return all(spec.get(name) == old.get(name) for name in ("paramKind", "matchConditions"))
 
 
-def _validations(spec: JSONObject, name: str, expressions: _Expressions, errors: ErrorList) -> None:
+def _validate_validations(spec: JSONObject, name: str, expressions: _Expressions, errors: ErrorList) -> None:
     checks, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not checks and not notes:
         text = "validations or auditAnnotations must contain at least one item"
         errors.append(required("spec.validations", text))
         errors.append(required("spec.auditAnnotations", text))
     for index, one in enumerate(checks):
-        _validation(one, f"spec.validations[{index}]", expressions, errors)
+        _validate_validation(one, f"spec.validations[{index}]", expressions, errors)
     if len(notes) > _MAX_ANNOTATIONS:
         text = f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"
         shown = [{"Key": one.get("key") or "", "ValueExpression": one.get("valueExpression") or ""} for one in notes]
@@ -129,13 +129,13 @@ def _validations(spec: JSONObject, name: str, expressions: _Expressions, errors:
     keys: set[str] = set()
     for index, one in enumerate(notes):
         path, key = f"spec.auditAnnotations[{index}]", one.get("key") or ""
-        _annotation(one, key, name, path, expressions, errors)
+        _validate_annotation(one, key, name, path, expressions, errors)
         if key in keys:
             errors.append(duplicate(f"{path}.key", key))
         keys.add(key)
 
 
-def _validation(one: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
+def _validate_validation(one: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
     expression = one.get("expression") or ""
     if not expression.strip():
         errors.append(required(f"{path}.expression", "expression is not specified"))
@@ -157,7 +157,9 @@ def _validation(one: JSONObject, path: str, expressions: _Expressions, errors: E
         errors.append(unsupported(f"{path}.reason", reason, _REASONS))
 
 
-def _annotation(one: JSONObject, key: str, name: str, path: str, expressions: _Expressions, errors: ErrorList) -> None:
+def _validate_annotation(
+    one: JSONObject, key: str, name: str, path: str, expressions: _Expressions, errors: ErrorList
+) -> None:
     if name:
         check(f"{name}/{key}", f"{path}.key", validate_qualified_name, errors)
     else:
@@ -173,11 +175,11 @@ def _annotation(one: JSONObject, key: str, name: str, path: str, expressions: _E
         expressions.check(trimmed, field_path, (STRING, NULL), shown=expression)
 
 
-def _mutations(spec: JSONObject, expressions: _Expressions, errors: ErrorList) -> None:
+def _validate_mutations(spec: JSONObject, expressions: _Expressions, errors: ErrorList) -> None:
     if not spec.get("mutations"):
         errors.append(required("spec.mutations", "mutations must contain at least one item"))
     for index, one in enumerate(spec.get("mutations") or ()):
-        _mutation(one, f"spec.mutations[{index}]", expressions, errors)
+        _validate_mutation(one, f"spec.mutations[{index}]", expressions, errors)
     again = spec.get("reinvocationPolicy")
     if not again:
         errors.append(required("spec.reinvocationPolicy"))
@@ -185,7 +187,7 @@ def _mutations(spec: JSONObject, expressions: _Expressions, errors: ErrorList) -
         errors.append(unsupported("spec.reinvocationPolicy", again, ("IfNeeded", "Never")))
 
 
-def _mutation(one: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
+def _validate_mutation(one: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
     from ....cel.library.mutation import JSON_PATCHES_TYPE, OBJECT_TYPE
 
     kind = one.get("patchType") or ""
@@ -211,7 +213,7 @@ def _mutation(one: JSONObject, path: str, expressions: _Expressions, errors: Err
         errors.append(invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}"))
 
 
-def _variable(variable: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
+def _validate_variable(variable: JSONObject, path: str, expressions: _Expressions, errors: ErrorList) -> None:
     name = variable.get("name") or ""
     if not name.strip():
         errors.append(required(f"{path}.name", "name is not specified"))
@@ -224,7 +226,7 @@ def _variable(variable: JSONObject, path: str, expressions: _Expressions, errors
         expressions.variable(name, expression, f"{path}.expression")
 
 
-def _param_kind(kind: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_param_kind(kind: JSONObject, path: str, errors: ErrorList) -> None:
     text = kind.get("apiVersion") or ""
     field_path = f"{path}.apiVersion"
     if not text:
@@ -251,7 +253,7 @@ def _param_kind(kind: JSONObject, path: str, errors: ErrorList) -> None:
             errors.append(invalid(f"{path}.kind", name, text))
 
 
-def _operations(resources: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_operations(resources: JSONObject, path: str, errors: ErrorList) -> None:
     """Return an error for mutations of DELETE requests."""
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
@@ -260,7 +262,7 @@ def _operations(resources: JSONObject, path: str, errors: ErrorList) -> None:
                 errors.append(unsupported(field_path, operation, _MUTATING_OPERATIONS))
 
 
-def _match(resources: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_match(resources: JSONObject, path: str, errors: ErrorList) -> None:
     policy = resources.get("matchPolicy")
     if policy is not None and policy not in ("Equivalent", "Exact"):
         errors.append(unsupported(f"{path}.matchPolicy", policy, ("Equivalent", "Exact")))
@@ -291,17 +293,17 @@ def validate_policy_binding(obj: JSONObject, mutating: bool) -> list[FieldError]
     else:
         check(name, "spec.policyName", dns_subdomain, errors)
     if spec.get("paramRef") is not None:
-        _param_ref(spec["paramRef"], "spec.paramRef", errors)
+        _validate_param_ref(spec["paramRef"], "spec.paramRef", errors)
     if spec.get("matchResources") is not None:
-        _match(spec["matchResources"], "spec.matchResources", errors)
+        _validate_match(spec["matchResources"], "spec.matchResources", errors)
     if mutating:
-        _operations(spec.get("matchResources") or {}, "spec.matchResources", errors)
+        _validate_operations(spec.get("matchResources") or {}, "spec.matchResources", errors)
         return errors
-    _actions(spec.get("validationActions") or [], "spec.validationActions", errors)
+    _validate_actions(spec.get("validationActions") or [], "spec.validationActions", errors)
     return errors
 
 
-def _actions(actions: list[str], path: str, errors: ErrorList) -> None:
+def _validate_actions(actions: list[str], path: str, errors: ErrorList) -> None:
     seen: set[str] = set()
     for index, action in enumerate(actions):
         if action not in ("Audit", "Deny", "Warn"):
@@ -319,7 +321,7 @@ def _actions(actions: list[str], path: str, errors: ErrorList) -> None:
         errors.append(required(path, "at least one validation action is required"))
 
 
-def _param_ref(reference: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_param_ref(reference: JSONObject, path: str, errors: ErrorList) -> None:
     name, selector = reference.get("name") or "", reference.get("selector")
     both = "name and selector are mutually exclusive"
     if name:

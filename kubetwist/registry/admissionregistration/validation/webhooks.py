@@ -71,14 +71,14 @@ def validate_webhooks(obj: JSONObject, mutating: bool, old: JSONObject | None = 
     lenient = _Leniency() if old is None else _Leniency.of(old.get("webhooks") or [], webhooks)
     for index, webhook in enumerate(webhooks):
         path = f"webhooks[{index}]"
-        _webhook(webhook, mutating, path, lenient, errors)
+        _validate_webhook(webhook, mutating, path, lenient, errors)
         name = webhook.get("name") or ""
         versions = webhook.get("admissionReviewVersions") or []
         if not versions:
             text = f"must specify one of {', '.join(_VERSIONS)}"
             errors.append(required(f"{path}.admissionReviewVersions", text))
         else:
-            _review_versions(versions, f"{path}.admissionReviewVersions", lenient, errors)
+            _validate_review_versions(versions, f"{path}.admissionReviewVersions", lenient, errors)
         if name and not lenient.names:
             if name in names:
                 errors.append(duplicate(f"{path}.name", name))
@@ -86,7 +86,7 @@ def validate_webhooks(obj: JSONObject, mutating: bool, old: JSONObject | None = 
     return errors
 
 
-def _review_versions(versions: list[str], path: str, lenient: _Leniency, errors: ErrorList) -> None:
+def _validate_review_versions(versions: list[str], path: str, lenient: _Leniency, errors: ErrorList) -> None:
     seen: set[str] = set()
     for index, version in enumerate(versions):
         if version in seen:
@@ -99,7 +99,7 @@ def _review_versions(versions: list[str], path: str, lenient: _Leniency, errors:
         errors.append(invalid(path, versions, text))
 
 
-def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency, errors: ErrorList) -> None:
+def _validate_webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency, errors: ErrorList) -> None:
     name = webhook.get("name") or ""
     for text in validate_fully_qualified_name(name):
         errors.append(invalid(f"{path}.name", name, text) if text else required(f"{path}.name"))
@@ -126,7 +126,7 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
         again = webhook.get("reinvocationPolicy")
         if again is not None and again not in ("IfNeeded", "Never"):
             errors.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
-    _client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", errors)
+    _validate_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", errors)
     if not lenient.conditions:
         check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", errors, OptionalVariables())
 
@@ -192,13 +192,13 @@ def check_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
     resources = rule.get("resources") or []
     if not resources:
         errors.append(required(f"{path}.resources"))
-    _resources(resources, f"{path}.resources", errors)
+    _validate_resources(resources, f"{path}.resources", errors)
     scope = rule.get("scope")
     if scope is not None and scope not in _SCOPES:
         errors.append(unsupported(f"{path}.scope", scope, _SCOPES))
 
 
-def _resources(resources: list[str], path: str, errors: ErrorList) -> None:
+def _validate_resources(resources: list[str], path: str, errors: ErrorList) -> None:
     whole: set[str] = set()
     everywhere: set[str] = set()
     plain = False
@@ -227,7 +227,7 @@ def _resources(resources: list[str], path: str, errors: ErrorList) -> None:
         errors.append(invalid(path, resources, text))
 
 
-def _client(client: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_client(client: JSONObject, path: str, errors: ErrorList) -> None:
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         errors.append(required(path, "exactly one of url or service is required"))

@@ -15,7 +15,7 @@ from .job import validate_job_spec
 
 def validate_cron_job(obj: JSONObject) -> list[FieldError]:
     """Validate a new CronJob; its name is the prefix of the names of jobs."""
-    errors = _cron_job(obj, None)
+    errors = _validate_cron_job_spec(obj, None)
     name = obj["metadata"].get("name") or ""
     if len(name) > 52:
         errors.append(invalid("metadata.name", name, "must be no more than 52 characters"))
@@ -24,10 +24,10 @@ def validate_cron_job(obj: JSONObject) -> list[FieldError]:
 
 def validate_cron_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate the spec; a stored time zone remains valid."""
-    return _cron_job(obj, old)
+    return _validate_cron_job_spec(obj, old)
 
 
-def _cron_job(obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
+def _validate_cron_job_spec(obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
     errors: ErrorList = []
     spec = obj["spec"]
     schedule = spec.get("schedule") or ""
@@ -48,14 +48,14 @@ def _cron_job(obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
     not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
     zone = spec.get("timeZone")
     if zone is not None and (old is None or old["spec"].get("timeZone") != zone):
-        _time_zone(zone, errors)
+        _validate_time_zone(zone, errors)
     policy = spec.get("concurrencyPolicy") or ""
     choice = ("Allow", "Forbid", "Replace")
     if not policy:
         errors.append(required("spec.concurrencyPolicy"))
     elif policy not in choice:
         errors.append(unsupported("spec.concurrencyPolicy", policy, choice))
-    _job_template(spec.get("jobTemplate") or {}, "spec.jobTemplate", errors)
+    _validate_job_template(spec.get("jobTemplate") or {}, "spec.jobTemplate", errors)
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         not_negative(spec.get(name), f"spec.{name}", errors)
     return errors
@@ -64,7 +64,7 @@ def _cron_job(obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
 _ZONE_PART: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 
 
-def _time_zone(zone: str, errors: ErrorList) -> None:
+def _validate_time_zone(zone: str, errors: ErrorList) -> None:
     if not zone:
         errors.append(invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string"))
         return
@@ -82,7 +82,7 @@ def _time_zone(zone: str, errors: ErrorList) -> None:
         errors.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
 
 
-def _job_template(template: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_job_template(template: JSONObject, path: str, errors: ErrorList) -> None:
     """Validate a job template; as in the reference, its metadata is not validated."""
     spec = template.get("spec") or {}
     validate_job_spec(spec, f"{path}.spec", errors, has_selector=False)

@@ -53,7 +53,7 @@ def validate_job(obj: JSONObject, prefixed: bool = True) -> list[FieldError]:
     """
     errors: ErrorList = []
     spec = obj["spec"]
-    _generated(obj, spec, prefixed, errors)
+    _validate_generated_selector(obj, spec, prefixed, errors)
     validate_job_spec(spec, "spec", errors, has_selector=True)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         name = obj["metadata"].get("name") or ""
@@ -64,7 +64,7 @@ def validate_job(obj: JSONObject, prefixed: bool = True) -> list[FieldError]:
     return errors
 
 
-def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, errors: ErrorList) -> None:
+def _validate_generated_selector(obj: JSONObject, spec: JSONObject, prefixed: bool, errors: ErrorList) -> None:
     """Validate that the selector and labels are the generated ones, unless C{manualSelector} is set."""
     if spec.get("manualSelector") or spec.get("selector") is None:
         return
@@ -107,13 +107,13 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
             text = "when maxFailedIndexes is specified"
             errors.append(required(f"{path}.backoffLimitPerIndex", text))
     if spec.get("managedBy") is not None:
-        _managed_by(spec["managedBy"], f"{path}.managedBy", errors)
+        _validate_managed_by(spec["managedBy"], f"{path}.managedBy", errors)
     mode = spec.get("completionMode")
     if mode is not None:
         if mode not in ("NonIndexed", "Indexed"):
             errors.append(unsupported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed")))
         if mode == "Indexed":
-            _indexed(spec, path, errors)
+            _validate_indexed_job(spec, path, errors)
     if mode in (None, "NonIndexed"):
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
@@ -121,9 +121,9 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
     template = spec.get("template") or {}
     pod = template.get("spec") or {}
     if spec.get("podFailurePolicy") is not None:
-        _failure_policy(spec, pod, f"{path}.podFailurePolicy", errors)
+        _validate_failure_policy(spec, pod, f"{path}.podFailurePolicy", errors)
     if spec.get("successPolicy") is not None:
-        _success_policy(spec, f"{path}.successPolicy", errors)
+        _validate_success_policy(spec, f"{path}.successPolicy", errors)
     if spec.get("podReplacementPolicy") is not None:
         replacement = spec["podReplacementPolicy"]
         field_path = f"{path}.podReplacementPolicy"
@@ -131,7 +131,7 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
             errors.append(unsupported(field_path, replacement, ("Failed",)))
         elif replacement not in ("Failed", "TerminatingOrFailed"):
             errors.append(unsupported(field_path, replacement, ("Failed", "TerminatingOrFailed")))
-    _template(template, pod, f"{path}.template", spec.get("podFailurePolicy") is not None, errors)
+    _validate_job_template(template, pod, f"{path}.template", spec.get("podFailurePolicy") is not None, errors)
     if not has_selector:
         return
     selector = spec.get("selector")
@@ -149,14 +149,14 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
         errors.append(invalid(f"{path}.template.metadata.labels", result, text))
 
 
-def _managed_by(name: str, path: str, errors: ErrorList) -> None:
+def _validate_managed_by(name: str, path: str, errors: ErrorList) -> None:
     for shown, text in validate_domain_prefixed_path(name):
         errors.append(invalid(path, shown, text) if text else required(path))
     if len(name.encode()) > _MAX_MANAGER_LENGTH:
         errors.append(too_long(path, _MAX_MANAGER_LENGTH))
 
 
-def _indexed(spec: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_indexed_job(spec: JSONObject, path: str, errors: ErrorList) -> None:
     """Validate the numbers of indexes and of parallel pods."""
     completions, parallelism, failed = (spec.get(name) for name in ("completions", "parallelism", "maxFailedIndexes"))
     if completions is None:
@@ -183,7 +183,9 @@ def _indexed(spec: JSONObject, path: str, errors: ErrorList) -> None:
             errors.append(invalid(f"{path}.{name}", value, text))
 
 
-def _template(template: JSONObject, pod: JSONObject, path: str, has_failure_policy: bool, errors: ErrorList) -> None:
+def _validate_job_template(
+    template: JSONObject, pod: JSONObject, path: str, has_failure_policy: bool, errors: ErrorList
+) -> None:
     validate_template(template, path, errors)
     policy = pod.get("restartPolicy") or ""
     if policy in ("", "Always"):
@@ -195,7 +197,7 @@ def _template(template: JSONObject, pod: JSONObject, path: str, has_failure_poli
         errors.append(invalid(f"{path}.spec.restartPolicy", policy, text))
 
 
-def _failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorList) -> None:
     rules = spec["podFailurePolicy"].get("rules") or []
     if len(rules) > _MAX_RULES:
         errors.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))
@@ -205,7 +207,7 @@ def _failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorL
         action = rule.get("action") or ""
         choice = ("Count", "FailIndex", "FailJob", "Ignore")
         if not action:
-            errors.append(required(f"{item_path}.action", f"valid values: {_listed(choice)}"))
+            errors.append(required(f"{item_path}.action", f"valid values: {_quoted_choices(choice)}"))
         elif action == "FailIndex":
             if spec.get("backoffLimitPerIndex") is None:
                 errors.append(invalid(f"{item_path}.action", action, "requires the backoffLimitPerIndex to be set"))
@@ -213,8 +215,8 @@ def _failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorL
             errors.append(unsupported(f"{item_path}.action", action, choice))
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
         if codes is not None:
-            _exit_codes(codes, names, f"{item_path}.onExitCodes", errors)
-        _pod_conditions(conditions, f"{item_path}.onPodConditions", errors)
+            _validate_exit_codes(codes, names, f"{item_path}.onExitCodes", errors)
+        _validate_pod_conditions(conditions, f"{item_path}.onPodConditions", errors)
         if codes is not None and conditions:
             text = "specifying both OnExitCodes and OnPodConditions is not supported"
             errors.append(invalid_without_value(item_path, text))
@@ -223,12 +225,12 @@ def _failure_policy(spec: JSONObject, pod: JSONObject, path: str, errors: ErrorL
             errors.append(invalid_without_value(item_path, text))
 
 
-def _listed(choice: Sequence[str]) -> str:
+def _quoted_choices(choice: Sequence[str]) -> str:
     """Return the choices as Go prints a slice of quoted strings."""
     return f"[{' '.join(map(quote, choice))}]"
 
 
-def _pod_conditions(conditions: Sequence[JSONObject], path: str, errors: ErrorList) -> None:
+def _validate_pod_conditions(conditions: Sequence[JSONObject], path: str, errors: ErrorList) -> None:
     if len(conditions) > _MAX_RULES:
         errors.append(too_many(path, len(conditions), _MAX_RULES))
     choice = ("False", "True", "Unknown")
@@ -236,12 +238,12 @@ def _pod_conditions(conditions: Sequence[JSONObject], path: str, errors: ErrorLi
         check(pattern.get("type") or "", f"{path}[{index}].type", validate_qualified_name, errors)
         status, field_path = pattern.get("status") or "", f"{path}[{index}].status"
         if not status:
-            errors.append(required(field_path, f"valid values: {_listed(choice)}"))
+            errors.append(required(field_path, f"valid values: {_quoted_choices(choice)}"))
         elif status not in choice:
             errors.append(unsupported(field_path, status, choice))
 
 
-def _success_policy(spec: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_success_policy(spec: JSONObject, path: str, errors: ErrorList) -> None:
     policy = spec["successPolicy"]
     if spec.get("completionMode") != "Indexed":
         errors.append(invalid_shown(path, go_json(go_struct(policy, _STRUCTS["successPolicy"])), _ONLY_INDEXED))
@@ -253,10 +255,10 @@ def _success_policy(spec: JSONObject, path: str, errors: ErrorList) -> None:
     if len(rules) > _MAX_RULES:
         errors.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))
     for index, rule in enumerate(rules):
-        _success_rule(rule, completions or 0, f"{path}.rules[{index}]", errors)
+        _validate_success_rule(rule, completions or 0, f"{path}.rules[{index}]", errors)
 
 
-def _success_rule(rule: JSONObject, completions: int, path: str, errors: ErrorList) -> None:
+def _validate_success_rule(rule: JSONObject, completions: int, path: str, errors: ErrorList) -> None:
     count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
     if count is None and indexes is None:
         text = "at least one of succeededCount or succeededIndexes must be specified"
@@ -282,10 +284,10 @@ def _success_rule(rule: JSONObject, completions: int, path: str, errors: ErrorLi
         errors.append(invalid(field_path, count, text))
 
 
-def _exit_codes(codes: JSONObject, names: set[JSONValue], path: str, errors: ErrorList) -> None:
+def _validate_exit_codes(codes: JSONObject, names: set[JSONValue], path: str, errors: ErrorList) -> None:
     operator = codes.get("operator") or ""
     if not operator:
-        errors.append(required(f"{path}.operator", f"valid values: {_listed(('In', 'NotIn'))}"))
+        errors.append(required(f"{path}.operator", f"valid values: {_quoted_choices(('In', 'NotIn'))}"))
     elif operator not in ("In", "NotIn"):
         errors.append(unsupported(f"{path}.operator", operator, ("In", "NotIn")))
     if codes.get("containerName") is not None and codes["containerName"] not in names:
@@ -327,7 +329,7 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     immutable(
         spec.get("selector"), before.get("selector"), "spec.selector", errors, selector_shown(spec.get("selector"))
     )
-    _template_update(spec.get("template") or {}, before.get("template") or {}, old, errors)
+    _validate_template_update(spec.get("template") or {}, before.get("template") or {}, old, errors)
     for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         result, was = spec.get(name), before.get(name)
         if name in _STRUCTS and result is not None and result != was:
@@ -341,18 +343,18 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
 _STRUCTS: Final = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
 
 
-def _template_update(template: JSONObject, comparable: JSONObject, old: JSONObject, errors: ErrorList) -> None:
+def _validate_template_update(template: JSONObject, comparable: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """
     Validate a change of the template: a suspended job without pods may change scheduling directives and resources.
     """
-    if not _pauses(old):
+    if not _may_change_template(old):
         if template != comparable:
             immutable(template, comparable, "spec.template", errors, go_json(pod_template_struct(template)))
         return
     pod, was = template.get("spec") or {}, dict(comparable.get("spec") or {})
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        _carry(was, pod, name)
-    affinity = _other_affinity(was.get("affinity"), pod.get("affinity"))
+        _copy_field(was, pod, name)
+    affinity = _with_node_affinity(was.get("affinity"), pod.get("affinity"))
     if affinity is None:
         was.pop("affinity", None)
     else:
@@ -360,12 +362,12 @@ def _template_update(template: JSONObject, comparable: JSONObject, old: JSONObje
     for kind in ("containers", "initContainers"):
         containers, before = pod.get(kind) or [], was.get(kind) or []
         if containers and len(containers) == len(before):
-            was[kind] = [_resized(*pair) for pair in zip(before, containers, strict=True)]
+            was[kind] = [_with_resources(*pair) for pair in zip(before, containers, strict=True)]
     if pod != was:
         immutable(pod, was, "spec.template.spec", errors, go_json(pod_spec_struct(pod)))
 
 
-def _pauses(old: JSONObject) -> bool:
+def _may_change_template(old: JSONObject) -> bool:
     if not old["spec"].get("suspend"):
         return False
     status = old.get("status") or {}
@@ -375,28 +377,28 @@ def _pauses(old: JSONObject) -> bool:
     return (status.get("startTime") is None or suspended) and not status.get("active")
 
 
-def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
+def _copy_field(target: JSONObject, source: JSONObject, name: str) -> None:
     if name in source:
         target[name] = source[name]
     else:
         target.pop(name, None)
 
 
-def _other_affinity(old: JSONObject | None, new: JSONObject | None) -> JSONObject | None:
+def _with_node_affinity(old: JSONObject | None, new: JSONObject | None) -> JSONObject | None:
     """Return the old affinity with the new node affinity."""
     if old is None and new is None:
         return None
     affinity = {name: part for name, part in (old or {}).items() if name != "nodeAffinity"}
     if new is None:
         return affinity or None
-    _carry(affinity, new, "nodeAffinity")
+    _copy_field(affinity, new, "nodeAffinity")
     return affinity
 
 
-def _resized(container: JSONObject, new: JSONObject) -> JSONObject:
+def _with_resources(container: JSONObject, new: JSONObject) -> JSONObject:
     """Return the old container with the new resources, if both have the same name."""
     if container.get("name") != new.get("name"):
         return container
     resized = dict(container)
-    _carry(resized, new, "resources")
+    _copy_field(resized, new, "resources")
     return resized

@@ -49,16 +49,16 @@ def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     spec, now, was = obj["spec"], _View(obj), _View(old)
     for name in ("active", "succeeded", "failed", "ready", "terminating"):
         not_negative(now[name], f"status.{name}", errors)
-    _uncounted(now["uncountedTerminatedPods"], errors)
-    _conditions(now, was, errors)
-    _finished(spec, now, was, errors)
-    _indexes(spec, now, was, errors)
-    _update_disruption_allowed_condition("terminating", now, was, errors)
+    _validate_uncounted_pods(now["uncountedTerminatedPods"], errors)
+    _validate_conditions(now, was, errors)
+    _validate_finished_job(spec, now, was, errors)
+    _validate_indexes(spec, now, was, errors)
+    _validate_no_pods_in_state("terminating", now, was, errors)
     changed = now["ready"] != was["ready"] or now["active"] != was["active"]
     if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
         errors.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
-    _success(spec, now, errors)
-    _taken_back(spec, now, was, errors)
+    _validate_success_criteria(spec, now, errors)
+    _validate_monotonic_fields(spec, now, was, errors)
     return errors
 
 
@@ -66,7 +66,7 @@ def _condition(text: str) -> FieldError:
     return invalid_without_value("status.conditions", text)
 
 
-def _uncounted(pods: JSONObject | None, errors: ErrorList) -> None:
+def _validate_uncounted_pods(pods: JSONObject | None, errors: ErrorList) -> None:
     seen: set[str] = set()
     for name in ("succeeded", "failed"):
         for index, uid in enumerate((pods or {}).get(name) or ()):
@@ -78,7 +78,7 @@ def _uncounted(pods: JSONObject | None, errors: ErrorList) -> None:
             seen.add(uid)
 
 
-def _conditions(now: _View, was: _View, errors: ErrorList) -> None:
+def _validate_conditions(now: _View, was: _View, errors: ErrorList) -> None:
     """Validate conditions that exclude or require each other, and the completion time."""
     completes, fails = now.complete != was.complete, now.failed != was.failed
     targets = now.failing != was.failing
@@ -101,12 +101,12 @@ def _conditions(now: _View, was: _View, errors: ErrorList) -> None:
         errors.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
 
 
-def _finished(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
+def _validate_finished_job(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
     """Validate that a finished job has started, and has no active pods."""
     if not now.finished:
         return
     ends = not was.finished
-    _update_disruption_allowed_condition("active", now, was, errors)
+    _validate_no_pods_in_state("active", now, was, errors)
     never_began = spec.get("suspend") and spec.get("completions") == 0
     if (ends or now["startTime"] != was["startTime"]) and now["startTime"] is None and not never_began:
         errors.append(required("status.startTime", "startTime is required for finished job"))
@@ -118,13 +118,13 @@ def _finished(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> No
             errors.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
 
 
-def _update_disruption_allowed_condition(name: str, now: _View, was: _View, errors: ErrorList) -> None:
+def _validate_no_pods_in_state(name: str, now: _View, was: _View, errors: ErrorList) -> None:
     """Validate that a finished job has no pods of some state."""
     if now.finished and (not was.finished or now[name] != was[name]) and now.count(name) > 0:
         errors.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
 
 
-def _success(spec: JSONObject, now: _View, errors: ErrorList) -> None:
+def _validate_success_criteria(spec: JSONObject, now: _View, errors: ErrorList) -> None:
     """Validate that success criteria are not combined with a failure, and that completion requires success."""
     if now.succeeding and now.failed:
         errors.append(_condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
@@ -135,7 +135,7 @@ def _success(spec: JSONObject, now: _View, errors: ErrorList) -> None:
         errors.append(_condition(text))
 
 
-def _indexes(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
+def _validate_indexes(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
     """Validate lists of indexes such as C{"0,2-4"}."""
     completed, failed = now["completedIndexes"] or "", now["failedIndexes"]
     total, limited = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
@@ -227,7 +227,7 @@ def _interval(text: str, total: int) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def _taken_back(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
+def _validate_monotonic_fields(spec: JSONObject, now: _View, was: _View, errors: ErrorList) -> None:
     """Validate fields that may only be set or grow."""
     for kind in _TERMINAL:
         if kind in was.true and kind not in now.true:

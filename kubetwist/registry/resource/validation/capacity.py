@@ -38,12 +38,14 @@ def validate_request_policy(policy: JSONObject, capacity: Quantity, path: str, e
     if default is None:
         errors.append(required(f"{path}.default", f"required when {name} is defined"))
     elif values:
-        _values(values, quantity(default), capacity, f"{path}.{name}", errors)
+        _validate_values(values, quantity(default), capacity, f"{path}.{name}", errors)
     else:
-        _range(span or {}, quantity(default), capacity, f"{path}.{name}", errors)
+        _validate_range(span or {}, quantity(default), capacity, f"{path}.{name}", errors)
 
 
-def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path: str, errors: ErrorList) -> None:
+def _validate_values(
+    values: list[JSONValue], default: Quantity, capacity: Quantity, path: str, errors: ErrorList
+) -> None:
     amounts = [quantity(value) for value in values]
     for index in range(1, len(amounts)):
         if amounts[index] < amounts[index - 1]:
@@ -60,7 +62,7 @@ def _values(values: list[JSONValue], default: Quantity, capacity: Quantity, path
         errors.append(invalid(path, str(default), "default value is not valid according to the requestPolicy"))
 
 
-def _range(span: JSONObject, default: Quantity, capacity: Quantity, path: str, errors: ErrorList) -> None:
+def _validate_range(span: JSONObject, default: Quantity, capacity: Quantity, path: str, errors: ErrorList) -> None:
     if span.get("min") is None:
         errors.append(required(f"{path}.min", "required when validRange is defined"))
         return

@@ -47,7 +47,7 @@ _REFERENCE: Final = (
 def validate_claim(obj: JSONObject) -> list[FieldError]:
     """Validate a new claim."""
     errors: ErrorList = []
-    _devices(obj["spec"].get("devices") or {}, "spec.devices", errors)
+    _validate_devices(obj["spec"].get("devices") or {}, "spec.devices", errors)
     return errors
 
 
@@ -64,7 +64,7 @@ def validate_claim_template(obj: JSONObject) -> list[FieldError]:
     errors: ErrorList = []
     metadata = obj["spec"].get("metadata") or {}
     template_metadata(metadata, "spec.metadata", errors)
-    _devices((obj["spec"].get("spec") or {}).get("devices") or {}, "spec.spec.devices", errors)
+    _validate_devices((obj["spec"].get("spec") or {}).get("devices") or {}, "spec.spec.devices", errors)
     return errors
 
 
@@ -82,8 +82,8 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
     status, before = obj.get("status") or {}, old.get("status") or {}
     path, allocation = "status.reservedFor", status.get("allocation")
     users = status.get("reservedFor") or []
-    validate_set(users, _user, lambda user: user.get("uid") or "", path, errors, max_items=256)
-    _device_states(status, errors)
+    validate_set(users, _validate_user, lambda user: user.get("uid") or "", path, errors, max_items=256)
+    _validate_device_states(status, errors)
     if users and allocation is None:
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
     stored_users = {go_json(user, sort_keys=True) for user in before.get("reservedFor") or ()}
@@ -100,17 +100,17 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
     names = _request_names((obj["spec"].get("devices") or {}).get("requests") or ())
 
     def result(one: JSONObject, item_path: str, errors: ErrorList) -> None:
-        _reference(one.get("request") or "", names, f"{item_path}.request", errors)
+        _validate_reference(one.get("request") or "", names, f"{item_path}.request", errors)
         validate_driver_name(one.get("driver") or "", f"{item_path}.driver", errors)
         validate_pool_name(one.get("pool") or "", f"{item_path}.pool", errors)
         check(one.get("device") or "", f"{item_path}.device", dns_label, errors)
         validate_binding_conditions(one, item_path, errors)
         if one.get("shareID") is not None:
-            _share(one["shareID"], f"{item_path}.shareID", errors)
+            _validate_share(one["shareID"], f"{item_path}.shareID", errors)
 
     def config(one: JSONObject, item_path: str, errors: ErrorList) -> None:
         one_of(one.get("source"), ("FromClaim", "FromClass"), f"{item_path}.source", errors)
-        _references(one, names, item_path, errors)
+        _validate_references(one, names, item_path, errors)
         validate_configuration(one, item_path, errors)
 
     devices, field_path = allocation.get("devices") or {}, "status.allocation.devices"
@@ -132,7 +132,7 @@ def allocated(status: JSONObject) -> set[tuple[str, ...]]:
     return {device_key(one) for one in devices.get("results") or ()}
 
 
-def _device_states(status: JSONObject, errors: ErrorList) -> None:
+def _validate_device_states(status: JSONObject, errors: ErrorList) -> None:
     own = allocated(status)
     states = status.get("devices") or []
 
@@ -141,7 +141,7 @@ def _device_states(status: JSONObject, errors: ErrorList) -> None:
         validate_pool_name(one.get("pool") or "", f"{item_path}.pool", errors)
         check(one.get("device") or "", f"{item_path}.device", dns_label, errors)
         if one.get("shareID") is not None:
-            _share(one["shareID"], f"{item_path}.shareID", errors)
+            _validate_share(one["shareID"], f"{item_path}.shareID", errors)
         if device_key(one) not in own:
             shown = go_json(dict(zip(("Driver", "Pool", "Device", "ShareID"), device_key(one), strict=True)))
             errors.append(invalid_shown(item_path, shown, "must be an allocated device in the claim"))
@@ -150,24 +150,24 @@ def _device_states(status: JSONObject, errors: ErrorList) -> None:
         conditions(one.get("conditions") or (), f"{item_path}.conditions", errors)
         if one.get("data") is not None:
             validate_raw_object(one["data"], f"{item_path}.data", errors)
-        _network(one.get("networkData") or {}, f"{item_path}.networkData", errors)
+        _validate_network(one.get("networkData") or {}, f"{item_path}.networkData", errors)
 
     validate_set(states, state, device_key, "status.devices", errors, max_items=len(states))
 
 
-def _network(data: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_network(data: JSONObject, path: str, errors: ErrorList) -> None:
     for name, limit in (("interfaceName", 256), ("hardwareAddress", 128)):
         if byte_length(data.get(name) or "") > limit:
             errors.append(too_long(f"{path}.{name}", limit))
-    validate_set(data.get("ips") or [], _interface_address, str, f"{path}.ips", errors, max_items=16)
+    validate_set(data.get("ips") or [], _validate_interface_address, str, f"{path}.ips", errors, max_items=16)
 
 
-def _interface_address(value: str, path: str, errors: ErrorList) -> None:
+def _validate_interface_address(value: str, path: str, errors: ErrorList) -> None:
     for text in validate_interface_address(value):
         errors.append(invalid(path, value, text))
 
 
-def _share(uid: str, path: str, errors: ErrorList) -> None:
+def _validate_share(uid: str, path: str, errors: ErrorList) -> None:
     if not _UID(uid):
         text = (
             "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
@@ -176,19 +176,19 @@ def _share(uid: str, path: str, errors: ErrorList) -> None:
         errors.append(invalid(path, uid, text))
 
 
-def _user(user: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_user(user: JSONObject, path: str, errors: ErrorList) -> None:
     for name in ("resource", "name", "uid"):
         if not user.get(name):
             errors.append(required(f"{path}.{name}"))
 
 
-def _devices(devices: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_devices(devices: JSONObject, path: str, errors: ErrorList) -> None:
     requests = devices.get("requests") or []
     names = _request_names(requests)
-    validate_set(requests, _request, lambda request: request.get("name") or "", f"{path}.requests", errors)
+    validate_set(requests, _validate_request, lambda request: request.get("name") or "", f"{path}.requests", errors)
 
     def constraint(one: JSONObject, item_path: str, errors: ErrorList) -> None:
-        _references(one, names, item_path, errors)
+        _validate_references(one, names, item_path, errors)
         for field in ("matchAttribute", "distinctAttribute"):
             if one.get(field) is not None:
                 validate_fully_qualified_property_name(one[field], f"{item_path}.{field}", errors)
@@ -197,7 +197,7 @@ def _devices(devices: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(required(item_path, text))
 
     def config(one: JSONObject, item_path: str, errors: ErrorList) -> None:
-        _references(one, names, item_path, errors)
+        _validate_references(one, names, item_path, errors)
         validate_configuration(one, item_path, errors)
 
     validate_list(devices.get("constraints"), constraint, f"{path}.constraints", errors)
@@ -214,7 +214,7 @@ def _request_names(requests: Iterable[JSONObject]) -> set[str]:
     return names
 
 
-def _reference(name: str, names: set[str], path: str, errors: ErrorList) -> None:
+def _validate_reference(name: str, names: set[str], path: str, errors: ErrorList) -> None:
     segments = name.split("/")
     if len(segments) > 2:
         errors.append(invalid(path, name, _REFERENCE))
@@ -225,14 +225,14 @@ def _reference(name: str, names: set[str], path: str, errors: ErrorList) -> None
         errors.append(invalid(path, name, _REFERENCE))
 
 
-def _references(one: JSONObject, names: set[str], path: str, errors: ErrorList) -> None:
+def _validate_references(one: JSONObject, names: set[str], path: str, errors: ErrorList) -> None:
     def check_one(name: str, item_path: str, errors: ErrorList) -> None:
-        _reference(name, names, item_path, errors)
+        _validate_reference(name, names, item_path, errors)
 
     validate_set(one.get("requests") or [], check_one, str, f"{path}.requests", errors)
 
 
-def _request(request: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_request(request: JSONObject, path: str, errors: ErrorList) -> None:
     check(request.get("name") or "", f"{path}.name", dns_label, errors)
     exactly, choice = request.get("exactly"), request.get("firstAvailable") or []
     if exactly is None and not choice:
@@ -241,19 +241,24 @@ def _request(request: JSONObject, path: str, errors: ErrorList) -> None:
         text = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
         errors.append(invalid(path, None, text))
     elif exactly is not None:
-        _exact_request(exactly, f"{path}.exactly", errors)
+        _validate_exact_request(exactly, f"{path}.exactly", errors)
     else:
         validate_set(
-            choice, _alternative, lambda one: one.get("name") or "", f"{path}.firstAvailable", errors, max_items=8
+            choice,
+            _validate_alternative,
+            lambda one: one.get("name") or "",
+            f"{path}.firstAvailable",
+            errors,
+            max_items=8,
         )
 
 
-def _alternative(request: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_alternative(request: JSONObject, path: str, errors: ErrorList) -> None:
     check(request.get("name") or "", f"{path}.name", dns_label, errors)
-    _exact_request(request, path, errors)
+    _validate_exact_request(request, path, errors)
 
 
-def _exact_request(request: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_exact_request(request: JSONObject, path: str, errors: ErrorList) -> None:
     name = request.get("deviceClassName") or ""
     if not name:
         errors.append(required(f"{path}.deviceClassName"))
@@ -271,10 +276,10 @@ def _exact_request(request: JSONObject, path: str, errors: ErrorList) -> None:
     else:
         errors.append(unsupported(f"{path}.allocationMode", mode, ("All", "ExactCount")))
     for index, toleration in enumerate(request.get("tolerations") or ()):
-        _toleration(toleration, f"{path}.tolerations[{index}]", errors)
+        _validate_toleration(toleration, f"{path}.tolerations[{index}]", errors)
 
 
-def _toleration(toleration: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_toleration(toleration: JSONObject, path: str, errors: ErrorList) -> None:
     key, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     if key:

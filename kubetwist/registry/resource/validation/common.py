@@ -167,10 +167,10 @@ def validate_selector(selector: JSONObject, path: str, errors: ErrorList) -> Non
     elif byte_length(cel.get("expression") or "") > 10 * 1024:
         errors.append(too_long(f"{path}.cel.expression", 10 * 1024))
     else:
-        _expression(cel.get("expression") or "", f"{path}.cel.expression", errors)
+        _validate_expression(cel.get("expression") or "", f"{path}.cel.expression", errors)
 
 
-def _expression(text: str, path: str, errors: ErrorList) -> None:
+def _validate_expression(text: str, path: str, errors: ErrorList) -> None:
     try:
         check_selector(text)
     except SelectorCostError as error:

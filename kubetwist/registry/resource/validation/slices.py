@@ -53,13 +53,13 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
     errors: ErrorList = []
     spec = obj["spec"]
     validate_driver_name(spec.get("driver") or "", "spec.driver", errors)
-    _pool(spec.get("pool") or {}, errors)
+    _validate_pool(spec.get("pool") or {}, errors)
     if old is not None:
         name, was = ((one["spec"].get("pool") or {}).get("name") for one in (obj, old))
         immutable(name, was, "spec.pool.name", errors)
         for field in ("driver", "nodeName"):
             immutable(spec.get(field), old["spec"].get(field), f"spec.{field}", errors)
-    chosen = _chosen_nodes(spec, "spec", ("allNodes", "perDeviceNodeSelection"), errors)
+    chosen = _validate_node_selection(spec, "spec", ("allNodes", "perDeviceNodeSelection"), errors)
     if not chosen:
         errors.append(required("spec", _NODES))
     elif len(chosen) > 1:
@@ -76,12 +76,14 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
         stored_devices[one.get("name") or ""] = one.get("taints") or []
 
     def device(one: JSONObject, path: str, errors: ErrorList) -> None:
-        _device(one, path, each, errors, stored_devices.get(one.get("name") or ""))
+        _validate_device(one, path, each, errors, stored_devices.get(one.get("name") or ""))
 
     max_devices = 64 if advanced else 128
     validate_set(devices, device, lambda one: one.get("name") or "", "spec.devices", errors, max_items=max_devices)
     counters = spec.get("sharedCounters") or []
-    validate_set(counters, _counter_set, lambda one: one.get("name") or "", "spec.sharedCounters", errors, max_items=8)
+    validate_set(
+        counters, _validate_counter_set, lambda one: one.get("name") or "", "spec.sharedCounters", errors, max_items=8
+    )
     return errors
 
 
@@ -90,17 +92,17 @@ def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     return validate_slice(obj, old)
 
 
-def _counter_set(one: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_counter_set(one: JSONObject, path: str, errors: ErrorList) -> None:
     need(one.get("name"), f"{path}.name", dns_label, errors)
-    _counters(one, path, errors)
+    _validate_counters(one, path, errors)
 
 
-def _consumption(one: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_consumption(one: JSONObject, path: str, errors: ErrorList) -> None:
     need(one.get("counterSet"), f"{path}.counterSet", dns_label, errors)
-    _counters(one, path, errors)
+    _validate_counters(one, path, errors)
 
 
-def _counters(one: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_counters(one: JSONObject, path: str, errors: ErrorList) -> None:
     counters, field_path = one.get("counters") or {}, f"{path}.counters"
     if not counters:
         errors.append(required(field_path))
@@ -118,7 +120,7 @@ def _shortened(key: str, limit: int) -> str:
     return f"{key[: (limit - 2) // 2]}...{key[-((limit - 3) // 2) :]}"
 
 
-def _pool(pool: JSONObject, errors: ErrorList) -> None:
+def _validate_pool(pool: JSONObject, errors: ErrorList) -> None:
     validate_pool_name(pool.get("name") or "", "spec.pool.name", errors)
     count, generation = pool.get("resourceSliceCount") or 0, pool.get("generation") or 0
     if count <= 0:
@@ -127,7 +129,7 @@ def _pool(pool: JSONObject, errors: ErrorList) -> None:
         errors.append(invalid("spec.pool.generation", generation, "must be greater than or equal to zero"))
 
 
-def _chosen_nodes(
+def _validate_node_selection(
     spec: JSONObject, path: str, flags: Sequence[str], errors: ErrorList, *, single: bool = True
 ) -> list[str]:
     """Return the fields that select nodes; a slice must have exactly one if C{single} is set."""
@@ -156,7 +158,9 @@ def _chosen_nodes(
     return chosen
 
 
-def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: list[JSONObject] | None) -> None:
+def _validate_device(
+    device: JSONObject, path: str, each: bool, errors: ErrorList, held: list[JSONObject] | None
+) -> None:
     check(device.get("name") or "", f"{path}.name", dns_label, errors)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     if len(attributes) + len(capacity) > MAX_ITEMS:
@@ -167,7 +171,7 @@ def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: 
         errors.append(invalid(path, len(attributes), text))
     for name, attribute in sorted(attributes.items()):
         validate_property_name(name, f"{path}.attributes", errors)
-        _attribute(attribute, f"{path}.attributes[{_shortened(name, MAX_NAME_LENGTH)}]", errors)
+        _validate_attribute(attribute, f"{path}.attributes[{_shortened(name, MAX_NAME_LENGTH)}]", errors)
     for name, amount in sorted(capacity.items()):
         validate_property_name(name, f"{path}.capacity", errors)
         if amount.get("requestPolicy") is not None:
@@ -177,12 +181,14 @@ def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: 
             else:
                 errors.append(forbidden(field_path, "allowMultipleAllocations must be true"))
     if held is None or held != (device.get("taints") or []):
-        validate_list(device.get("taints"), _taint, f"{path}.taints", errors, max_items=16)
+        validate_list(device.get("taints"), _validate_taint, f"{path}.taints", errors, max_items=16)
     consumed = device.get("consumesCounters") or []
     field_path = f"{path}.consumesCounters"
-    validate_set(consumed, _consumption, lambda one: one.get("counterSet") or "", field_path, errors, max_items=2)
+    validate_set(
+        consumed, _validate_consumption, lambda one: one.get("counterSet") or "", field_path, errors, max_items=2
+    )
     if each:
-        chosen = _chosen_nodes(device, path, ("allNodes",), errors, single=False)
+        chosen = _validate_node_selection(device, path, ("allNodes",), errors, single=False)
         if not chosen:
             errors.append(required(path, _NODES_OF_DEVICE))
         elif len(chosen) > 1:
@@ -196,7 +202,7 @@ def _device(device: JSONObject, path: str, each: bool, errors: ErrorList, held: 
     validate_binding_conditions(device, path, errors)
 
 
-def _attribute(attribute: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_attribute(attribute: JSONObject, path: str, errors: ErrorList) -> None:
     given = [name for name in ("bool", "int", "string", "version") if attribute.get(name) is not None]
     for name in ("string", "version"):
         if name == "version" and name in given and not _VERSION(attribute["version"]):
@@ -211,7 +217,7 @@ def _attribute(attribute: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(invalid_shown(path, shown, "exactly one value must be specified"))
 
 
-def _taint(taint: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_taint(taint: JSONObject, path: str, errors: ErrorList) -> None:
     check(taint.get("key") or "", f"{path}.key", validate_qualified_name, errors)
     if taint.get("value"):
         check(taint["value"], f"{path}.value", validate_label_value, errors)
