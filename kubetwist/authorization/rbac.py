@@ -56,7 +56,7 @@ class RBAC:
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """See L{IAuthorizer.authorize}."""
-        generation = self.grants.current()
+        generation = self.grants.sync()
         if generation != self._generation:
             self._decisions.clear()
             self._generation = generation

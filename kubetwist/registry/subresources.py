@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Subresources that act on an object.
 Action = PodBinding | PodEviction | TokenRequests
-#: Resources without objects of their own.
+#: Storage of resources without objects.
 Virtual = Bindings | ComponentStatuses | TokenReview | SelfSubjectReview | RulesReview | AccessReview
 
 #: Factories for the storage of subresources that write a part of the object, by subresource or resource/subresource.

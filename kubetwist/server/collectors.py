@@ -395,9 +395,9 @@ def _expressions() -> Iterator[MetricSnapshot]:
 def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
     prefix = "kube_apiserver_clusterip_allocator_"
     ranges = [(str(one.network), one) for one in allocator.ips.values()]
-    values = [((cidr,), float(one.most())) for cidr, one in ranges]
+    values = [((cidr,), float(one.max_in_use())) for cidr, one in ranges]
     yield _gauge(f"{prefix}allocated_ips", "Number of allocated IPs for Services.", ("cidr",), values)
-    values = [((cidr,), float(one.size - one.most())) for cidr, one in ranges]
+    values = [((cidr,), float(one.size - one.max_in_use())) for cidr, one in ranges]
     yield _gauge(f"{prefix}available_ips", "Number of available IPs for Services.", ("cidr",), values)
     text = "Duration in seconds to allocate a cluster IP."
     seconds = [((cidr,), one.allocations.seconds) for cidr, one in ranges]

@@ -146,7 +146,7 @@ class DecisionTests(RBACTestCase):
         """Before the caches are synced no decision is made."""
         clock = Clock()
         registry = ResourceRegistry(MemoryStorage(clock), clock, self.server.infos)
-        self.assertRaises(StorageUnavailable, registry.grants.current)
+        self.assertRaises(StorageUnavailable, registry.grants.sync)
 
     def test_refilled(self) -> None:
         """While a cache is refilled its old content is used, afterwards its new content."""

@@ -180,7 +180,7 @@ def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
         meta,
         store.info.namespaced,
         store.strategy.name_validator(obj),
-        # The registry's own validation of metadata accepts any finalizer.
+        # The validation of metadata by the registry accepts any finalizer.
         standard_finalizers=store.strategy.standard_finalizers and store.strategy.checks_metadata,
     )
     errors += found

@@ -160,7 +160,7 @@ class RuleResolver:
         self._bindings: dict[_Key, Binding] = {}
         self._roles: dict[_Key, RoleRules] = {}
 
-    def current(self) -> int:
+    def sync(self) -> int:
         """
         Start the watches of the caches unless they run, and return L{generation}.
 
@@ -170,7 +170,7 @@ class RuleResolver:
             self._start_watches()
         return self.generation
 
-    async def seen(self, revision: int) -> None:
+    async def wait_until_fresh(self, revision: int) -> None:
         """Wait until the index contains all writes up to C{revision}."""
         for cache in self._caches().values():
             if cache.revision < revision:
@@ -202,12 +202,12 @@ class RuleResolver:
 
     def bindings(self) -> list[Binding]:
         """Return all bindings."""
-        self.current()
+        self.sync()
         return list(self._bindings.values())
 
     def role_names(self, namespace: str) -> Iterator[tuple[tuple[str, str], str]]:
         """Return all ClusterRoles, and the Roles of a namespace, as parameters of L{role}."""
-        self.current()
+        self.sync()
         for record in self.stores.get(GROUP, "clusterroles").cache.list().records:
             yield ("ClusterRole", record.name), ""
         if namespace:
@@ -222,7 +222,7 @@ class RuleResolver:
         @param namespace: The namespace of the binding.
         @raise RoleNotFound: The role does not exist.
         """
-        self.current()
+        self.sync()
         key = _role_key(role, namespace)
         rules = self._roles.get(key)
         if rules is None:
@@ -247,7 +247,7 @@ class RuleResolver:
         return rules, errors
 
     def _bound_to(self, user: UserInfo, namespace: str) -> Iterator[dict[_Key, dict[_Key, Binding]]]:
-        self.current()
+        self.sync()
         get = self._bound.get
         for binding_namespace in ("", namespace) if namespace else ("",):
             bound = get(("User", user.name, binding_namespace))

@@ -59,7 +59,7 @@ class EscalationCheckedStore(Store):
         @param more: The further parameters of L{Store.commit}.
         """
         revision = await super().commit(key, draft, expected, allocation, *more)
-        await self._grants.seen(revision)
+        await self._grants.wait_until_fresh(revision)
         return revision
 
     async def check_escalation(

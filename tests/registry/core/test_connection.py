@@ -30,8 +30,8 @@ class ProxyTests(ProxyTestCase):
         self.assertEqual(self.connection_error("pods", "proxy", "ftp:p:1"), (400, 'invalid pod request "ftp:p:1"'))
         self.assertEqual(self.connection_error("pods", "proxy", "p:none")[0], 400)
         for port in ("0", "65536", "9" * 50):
-            told = f"error trying to reach service: dial tcp: address {port}: invalid port"
-            self.assertEqual(self.connection_error("pods", "proxy", f"p:{port}"), (503, told))
+            message = f"error trying to reach service: dial tcp: address {port}: invalid port"
+            self.assertEqual(self.connection_error("pods", "proxy", f"p:{port}"), (503, message))
 
     def test_addresses_that_are_refused(self) -> None:
         """CVE-2020-8562: requests are not proxied to loopback or link-local addresses, such as metadata services."""

@@ -1,7 +1,6 @@
 """
 Validation of Events; see kubernetes, C{pkg/apis/core/validation/events.go}.
 
-
 Events of the core group have few rules, for compatibility; those of C{events.k8s.io} have more.
 """
 

@@ -37,9 +37,9 @@ def term_warnings(term: JSONObject, path: str, *, values: bool = False) -> Itera
         item_path, key = f"{path}.matchExpressions[{index}]", expression.get("key") or ""
         if key in DEPRECATED_LABELS:
             yield f"{item_path}.key: {key} is {DEPRECATED_LABELS[key]}"
-        for place, value in enumerate(expression.get("values") or () if values else ()):
+        for position, value in enumerate(expression.get("values") or () if values else ()):
             for problem in validate_label_value(value):
-                yield f"{item_path}.values[{place}]: {value} is invalid, {problem}"
+                yield f"{item_path}.values[{position}]: {value} is invalid, {problem}"
 
 
 def selector_warnings(selector: JSONObject | None, path: str) -> Iterator[str]:
@@ -55,10 +55,10 @@ def selector_warnings(selector: JSONObject | None, path: str) -> Iterator[str]:
 def topology_warnings(topologies: list[JSONObject] | None, path: str) -> Iterator[str]:
     """Return the warnings about the C{TopologySelectorTerm}s of a StorageClass."""
     for index, term in enumerate(topologies or ()):
-        for place, expression in enumerate(term.get("matchLabelExpressions") or ()):
+        for position, expression in enumerate(term.get("matchLabelExpressions") or ()):
             text = DEPRECATED_LABELS.get(expression.get("key") or "")
             if text is not None:
-                yield f"{path}[{index}].matchLabelExpressions[{place}].key: {text}"
+                yield f"{path}[{index}].matchLabelExpressions[{position}].key: {text}"
 
 
 def label_warnings(labels: JSONObject | None, path: str) -> Iterator[str]:

@@ -80,7 +80,6 @@ def _drop_data_sources(spec: JSONObject, old: JSONObject) -> None:
     """
     Drop sources in other namespaces from C{spec}, and unsupported kinds in C{dataSource}.
 
-
     See C{pkg/api/persistentvolumeclaim/util.go}.
     """
     if old.get("dataSourceRef") is None and (spec.get("dataSourceRef") or {}).get("namespace"):

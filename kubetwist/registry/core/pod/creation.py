@@ -14,7 +14,6 @@ def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
     """
     Add the labels of the pod for C{matchLabelKeys} and C{mismatchLabelKeys} to the label selectors.
 
-
     See kubernetes, C{pkg/registry/core/pod/strategy.go}.
     """
     affinity = spec.get("affinity")

@@ -1,7 +1,6 @@
 """
 Defaults of pods and pod templates.
 
-
 See kubernetes, C{pkg/apis/core/v1/defaults.go}. The reference sets a few of these in its conversion.
 """
 
@@ -18,7 +17,9 @@ from ....api.resource import JSONObject
 
 #: Annotations of releases before 1.6, which conversion removes from pods and templates.
 _INIT_CONTAINERS: Final = frozenset(
-    f"pod.{stage}.kubernetes.io/init-container{part}" for stage in ("alpha", "beta") for part in ("s", "-statuses")
+    f"pod.{stage}.kubernetes.io/init-container{section}"
+    for stage in ("alpha", "beta")
+    for section in ("s", "-statuses")
 )
 
 
@@ -124,15 +125,15 @@ def _default_pod_requests(spec: JSONObject, resources: JSONObject) -> None:
 _OVERCOMMITTED: Final = ("cpu", "memory")
 
 
-def _altogether(spec: JSONObject, part: str) -> dict[str, Quantity]:
+def _altogether(spec: JSONObject, section: str) -> dict[str, Quantity]:
     """Return the resources that containers use at the same time, including those of init containers."""
     running: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
-        _add(running, _amounts(container, part))
+        _add(running, _amounts(container, section))
     going_on: dict[str, Quantity] = {}
     starting: dict[str, Quantity] = {}
     for container in spec.get("initContainers") or ():
-        amounts = _amounts(container, part)
+        amounts = _amounts(container, section)
         if container.get("restartPolicy") == "Always":
             _add(running, amounts)
             _add(going_on, amounts)
@@ -148,8 +149,8 @@ def _altogether(spec: JSONObject, part: str) -> dict[str, Quantity]:
     return running
 
 
-def _amounts(container: JSONObject, part: str) -> dict[str, Quantity]:
-    return {name: Quantity.parse(amount) for name, amount in (container["resources"].get(part) or {}).items()}
+def _amounts(container: JSONObject, section: str) -> dict[str, Quantity]:
+    return {name: Quantity.parse(amount) for name, amount in (container["resources"].get(section) or {}).items()}
 
 
 def _add(total: dict[str, Quantity], amounts: dict[str, Quantity]) -> None:
@@ -203,8 +204,8 @@ def _default_container(container: JSONObject) -> None:
 def round_up_resources(resources: JSONObject | None) -> None:
     """Round up limits and requests."""
     if resources:
-        for part in ("limits", "requests"):
-            round_up(resources.get(part))
+        for section in ("limits", "requests"):
+            round_up(resources.get(section))
 
 
 def round_up(amounts: JSONObject | None) -> None:

@@ -1,7 +1,6 @@
 """
 The quality of service class of a pod, from the resources of its containers.
 
-
 See kubernetes, C{pkg/apis/core/helper/qos/qos.go}.
 """
 

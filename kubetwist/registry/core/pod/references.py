@@ -33,7 +33,7 @@ _VOLUME_SECRETS: Final = {
     "storageos": ("secretRef",),
     "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"),
 }
-#: Volume types whose secret reference needs a namespace; for others the claim's namespace is the default.
+#: Volume types whose secret reference needs a namespace; the default for other types is the namespace of the claim.
 _OWN_NAMESPACE: Final = frozenset(("cinder", "storageos", "csi"))
 
 #: Volume sources that refer to an object, with the resource of the object.
@@ -120,7 +120,6 @@ def resource_claim_names(pod: JSONObject) -> Iterator[str]:
 def object_reference(pod: JSONObject) -> str:
     """
     Return the resource of the first object that a pod refers to; C{""} if there is none.
-
 
     @see: kubernetes, C{HasAPIObjectReference} in C{pkg/api/pod/util.go}.
     """

@@ -20,7 +20,6 @@ def pod_resources(spec: JSONObject, which: Literal["requests", "limits"]) -> Res
     """
     Return the requests or the limits of a pod.
 
-
     Restartable init containers run concurrently with all later containers. Pod-level resources replace those of
     containers.
 

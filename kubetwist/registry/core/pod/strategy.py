@@ -147,7 +147,6 @@ class PodStrategy(Strategy):
         """
         Return the grace period of the options or of the spec; 0 if no kubelet must stop containers.
 
-
         See C{pkg/registry/core/pod/strategy.go}, CheckGracefulDelete.
         """
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -194,7 +193,6 @@ def _keep_observed(conditions: Sequence[JSONObject], before: Sequence[JSONObject
 def _resized(requested: Sequence[JSONObject], before: Sequence[JSONObject]) -> list[JSONObject]:
     """
     Return the containers of C{before} with the resources of C{requested}; C{requested} if names differ.
-
 
     Validation rejects different names.
     """

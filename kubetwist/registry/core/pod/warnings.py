@@ -1,7 +1,6 @@
 """
 Warnings about pods and pod templates, for C{Warning} headers.
 
-
 @see: kubernetes, C{pkg/api/pod/warnings.go}.
 """
 
@@ -54,54 +53,55 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
     @param path: The field path of the template in its object; C{""} for a pod.
     """
     prefix = f"{path}." if path else ""
-    here = f"{prefix}spec"
+    item_path = f"{prefix}spec"
     annotations = metadata.get("annotations") or {}
     texts = [
-        f"{here}.nodeSelector[{name}]: {DEPRECATED_LABELS[name]}"
+        f"{item_path}.nodeSelector[{name}]: {DEPRECATED_LABELS[name]}"
         for name in spec.get("nodeSelector") or ()
         if name in DEPRECATED_LABELS
     ]
     # Rare fields are checked first, since this runs for each new pod.
     affinity = spec.get("affinity")
     if affinity:
-        texts += _node_affinity(affinity, f"{here}.affinity")
+        texts += _node_affinity(affinity, f"{item_path}.affinity")
     if spec.get("topologySpreadConstraints"):
-        texts += _spreading(spec, here)
+        texts += _spreading(spec, item_path)
     if annotations:
         texts += [
             f"{prefix}metadata.annotations[{name}]: {text}"
             for name, text in _OLD_ANNOTATIONS.items()
             if name in annotations
         ]
-    texts += _volumes(spec, here)
+    texts += _volumes(spec, item_path)
     if spec.get("hostAliases"):
-        texts += _repeated(spec["hostAliases"], "ip", f"{here}.hostAliases", "ip")
-    texts += _pull_secrets(spec, here)
+        texts += _repeated(spec["hostAliases"], "ip", f"{item_path}.hostAliases", "ip")
+    texts += _pull_secrets(spec, item_path)
     if spec.get("overhead"):
-        texts += _fractions(spec["overhead"], f"{here}.overhead")
+        texts += _fractions(spec["overhead"], f"{item_path}.overhead")
     if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
         texts.append(f"{prefix}metadata.annotations[{SECCOMP_POD}]: {_OLD_SECCOMP}")
-    for container, place, _ in containers(spec, here):
+    for container, container_path, _ in containers(spec, item_path):
         if annotations:
             texts += _profiles(container, spec, annotations, prefix)
         resources = container.get("resources") or {}
         for part in ("limits", "requests") if resources else ():
-            texts += _fractions(resources.get(part), f"{place}.resources.{part}")
+            texts += _fractions(resources.get(part), f"{container_path}.resources.{part}")
         if len(container.get("env") or ()) > 1:
-            texts += _variables(container, place)
-    texts += _ports(spec, here)
-    texts += _port_names(spec, here)
+            texts += _variables(container, container_path)
+    texts += _ports(spec, item_path)
+    texts += _port_names(spec, item_path)
     period = spec.get("terminationGracePeriodSeconds")
     if period is not None and period < 0:
         texts.append(
-            f"{here}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
+            f"{item_path}.terminationGracePeriodSeconds: must be >= 0; "
+            "negative values are invalid and will be treated as 1"
         )
     if affinity:
-        texts += _pod_affinity(affinity, f"{here}.affinity")
+        texts += _pod_affinity(affinity, f"{item_path}.affinity")
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
-        texts += address_warnings(server, f"{here}.dnsConfig.nameservers[{index}]")
+        texts += address_warnings(server, f"{item_path}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
-        texts += address_warnings(alias.get("ip") or "", f"{here}.hostAliases[{index}].ip")
+        texts += address_warnings(alias.get("ip") or "", f"{item_path}.hostAliases[{index}].ip")
     return texts
 
 
@@ -151,44 +151,46 @@ def claim_warnings(spec: JSONObject, path: str) -> list[str]:
 
 def _node_affinity(every: JSONObject, path: str) -> Iterator[str]:
     affinity = every.get("nodeAffinity") or {}
-    here = f"{path}.nodeAffinity"
+    item_path = f"{path}.nodeAffinity"
     for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        yield from term_warnings(term, f"{here}.{_REQUIRED}.nodeSelectorTerms[{index}]", values=False)
+        yield from term_warnings(term, f"{item_path}.{_REQUIRED}.nodeSelectorTerms[{index}]", values=False)
     for index, one in enumerate(affinity.get(_PREFERRED) or ()):
-        yield from term_warnings(one.get("preference") or {}, f"{here}.{_PREFERRED}[{index}].preference", values=True)
+        yield from term_warnings(
+            one.get("preference") or {}, f"{item_path}.{_PREFERRED}[{index}].preference", values=True
+        )
 
 
 def _spreading(spec: JSONObject, path: str) -> Iterator[str]:
     for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
-        here, key = f"{path}.topologySpreadConstraints[{index}]", one.get("topologyKey") or ""
+        item_path, key = f"{path}.topologySpreadConstraints[{index}]", one.get("topologyKey") or ""
         if key in DEPRECATED_LABELS:
-            yield f"{here}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
+            yield f"{item_path}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
         if one.get("labelSelector") is None:
-            yield f"{here}.labelSelector: {_NO_SELECTOR}"
+            yield f"{item_path}.labelSelector: {_NO_SELECTOR}"
 
 
 def _pod_affinity(every: JSONObject, path: str) -> Iterator[str]:
     for kind in ("podAffinity", "podAntiAffinity"):
         affinity = every.get(kind) or {}
-        here = f"{path}.{kind}"
+        item_path = f"{path}.{kind}"
         for index, term in enumerate(affinity.get(_REQUIRED) or ()):
             if term.get("labelSelector") is None:
-                yield f"{here}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
+                yield f"{item_path}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
         for index, one in enumerate(affinity.get(_PREFERRED) or ()):
             if (one.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                yield f"{here}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
+                yield f"{item_path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
 
 
 def _volumes(spec: JSONObject, path: str) -> Iterator[str]:
     volumes = spec.get("volumes") or ()
     for index, volume in enumerate(volumes):
-        here = f"{path}.volumes[{index}]"
+        item_path = f"{path}.volumes[{index}]"
         for kind in _OLD_VOLUMES.keys() & volume.keys():
             if volume[kind] is not None:
-                yield f"{here}.{_OLD_VOLUMES[kind]}"
+                yield f"{item_path}.{_OLD_VOLUMES[kind]}"
         claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
         if claim is not None:
-            yield from claim_warnings(claim.get("spec") or {}, f"{here}.ephemeral.volumeClaimTemplate.spec")
+            yield from claim_warnings(claim.get("spec") or {}, f"{item_path}.ephemeral.volumeClaimTemplate.spec")
     for volume in volumes:
         yield from _overlaps(volume)
 
@@ -207,9 +209,9 @@ def _overlaps(volume: JSONObject) -> Iterator[str]:
     for kind, named in (("configMap", "name"), ("secret", "secretName"), ("downwardAPI", "")):
         source = volume.get(kind)
         if source is not None:
-            shown = _SHOWN[kind] + (f" {quote(source.get(named) or '')}" if named else "")
+            source_name = _SOURCE_NAMES[kind] + (f" {quote(source.get(named) or '')}" if named else "")
             for text in _overlapping((_cleaned(one), "") for one in source.get("items") or ()):
-                yield f"{start} ({shown}): overlapping paths: {text}"
+                yield f"{start} ({source_name}): overlapping paths: {text}"
     projected = volume.get("projected")
     if projected is None:
         return
@@ -224,7 +226,7 @@ def _overlaps(volume: JSONObject) -> Iterator[str]:
 
 #: Maximum number of warnings about overlapping paths of a volume: a client receives some kilobytes of warnings.
 MAX_OVERLAPS: Final = 100
-_SHOWN: Final = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
+_SOURCE_NAMES: Final = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
 
 
 def _cleaned(item: JSONObject) -> str:
@@ -234,10 +236,10 @@ def _cleaned(item: JSONObject) -> str:
 
 def _projected(source: JSONObject) -> list[tuple[str, str]]:
     """Return the paths of one source of a projected volume, each with a description of the source."""
-    for kind, shown in _SHOWN.items():
+    for kind, source_name in _SOURCE_NAMES.items():
         found = source.get(kind)
         if found is not None and found.get("items") is not None:
-            origin = shown if kind == "downwardAPI" else f"{shown} {quote(found.get('name') or '')}"
+            origin = source_name if kind == "downwardAPI" else f"{source_name} {quote(found.get('name') or '')}"
             return [(_cleaned(one), origin) for one in found["items"]]
     if source.get("serviceAccountToken") is not None:
         return [(_cleaned(source["serviceAccountToken"]), "ServiceAccountToken")]
@@ -256,14 +258,14 @@ class _Directory:
     """
     A directory or file of a volume.
 
-    @ivar here: The numbers of the paths that end here.
+    @ivar ends: The numbers of the paths that end at it.
     @ivar below: The numbers of the paths that continue below.
     """
 
-    __slots__ = ("below", "here", "inner")
+    __slots__ = ("below", "ends", "inner")
 
     def __init__(self) -> None:
-        self.here: list[int] = []
+        self.ends: list[int] = []
         self.below: list[int] = []
         self.inner: dict[str, _Directory] = {}
 
@@ -272,31 +274,30 @@ def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
     """
     Return each path with the earlier equal, parent or child paths; at most L{MAX_OVERLAPS}.
 
-
     As C{checkForOverlap} in kubernetes, C{pkg/api/pod/warnings.go}, which compares all pairs of paths.
     """
-    root, seen, remaining = _Directory(), [], MAX_OVERLAPS
+    root, earlier_paths, remaining = _Directory(), [], MAX_OVERLAPS
     for number, (path, origin) in enumerate(paths):
-        seen.append((path, origin))
+        earlier_paths.append((path, origin))
         if not path:
             continue
-        place, found = root, []
+        directory, overlaps = root, []
         *above, last = path.split("/")
         for name in above:
-            place = place.inner.setdefault(name, _Directory())
-            found += place.here
-            place.below.append(number)
-        place = place.inner.setdefault(last, _Directory())
-        found += place.here + place.below
-        place.here.append(number)
-        for other in sorted(found)[:remaining]:
-            yield f"{_shown_path(path, origin)} with {_shown_path(*seen[other])}"
-        remaining -= min(len(found), remaining)
+            directory = directory.inner.setdefault(name, _Directory())
+            overlaps += directory.ends
+            directory.below.append(number)
+        directory = directory.inner.setdefault(last, _Directory())
+        overlaps += directory.ends + directory.below
+        directory.ends.append(number)
+        for other in sorted(overlaps)[:remaining]:
+            yield f"{_format_path(path, origin)} with {_format_path(*earlier_paths[other])}"
+        remaining -= min(len(overlaps), remaining)
         if not remaining:
             return
 
 
-def _shown_path(path: str, origin: str) -> str:
+def _format_path(path: str, origin: str) -> str:
     return f"{quote(path)} ({origin})" if origin else quote(path)
 
 
@@ -369,44 +370,44 @@ def _all_ports(spec: JSONObject, path: str, *, serving: bool) -> Iterator[tuple[
 
     @param serving: Whether containers that end before the pod serves are omitted.
     """
-    for container, place, kind in containers(spec, path):
+    for container, container_path, kind in containers(spec, path):
         if serving and kind == "init container" and container.get("restartPolicy") != "Always":
             continue
         for index, port in enumerate(container.get("ports") or ()):
-            yield port, f"{place}.ports[{index}]"
+            yield port, f"{container_path}.ports[{index}]"
 
 
 def _ports(spec: JSONObject, path: str) -> Iterator[str]:
     seen: dict[tuple[int, str], list[tuple[str, int, str]]] = {}
-    for port, here in _all_ports(spec, path, serving=False):
+    for port, item_path in _all_ports(spec, path, serving=False):
         address, number = port.get("hostIP") or "", port.get("hostPort") or 0
         container_port, protocol = port.get("containerPort") or 0, port.get("protocol") or ""
         if address and not number:
-            shown = (
+            note = (
                 f"{{Name:{port.get('name') or ''} HostPort:0 ContainerPort:{container_port} Protocol:{protocol} "
                 f"HostIP:{address}}}"
             )
-            yield f"{here}: hostIP set without hostPort: {shown}"
+            yield f"{item_path}: hostIP set without hostPort: {note}"
         others = seen.setdefault((container_port, protocol), [])
         for other_address, other_number, other in others:
             if (address, number) == (other_address, other_number):
-                yield f"{here}: duplicate port definition with {other}"
+                yield f"{item_path}: duplicate port definition with {other}"
             elif not number or not other_number:
-                yield f"{here}: overlapping port definition with {other}"
+                yield f"{item_path}: overlapping port definition with {other}"
             elif number == other_number and bool(address) != bool(other_address):
-                yield f"{here}: dangerously ambiguous port definition with {other}"
-        others.append((address, number, here))
+                yield f"{item_path}: dangerously ambiguous port definition with {other}"
+        others.append((address, number, item_path))
 
 
 def _port_names(spec: JSONObject, path: str) -> Iterator[str]:
     seen: dict[str, str] = {}
-    for port, here in _all_ports(spec, path, serving=True):
+    for port, item_path in _all_ports(spec, path, serving=True):
         name = port.get("name")
         if not name:
             continue
-        first = seen.setdefault(name, here)
-        if first != here:
+        first = seen.setdefault(name, item_path)
+        if first != item_path:
             yield (
-                f"{here}: duplicate port name {quote(name)} with {first}, services and probes that select ports "
+                f"{item_path}: duplicate port name {quote(name)} with {first}, services and probes that select ports "
                 f"by name will use {first}"
             )

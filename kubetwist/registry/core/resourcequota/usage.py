@@ -1,7 +1,6 @@
 """
 Quota evaluation: the usage of objects, and the quotas that match them.
 
-
 @see: kubernetes, C{pkg/quota/v1/evaluator/core}.
 """
 

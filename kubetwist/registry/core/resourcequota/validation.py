@@ -109,7 +109,6 @@ class _UnsupportedResources:
     """
     Reporter of resources that a scope does not support.
 
-
     Errors quote all scopes, so the quoted text and the number of resources are computed once, and the number of
     errors is limited.
     """

@@ -44,7 +44,7 @@ class ObservedAllocations:
 NO_ALLOCATIONS: Final = ObservedAllocations()
 
 
-def holdings(service: JSONObject) -> ObservedAllocations:
+def allocations_of_service(service: JSONObject) -> ObservedAllocations:
     """Return the addresses and ports of a service."""
     spec = service.get("spec") or {}
     return ObservedAllocations(tuple(dict.fromkeys(_ips(spec))), tuple(dict.fromkeys(_node_ports(spec))))
@@ -69,7 +69,7 @@ class ServiceAllocator:
     """
     The allocator of addresses and ports for writes of services.
 
-    Call L{allocate} with the object before it is encoded, and L{settle} with the reservation after the write, whether
+    Call L{allocate} with the object before it is encoded, and L{finish} with the reservation after the write, whether
     it succeeded, failed or did not take place.
     """
 
@@ -122,18 +122,18 @@ class ServiceAllocator:
             self._node_ports(obj, before, reservation, dry_run)
             self._health_check(obj, before, reservation, dry_run)
         except BaseException:
-            self.settle(reservation)
+            self.finish(reservation)
             raise
         return reservation
 
-    def settle(self, reservation: Reservation) -> None:
+    def finish(self, reservation: Reservation) -> None:
         """Drop the reservations of a finished write; the stored services count from now on."""
         for text in reservation.ips:
             for allocator in self.ips.values():
                 if (number := allocator.number(text)) is not None:
-                    allocator.settle(number)
+                    allocator.finish(number)
         for port in reservation.ports:
-            self.ports.settle(port)
+            self.ports.finish(port)
 
     # --- addresses
 

@@ -63,8 +63,8 @@ def address_object(address: str, namespace: str, service: str) -> JSONObject:
 def addresses_of(service: JSONObject) -> list[str]:
     """Return the cluster IPs of a service."""
     spec = service.get("spec") or {}
-    given = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
-    return [canonical(one) for one in given if one and one != "None"]
+    cluster_ips = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
+    return [canonical(one) for one in cluster_ips if one and one != "None"]
 
 
 def canonical(address: str) -> str:
@@ -110,7 +110,7 @@ class IPAddressStore(Store):
         return created is not None and times.posix_now() < times.seconds_since_epoch(created) + GRACE_PERIOD
 
     def create_write(self, address: str, namespace: str, service: str) -> Write:
-        """The write that makes the object of a service's address."""
+        """Return the write that creates the IPAddress of an address of a service."""
         draft = self.encode(address_object(address, namespace, service))
         return Write(self.storage_key(self.cache_key("", address)), self.encode_value(draft), 0, None, draft)
 

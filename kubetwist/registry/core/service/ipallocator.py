@@ -38,9 +38,9 @@ class ClusterIPAllocator(NumberAllocator):
 
     def remove(self, added: AddressRange) -> None:
         """Drop one reference to a range."""
-        left = self._added.pop(added, 0) - 1
-        if left > 0:
-            self._added[added] = left
+        references = self._added.pop(added, 0) - 1
+        if references > 0:
+            self._added[added] = references
 
     def allocate(self, text: str) -> None:
         """
@@ -48,7 +48,7 @@ class ClusterIPAllocator(NumberAllocator):
 
         @raise AllocationError: The address is in use or out of the range.
         """
-        self.allocations.count("static", lambda: self._allocate(text))
+        self.allocations.observe("static", lambda: self._allocate(text))
 
     def check_in_range(self, text: str) -> None:
         """
@@ -71,7 +71,7 @@ class ClusterIPAllocator(NumberAllocator):
         number = int(ip_address(text))
         if self.in_use(number):
             raise AllocationError("provided IP is already allocated")
-        self.take(number)
+        self.mark_pending(number)
 
     def allocate_next(self) -> str:
         """
@@ -79,14 +79,14 @@ class ClusterIPAllocator(NumberAllocator):
 
         @raise AllocationError: All addresses are in use.
         """
-        return self.allocations.count("dynamic", self._allocate_next)
+        return self.allocations.observe("dynamic", self._allocate_next)
 
     def _allocate_next(self) -> str:
         for one in (self._range, *self._added):
             for low, high in ((one.split, one.last), (one.first, one.split - 1)):
                 number = self.pick(low, high)
                 if number is not None:
-                    self.take(number)
+                    self.mark_pending(number)
                     return one.text(number)
         raise AllocationError("range is full")
 

@@ -32,17 +32,17 @@ class AllocatorMetrics:
         self.allocation_errors_total = dict.fromkeys(_SCOPES, 0)
         self.seconds = Histogram(_SECONDS)
 
-    def count(self, scope: str, take: Callable[[], _T]) -> _T:
+    def observe(self, scope: str, allocate: Callable[[], _T]) -> _T:
         """
-        Call C{take} and count the attempt.
+        Call C{allocate} and count the attempt.
 
         @param scope: C{"static"} or C{"dynamic"}.
-        @param take: Allocates a number.
-        @raise AllocationError: C{take} raised it.
+        @param allocate: Allocates a number.
+        @raise AllocationError: C{allocate} raised it.
         """
         began = perf_counter()
         try:
-            result = take()
+            result = allocate()
         except AllocationError:
             self.allocation_errors_total[scope] += 1
             raise
@@ -80,11 +80,11 @@ class NumberAllocator:
         else:
             self._held.pop(number, None)
 
-    def take(self, number: int) -> None:
+    def mark_pending(self, number: int) -> None:
         """Reserve a number for a pending write."""
         self._taken.add(number)
 
-    def settle(self, number: int) -> None:
+    def finish(self, number: int) -> None:
         """Drop the reservation of a finished write."""
         self._taken.discard(number)
 
@@ -101,12 +101,12 @@ class NumberAllocator:
             start = random.randint(low, high)
             if not self.in_use(start):
                 return start
-        for step in range(min(high - low, self.most()) + 1):
+        for step in range(min(high - low, self.max_in_use()) + 1):
             candidate = low + (start - low + step) % (high - low + 1)
             if not self.in_use(candidate):
                 return candidate
         return None
 
-    def most(self) -> int:
+    def max_in_use(self) -> int:
         """Return an upper bound of the numbers in use."""
         return len(self._held) + len(self._taken)

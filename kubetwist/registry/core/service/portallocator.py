@@ -35,9 +35,9 @@ class NodePortAllocator(NumberAllocator):
             self._is_allocated_in_storage is not None and self._is_allocated_in_storage(number)
         )
 
-    def most(self) -> int:
-        """See L{NumberAllocator.most}."""
-        return super().most() if self._is_allocated_in_storage is None else self.high - self.low
+    def max_in_use(self) -> int:
+        """See L{NumberAllocator.max_in_use}."""
+        return super().max_in_use() if self._is_allocated_in_storage is None else self.high - self.low
 
     def held(self) -> set[int]:
         """Return the ports in the range that services use."""
@@ -50,7 +50,7 @@ class NodePortAllocator(NumberAllocator):
         @param anywhere: Whether the port may be out of the range, which dry runs do not check.
         @raise AllocationError: The port is in use or out of the range.
         """
-        self.allocations.count("static", lambda: self._allocate(port, anywhere))
+        self.allocations.observe("static", lambda: self._allocate(port, anywhere))
 
     def _allocate(self, port: int, anywhere: bool) -> None:
         if not anywhere and not self.low <= port <= self.high:
@@ -59,7 +59,7 @@ class NodePortAllocator(NumberAllocator):
             )
         if self.in_use(port):
             raise AllocationError("provided port is already allocated")
-        self.take(port)
+        self.mark_pending(port)
 
     def allocate_next(self) -> int:
         """
@@ -67,7 +67,7 @@ class NodePortAllocator(NumberAllocator):
 
         @raise AllocationError: All ports are in use.
         """
-        return self.allocations.count("dynamic", self._allocate_next)
+        return self.allocations.observe("dynamic", self._allocate_next)
 
     def _allocate_next(self) -> int:
         count = self.high - self.low + 1
@@ -75,6 +75,6 @@ class NodePortAllocator(NumberAllocator):
         for low, high in ((split, self.high), (self.low, split - 1)):
             port = self.pick(low, high)
             if port is not None:
-                self.take(port)
+                self.mark_pending(port)
                 return port
         raise AllocationError("range is full")

@@ -216,12 +216,12 @@ class NodePortRegistry:
     # --- writing
 
     async def commit(
-        self, taken: Sequence[int], freed: Sequence[int], write: Callable[[Sequence[Write]], Awaitable[int]]
+        self, allocated: Sequence[int], freed: Sequence[int], write: Callable[[Sequence[Write]], Awaitable[int]]
     ) -> int:
         """
         Write a service together with the object of allocated ports.
 
-        @param taken: The ports that the write allocates.
+        @param allocated: The ports that the write allocates.
         @param freed: The ports that the write releases.
         @param write: Commits the service together with the given writes.
         @return: The revision of the write.
@@ -234,10 +234,10 @@ class NodePortRegistry:
                 before = decode_bitmap(bits, low)
                 if not revision:
                     before |= self._allocator.held()
-                elif before.intersection(taken):
+                elif before.intersection(allocated):
                     raise AllocationConflict(self.key, revision)
                 try:
-                    return await write([self._change(revision, (before - set(freed)).union(taken))])
+                    return await write([self._change(revision, (before - set(freed)).union(allocated))])
                 except (RevisionConflict, KeyExists, KeyNotFound) as error:
                     if error.key != self.key:
                         raise

@@ -65,9 +65,9 @@ class ServiceAllocators:
 
         @param holdings: Returns the numbers that an object uses.
         """
-        following = AllocatorSync(cache, self.services, holdings, self._reactor)
-        self._following.append(following)
-        following.start()
+        sync = AllocatorSync(cache, self.services, holdings, self._reactor)
+        self._following.append(sync)
+        sync.start()
 
     async def start(self) -> None:
         """
@@ -80,7 +80,7 @@ class ServiceAllocators:
 
     def stop(self) -> None:
         """Stop the synchronization and the registry of node ports."""
-        for following in self._following:
-            following.stop()
+        for sync in self._following:
+            sync.stop()
         if self.shared_ports is not None:
             self.shared_ports.stop()

@@ -20,7 +20,7 @@ from ....storage.errors import KeyExists, KeyNotFound
 from ...generic.allocation import NOTHING, Allocation, AllocationConflict
 from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
-from .allocator import Reservation, ServiceAllocator, holdings
+from .allocator import Reservation, ServiceAllocator, allocations_of_service
 from .ipaddresses import GROUP, IPAddressStore, canonical
 from .serverallocators import ServiceAllocators
 from .validation import is_headless, validate_cluster_ips
@@ -58,11 +58,11 @@ class ServiceAllocation(Allocation):
 
     def commit(self) -> None:
         """See L{Allocation.commit}; the released numbers are free now."""
-        self._allocator.settle(self.reservation)
+        self._allocator.finish(self.reservation)
 
     def cancel(self) -> None:
         """See L{Allocation.cancel}."""
-        self._allocator.settle(self.reservation)
+        self._allocator.finish(self.reservation)
 
     def undo(self, obj: JSONObject) -> None:
         """See L{Allocation.undo}."""
@@ -119,14 +119,17 @@ def default_families_on_read(spec: JSONObject, first: str) -> None:
 
 
 class ServiceStore(Store):
-    """Services, with what they hold of the server's ranges."""
+    """The store of services, which allocates cluster IPs and node ports."""
 
     def __init__(
         self, resource: StoredResource, environment: StoreEnvironment, allocators: ServiceAllocators, stores: Stores
     ) -> None:
         """
-        @param allocators: What services allocate from.
-        @param stores: Where the objects of addresses are.
+        @param resource: The resource and its storage options.
+
+        @param environment: The shared components of stores.
+        @param allocators: The allocators of cluster IPs and node ports.
+        @param stores: The container with the store of IPAddresses.
         """
         self._allocators = allocators
         self._services = allocators.services
@@ -134,8 +137,8 @@ class ServiceStore(Store):
         super().__init__(resource, environment)
 
     def on_cache_synced(self) -> None:
-        """What stored services hold is taken."""
-        self._allocators.sync_allocator(self.cache, holdings)
+        """Add the addresses and ports of stored services to the allocator."""
+        self._allocators.sync_allocator(self.cache, allocations_of_service)
 
     def default_on_read(self, obj: JSONObject) -> None:
         """Set the IP families of services that old releases stored without them."""
@@ -144,13 +147,13 @@ class ServiceStore(Store):
 
     @property
     def addresses(self) -> IPAddressStore | None:
-        """The objects of addresses; L{None} where --runtime-config has switched them off."""
+        """Return the store of IPAddresses; L{None} if --runtime-config disables the resource."""
         store = self._stores.find(GROUP, "ipaddresses")
         return store if isinstance(store, IPAddressStore) else None
 
     def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Allocation:
         """
-        Fill in addresses, families and ports.
+        Allocate and set addresses, IP families and ports of a service.
 
         @raise APIStatusError: An allocation failed (422).
         """
@@ -170,7 +173,13 @@ class ServiceStore(Store):
     def guard(
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
     ) -> AbstractContextManager[RequestScope]:
-        """See L{StoreHooks.guard}; errors of the allocation come first."""
+        """
+        Report errors of the allocation before all other errors; see L{StoreHooks.guard}.
+
+        @param obj: The new service.
+        @param old: The stored service; L{None} when it is created.
+        @param options: The options of the request.
+        """
         return self._numbers_first(scope, obj, old, options)
 
     @contextmanager
@@ -178,10 +187,10 @@ class ServiceStore(Store):
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
     ) -> Iterator[RequestScope]:
         """
-        Report failures of the allocation before all other errors, since the reference allocates first.
+        Report errors of the allocation before all other errors, since the reference allocates first.
 
-        @return: A scope that collects warnings, which are passed on unless the allocation fails.
-        @raise APIStatusError: An address or port cannot be allocated, whatever else is invalid.
+        @return: A scope that collects warnings, which are sent unless the allocation fails.
+        @raise APIStatusError: An address or port cannot be allocated; it replaces other errors.
         """
         warnings: list[str] = []
         try:
@@ -201,16 +210,16 @@ class ServiceStore(Store):
 
     def _check_allocation(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> None:
         """
-        Check whether the allocation of a refused service would fail, which the reference reports first.
+        Check whether the allocation of a rejected service would fail, which the reference reports first.
 
-        @raise APIStatusError: It would fail.
+        @raise APIStatusError: The allocation would fail.
         """
         spec = obj["spec"]
         errors = validate_cluster_ips(spec, (old or {}).get("spec") or {})
         if errors:
             raise self.invalid(obj["metadata"].get("name", ""), errors)
-        wanted = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
-        self._services.settle(self._services.allocate(wanted, old, dry_run=dry_run))
+        copy = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
+        self._services.finish(self._services.allocate(copy, old, dry_run=dry_run))
 
     async def commit(
         self,
@@ -221,17 +230,17 @@ class ServiceStore(Store):
         charges: Sequence[Charge] = (),
     ) -> int:
         """
-        See L{Store.commit}.
+        Write a service with its IPAddresses and the object of node ports; see L{Store.commit}.
 
-        @raise AllocationConflict: Another server, or a client, has an address or port by now.
+        @raise AllocationConflict: A concurrent write allocated an address or port.
         """
         addresses, ports = self.addresses, self._allocators.shared_ports
-        taken: Sequence[int] = ()
+        allocated: Sequence[int] = ()
         freed: Sequence[int] = ()
         if isinstance(allocation, ServiceAllocation):
-            taken, freed = allocation.reservation.ports, allocation.reservation.freed_ports
+            allocated, freed = allocation.reservation.ports, allocation.reservation.freed_ports
         elif draft is None and (record := self.cache.get(key)) is not None:
-            held = holdings(orjson.loads(record.item))
+            held = allocations_of_service(orjson.loads(record.item))
             freed = held.ports
             if addresses is not None:
                 allocation = AllocationRelease(
@@ -244,8 +253,8 @@ class ServiceStore(Store):
             )
 
         try:
-            if ports is not None and (taken or freed):
-                return await ports.commit(taken, freed, commit)
+            if ports is not None and (allocated or freed):
+                return await ports.commit(allocated, freed, commit)
             return await commit(())
         except (KeyExists, KeyNotFound) as error:
             if (

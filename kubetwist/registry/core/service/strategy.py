@@ -18,7 +18,7 @@ from . import validation
 
 
 class ServiceStrategy(Strategy):
-    """v1 Service."""
+    """Strategy of v1 Service."""
 
     has_status = True
     status_protects = ()
@@ -26,11 +26,11 @@ class ServiceStrategy(Strategy):
     allow_create_on_update = True
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """A service's name is a label in DNS."""
+        """Return the errors of a name, which must be a DNS label."""
         return validate_dns1123_label(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
-        """See C{pkg/apis/core/v1/defaults.go}; of the two forms of the cluster IP the singular one leads."""
+        """Set the defaults of C{pkg/apis/core/v1/defaults.go}; C{clusterIP} has precedence over C{clusterIPs}."""
         spec = obj.setdefault("spec", {})
         if not spec.get("sessionAffinity"):
             spec["sessionAffinity"] = "None"
@@ -64,7 +64,11 @@ class ServiceStrategy(Strategy):
                 ingress["ipMode"] = "VIP"
 
     def default_on_read(self, obj: JSONObject) -> None:
-        """See C{pkg/registry/core/service/storage/storage.go}, defaultOnReadService."""
+        """
+        Set the defaults of stored services.
+
+        See C{pkg/registry/core/service/storage/storage.go}, defaultOnReadService.
+        """
         super().default_on_read(obj)
         spec = obj["spec"]
         normalize_cluster_ips(spec, None)
@@ -72,11 +76,11 @@ class ServiceStrategy(Strategy):
             spec.pop("internalTrafficPolicy", None)
 
     def reset_status(self, obj: JSONObject) -> None:
-        """No balancer yet."""
+        """Set an empty load balancer status."""
         obj["status"] = {"loadBalancer": {}}
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """The plural cluster IPs follow the singular one."""
+        """Set C{clusterIPs} from C{clusterIP}."""
         super().prepare_for_create(obj)
         normalize_cluster_ips(obj["spec"], None)
 
@@ -90,25 +94,25 @@ class ServiceStrategy(Strategy):
             obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
-        """The spec of a new one."""
+        """Validate a new service."""
         return validation.validate_service(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The spec, and that addresses stay."""
+        """Validate an update; addresses are immutable."""
         return validation.validate_service_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """The balancer's addresses."""
+        """Validate the addresses of the load balancer."""
         return validation.validate_service_status(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Fields without effect."""
+        """Return warnings about fields without effect."""
         return validation.service_warnings(obj, old)
 
 
 def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:
     """
-    Make C{clusterIP} and C{clusterIPs} agree where the client sets one of them only.
+    Set C{clusterIP} and C{clusterIPs} from each other if the client sets only one of them.
 
     See C{pkg/registry/core/service/storage/storage.go}, normalizeClusterIPs.
     """

@@ -215,9 +215,9 @@ def _families(many: list[str], families: list[str], path: str, errors: ErrorList
         errors.append(invalid(path, many, "may specify no more than one IP for each IP family"))
     if many == ["None"]:
         return
-    for index, (address, family, wanted) in enumerate(zip(many, of, families, strict=False)):
-        if wanted in _FAMILIES and wanted != family:
-            text = f"expected an {wanted} value as indicated by `ipFamilies[{index}]`"
+    for index, (address, family, expected) in enumerate(zip(many, of, families, strict=False)):
+        if expected in _FAMILIES and expected != family:
+            text = f"expected an {expected} value as indicated by `ipFamilies[{index}]`"
             errors.append(invalid(f"{path}[{index}]", address, text))
 
 

@@ -65,12 +65,12 @@ class TokenKey:
 
     def as_jwk(self) -> Mapping[str, str]:
         """Return the JSON Web Key (RFC 7517)."""
-        shown = {"use": "sig", "kty": "RSA", "kid": self.key_id, "alg": self.algorithm}
+        jwk = {"use": "sig", "kty": "RSA", "kid": self.key_id, "alg": self.algorithm}
         numbers = self.key.public_numbers()
         if isinstance(self.key, rsa.RSAPublicKey):
-            return shown | {"n": _number(numbers.n), "e": _number(numbers.e)}
+            return jwk | {"n": _number(numbers.n), "e": _number(numbers.e)}
         _, curve, size = _CURVES[self.key.curve.name]
-        return shown | {"kty": "EC", "crv": curve, "x": _number(numbers.x, size), "y": _number(numbers.y, size)}
+        return jwk | {"kty": "EC", "crv": curve, "x": _number(numbers.x, size), "y": _number(numbers.y, size)}
 
 
 def load_token_keys(pem: bytes) -> list[TokenKey]:

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.registry.core.service.allocator import NO_ALLOCATIONS, ObservedAllocations, ServiceAllocator, holdings
+from kubetwist.registry.core.service.allocator import (
+    NO_ALLOCATIONS,
+    ObservedAllocations,
+    ServiceAllocator,
+    allocations_of_service,
+)
 from kubetwist.registry.core.service.portallocator import NodePortAllocator
 from tests.registry.core.service.allocators import service
 
@@ -66,21 +71,21 @@ class ServiceAllocatorTests(SynchronousTestCase):
         reservation = allocator.allocate(obj, None)
         number = obj["spec"]["ports"][0]["nodePort"]
         self.assertTrue(allocator.ports.in_use(number))
-        allocator.settle(reservation)
+        allocator.finish(reservation)
         self.assertFalse(allocator.ports.in_use(number) or allocator.ips["IPv4"].has(obj["spec"]["clusterIP"]))
 
     def test_type_change(self) -> None:
         """Released numbers are free after the write, and not before."""
         allocator = ServiceAllocator()
         old = service(type="NodePort")
-        allocator.settle(allocator.allocate(old, None))
-        allocator.change(NO_ALLOCATIONS, holdings(old))
+        allocator.finish(allocator.allocate(old, None))
+        allocator.change(NO_ALLOCATIONS, allocations_of_service(old))
         number, address = old["spec"]["ports"][0]["nodePort"], old["spec"]["clusterIP"]
         new = service(clusterIP=address, clusterIPs=[address])
         reservation = allocator.allocate(new, old)
         self.assertTrue(allocator.ports.in_use(number))
-        allocator.change(holdings(old), holdings(new))
-        allocator.settle(reservation)
+        allocator.change(allocations_of_service(old), allocations_of_service(new))
+        allocator.finish(reservation)
         self.assertFalse(allocator.ports.in_use(number))
         self.assertTrue(allocator.ips["IPv4"].has(address))
 
@@ -200,7 +205,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         """The policy C{SingleStack} releases the second family; without a policy both are kept."""
         allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
         old = service(ipFamilyPolicy="RequireDualStack")
-        allocator.settle(allocator.allocate(old, None))
+        allocator.finish(allocator.allocate(old, None))
         new = service(**{**old["spec"], "ipFamilyPolicy": "SingleStack"})
         self.assertEqual(allocator.allocate(new, old).freed_ips, old["spec"]["clusterIPs"][1:])
         self.assertEqual(new["spec"]["ipFamilies"], ["IPv4"])
@@ -251,14 +256,14 @@ class ServiceAllocatorTests(SynchronousTestCase):
         existing: list[dict[str, Any]] = []
         for step in steps:
             if step == "delete" and existing:
-                allocator.change(holdings(existing.pop()), NO_ALLOCATIONS)
+                allocator.change(allocations_of_service(existing.pop()), NO_ALLOCATIONS)
                 continue
             obj = service(type="NodePort")
             reservation = allocator.allocate(obj, None)
             if step != "cancel":
-                allocator.change(NO_ALLOCATIONS, holdings(obj))
+                allocator.change(NO_ALLOCATIONS, allocations_of_service(obj))
                 existing.append(obj)
-            allocator.settle(reservation)
+            allocator.finish(reservation)
         addresses = {one["spec"]["clusterIP"] for one in existing}
         self.assertEqual(len(addresses), len(existing))
         usable = [f"10.0.0.{number}" for number in range(1, 63)]

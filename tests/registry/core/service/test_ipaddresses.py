@@ -180,10 +180,10 @@ class FurtherRangeTests(StoreTestCase):
 
     def ready(self, status: str) -> None:
         """Set the condition of the ServiceCIDR."""
-        told = {"conditions": [{"type": "Ready", "status": status}]}
+        new_status = {"conditions": [{"type": "Ready", "status": status}]}
 
         def change(stored: Any) -> Any:
-            stored["status"] = told
+            stored["status"] = new_status
             return stored
 
         scope, rules = RequestScope(""), status_rules(self.ranges)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.core.service.allocator import NO_ALLOCATIONS, ObservedAllocations, ServiceAllocator, holdings
+from kubetwist.registry.core.service.allocator import (
+    NO_ALLOCATIONS,
+    ObservedAllocations,
+    ServiceAllocator,
+    allocations_of_service,
+)
 from kubetwist.registry.core.service.ipallocator import ClusterIPAllocator
 from kubetwist.registry.core.service.numberallocator import AllocationError
 from tests.registry.core.service.allocators import service
@@ -21,7 +26,7 @@ class ClusterIPTests(SynchronousTestCase):
         self.assertRaises(AllocationError, allocator.allocate_next)
         number = allocator.number("10.0.0.3")
         assert number is not None
-        allocator.settle(number)
+        allocator.finish(number)
         self.assertEqual(allocator.allocate_next(), "10.0.0.3")
 
     def test_two_holders(self) -> None:
@@ -29,8 +34,8 @@ class ClusterIPTests(SynchronousTestCase):
         allocator = ServiceAllocator()
         obj, held = service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), ObservedAllocations(("10.0.0.7",))
         allocator.change(NO_ALLOCATIONS, held)
-        allocator.change(NO_ALLOCATIONS, holdings(obj))
-        for gone in (held, holdings(obj)):
+        allocator.change(NO_ALLOCATIONS, allocations_of_service(obj))
+        for gone in (held, allocations_of_service(obj)):
             self.assertTrue(allocator.ips["IPv4"].has("10.0.0.7"))
             allocator.change(gone, NO_ALLOCATIONS)
         self.assertFalse(allocator.ips["IPv4"].has("10.0.0.7"))

@@ -17,9 +17,9 @@ class NumbersTests(SynchronousTestCase):
         """A number is free when no stored object uses it and no pending write reserves it."""
         numbers = NumberAllocator()
         for step, used in (
-            (numbers.take, True),
+            (numbers.mark_pending, True),
             (numbers.add_reference, True),
-            (numbers.settle, True),
+            (numbers.finish, True),
             (numbers.add_reference, True),
             (numbers.drop_reference, True),
             (numbers.drop_reference, False),
@@ -27,8 +27,8 @@ class NumbersTests(SynchronousTestCase):
         ):
             step(7)
             self.assertEqual(numbers.in_use(7), used, step)
-        numbers.take(3)
-        self.assertEqual((numbers.pending(), numbers.most()), ({3}, 1))
+        numbers.mark_pending(3)
+        self.assertEqual((numbers.pending(), numbers.max_in_use()), ({3}, 1))
 
     @given(used=st.sets(st.integers(0, 9)), low=st.integers(0, 9), high=st.integers(0, 9))
     def test_pick(self, used: set[int], low: int, high: int) -> None:
@@ -51,8 +51,8 @@ class AllocationsTests(SynchronousTestCase):
         def refuse() -> int:
             raise AllocationError("full")
 
-        self.assertEqual(counted.count("static", lambda: 3), 3)
-        self.assertRaises(AllocationError, counted.count, "dynamic", refuse)
+        self.assertEqual(counted.observe("static", lambda: 3), 3)
+        self.assertRaises(AllocationError, counted.observe, "dynamic", refuse)
         self.assertEqual(counted.allocations_total, {"static": 1, "dynamic": 0})
         self.assertEqual(counted.allocation_errors_total, {"static": 0, "dynamic": 1})
         self.assertEqual(counted.seconds.count, 1)

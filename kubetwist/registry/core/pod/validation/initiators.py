@@ -24,7 +24,6 @@ def _is_qualified(name: str) -> bool:
     """
     Return whether C{name} contains C{iqn.}, a month, an authority, a colon and further text.
 
-
     A single regular expression could take quadratic time for long names.
     """
     *pieces, _ = _not_in_initiators.split(name)[-1][:-1].split(":")

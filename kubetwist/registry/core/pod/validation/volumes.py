@@ -496,7 +496,7 @@ def _pod_certificate(source: JSONObject, path: str, errors: ErrorList, take: Cal
 
 
 def csi_driver_name(name: str, path: str, errors: ErrorList) -> None:
-    """The name of a CSI driver, which is a name in DNS whatever its case."""
+    """Validate the name of a CSI driver: a DNS name in any case."""
     if not name:
         errors.append(required(path))
         return
