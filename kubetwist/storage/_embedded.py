@@ -1,9 +1,9 @@
 """
-The base of the stores that live inside this process: everything except where the bytes are kept.
+The base class of stores in this process: everything except the storage of the bytes.
 
-The newest I{submitted} revision of every key is in memory, so that a compare-and-swap is decided at once, in the
-reactor thread, and revisions are given in the order of submission. A store then makes the transactions durable in
-that order and reports back with L{EmbeddedStorage._finish} or L{EmbeddedStorage._fail_pending}.
+The newest I{submitted} revision of every key is in memory, so that preconditions are checked immediately in the
+reactor thread, and revisions are assigned in the order of submission. A store then makes the transactions durable in
+that order and calls L{EmbeddedStorage._finish} or L{EmbeddedStorage._fail_pending}.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class Transaction:
     A batch of writes that were submitted and are not durable yet.
 
     @ivar expiration_times: When each event's key is due, in the order of C{events}; L{None} when none is.
-        @ivar rejected: Writers who lost against a pending write; answered when this transaction's outcome is known.
+    @ivar rejected: Writes whose preconditions failed because of a pending write; they fail after this transaction.
     """
 
-    __slots__ = ("answer", "events", "expiration_times", "rejected", "revision")
+    __slots__ = ("events", "expiration_times", "rejected", "result", "revision")
 
     def __init__(self, revision: int, events: list[StorageEvent], expiration_times: list[float | None] | None) -> None:
         self.revision = revision
         self.events = events
         self.expiration_times = expiration_times
-        self.answer: Deferred[int] = Deferred()
+        self.result: Deferred[int] = Deferred()
         self.rejected: list[tuple[Deferred[int], StorageError]] | None = None
 
 
@@ -118,7 +118,7 @@ class EmbeddedStorage:
         """Notify observers, then writers, that the oldest pending transactions are durable."""
         self._finished.append(batch)
         if self._finishing:
-            # An observer wrote, and the write was durable at once: the other observers must get the first events first.
+            # An observer wrote, and the write was durable immediately: all observers must get the first events first.
             return
         self._finishing = True
         try:
@@ -138,9 +138,9 @@ class EmbeddedStorage:
         self.revision = batch[-1].revision
         self._observers.deliver(events, self.revision)
         for transaction in batch:
-            transaction.answer.callback(transaction.revision)
-            for answer, precondition_error in transaction.rejected or ():
-                answer.errback(precondition_error)
+            transaction.result.callback(transaction.revision)
+            for result, precondition_error in transaction.rejected or ():
+                result.errback(precondition_error)
 
     def _fail_pending(self, reason: Exception) -> None:
         """Fail all pending writes: all may depend on the oldest, which failed."""
@@ -159,9 +159,9 @@ class EmbeddedStorage:
                     self._latest_revisions.pop(event.key, None)
         self._sorted = None
         for transaction in failed:
-            transaction.answer.errback(failure())
-            for answer, _ in transaction.rejected or ():
-                answer.errback(failure())
+            transaction.result.errback(failure())
+            for result, _ in transaction.rejected or ():
+                result.errback(failure())
 
     # --- writing
 
@@ -169,9 +169,9 @@ class EmbeddedStorage:
         """See L{kubetwist.interfaces.IStorageBackend.commit}."""
         if self._state is not State.OPEN:
             return fail(StorageUnavailable(f"{self.name} {self._state.value}"))
-        mistake = self._mistake(writes)
-        if mistake is not None:
-            return fail(mistake)
+        error = self._invalid_transaction_error(writes)
+        if error is not None:
+            return fail(error)
         precondition_error = self._check_preconditions(writes)
         if precondition_error is not None:
             return self._reject(precondition_error)
@@ -198,24 +198,24 @@ class EmbeddedStorage:
         transaction = Transaction(revision, events, expiration_times)
         self._pending.append(transaction)
         self._submit(transaction)
-        return transaction.answer
+        return transaction.result
 
-    def _mistake(self, writes: Sequence[Write]) -> InvalidArgument | None:
+    def _invalid_transaction_error(self, writes: Sequence[Write]) -> InvalidArgument | None:
         """Return the error of an invalid transaction, which must not fail the other transactions of its batch."""
-        return find_mistake(writes)
+        return invalid_transaction_error(writes)
 
     def _check_preconditions(self, writes: Sequence[Write]) -> StorageError | None:
         for write in writes:
             key, expected = write.key, write.expected
-            found = self._latest_revisions.get(key, 0)
+            existing = self._latest_revisions.get(key, 0)
             if expected is None:
-                if write.value is None and not found:
+                if write.value is None and not existing:
                     return KeyNotFound(key, self._submitted)
-            elif expected != found:
-                if not found:
+            elif expected != existing:
+                if not existing:
                     return KeyNotFound(key, self._submitted)
-                return RevisionConflict(key, found) if expected else KeyExists(key, found)
-            elif not found and write.value is None:
+                return RevisionConflict(key, existing) if expected else KeyExists(key, existing)
+            elif not existing and write.value is None:
                 return KeyNotFound(key, self._submitted)
         return None
 
@@ -225,9 +225,9 @@ class EmbeddedStorage:
         newest = self._pending[-1]
         if newest.rejected is None:
             newest.rejected = []
-        answer: Deferred[int] = Deferred()
-        newest.rejected.append((answer, precondition_error))
-        return answer
+        result: Deferred[int] = Deferred()
+        newest.rejected.append((result, precondition_error))
+        return result
 
     def _expire(self, key: str, revision: int) -> None:
         def failed(failure: Failure) -> None:
@@ -302,7 +302,7 @@ class EmbeddedStorage:
             raise RevisionCompacted(revision, self.compacted)
 
 
-def find_mistake(writes: Sequence[Write]) -> InvalidArgument | None:
+def invalid_transaction_error(writes: Sequence[Write]) -> InvalidArgument | None:
     """
     Return the error for writes that are no valid transaction.
 

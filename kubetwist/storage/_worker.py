@@ -25,11 +25,11 @@ class ThreadedReactor(Timer, Protocol):
 class Job:
     """A call for the thread, and the Deferred of its result."""
 
-    __slots__ = ("answer", "call")
+    __slots__ = ("call", "result")
 
     def __init__(self, call: Callable[[], object] | None) -> None:
         self.call = call
-        self.answer: Deferred[Any] = Deferred()
+        self.result: Deferred[Any] = Deferred()
 
 
 class Worker:
@@ -52,14 +52,14 @@ class Worker:
         """Run C{call} in the thread, after the earlier jobs."""
         job = Job(call)
         self._queue.put(job)
-        return job.answer
+        return job.result
 
     async def stop(self) -> None:
         """End the thread after the queued jobs."""
         if self._thread.is_alive():
             last = Job(None)
             self._queue.put(last)
-            await last.answer
+            await last.result
             self._thread.join()
 
     def _work(self) -> None:
@@ -69,12 +69,12 @@ class Worker:
     def _do(self, job: Job) -> bool:
         """Run a job; return false for the last one."""
         if job.call is None:
-            self._reactor.callFromThread(job.answer.callback, None)
+            self._reactor.callFromThread(job.result.callback, None)
             return False
         try:
             result = job.call()
         except Exception:
-            self._reactor.callFromThread(job.answer.errback, Failure())
+            self._reactor.callFromThread(job.result.errback, Failure())
         else:
-            self._reactor.callFromThread(job.answer.callback, result)
+            self._reactor.callFromThread(job.result.callback, result)
         return True

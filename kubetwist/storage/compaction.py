@@ -60,7 +60,9 @@ class Compactor:
 
         def failed(failure: Failure) -> None:
             if failure.check(StorageError):
-                self._log.warn("compaction to {revision} failed: {reason}", revision=revision, reason=failure.value)
+                self._log.warn(
+                    "compaction failed: revision={revision} error={reason}", revision=revision, reason=failure.value
+                )
             else:
                 self._log.failure("compaction to {revision} failed", failure, revision=revision)
 

@@ -32,7 +32,7 @@ class KeyNotFound(StorageError):
     """The key does not exist."""
 
     def __init__(self, key: str, revision: int = 0) -> None:
-        super().__init__(f"nothing is stored at {key}")
+        super().__init__(f"{key} does not exist")
         self.key = key
         self.revision = revision
 
@@ -128,7 +128,7 @@ class StorageCorrupt(StorageError):
 
 
 class DecryptionUnavailable(StorageUnavailable):
-    """A stored value cannot be decrypted at present: the key management service does not answer."""
+    """A stored value cannot be decrypted at present: the key management service does not respond."""
 
 
 class CorruptObjectError(StorageError):

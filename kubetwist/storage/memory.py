@@ -58,22 +58,29 @@ class MemoryStorage(EmbeddedStorage):
 
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
-        found = self._value(key, self._resolve_revision(0))
-        if found is None:
+        item = self._value(key, self._resolve_revision(0))
+        if item is None:
             raise KeyNotFound(key, self.revision)
-        return found
+        return item
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """See L{IStorageBackend.read_page}."""
+        """
+        See L{IStorageBackend.read_page}.
+
+        @param prefix: The prefix of the keys.
+        @param start: The first key to read; C{""} begins with the prefix.
+        @param limit: Maximum number of values; 0 for all.
+        @param revision: The revision to read at; 0 for the newest.
+        """
         revision = self._resolve_revision(revision)
         keys: list[str] = sorted(key for key in self._states if key.startswith(prefix) and key >= start)
         items: list[StoredValue] = []
         for key in keys:
-            found = self._value(key, revision)
-            if found is not None:
+            item = self._value(key, revision)
+            if item is not None:
                 if limit and len(items) == limit:
                     return Page(items, revision, True)
-                items.append(found)
+                items.append(item)
         return Page(items, revision, False)
 
     def _value(self, key: str, revision: int) -> StoredValue | None:
@@ -97,7 +104,15 @@ class MemoryStorage(EmbeddedStorage):
         return watch
 
     async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
-        """See L{IStorageHistory.read_changes}."""
+        """
+        See L{IStorageHistory.read_changes}.
+
+        @param prefix: The prefix of the keys.
+        @param after: The revision after which changes are read.
+        @param until: The last revision to read, greater than C{after}.
+        @param max_changes: Approximate maximum number of changes.
+        @param max_bytes: Approximate maximum size of their values, in bytes.
+        """
         self._check(after)
         changes: list[PastChange] = []
         first = bisect_right(self._changes, after, key=_revision_of)

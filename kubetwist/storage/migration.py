@@ -153,8 +153,8 @@ class Migration:
             await self._move_expiring()
             await self._wait_written()
         except BaseException:
-            for answer in self._running:
-                answer.addErrback(lambda failure: None)
+            for result in self._running:
+                result.addErrback(lambda failure: None)
             raise
         await self._bump_revision()
         await self._verify()
@@ -171,17 +171,17 @@ class Migration:
             names = await _holder(backend, f"{prefix}{CONTROLLERS_LEASE}")
         if names:
             raise MigrationError(
-                f"the {role} is served at present, by {names}: stop what serves it, and wait until its leases are over"
+                f"the {role} is in use by {names}: stop these servers and wait until their leases expire"
             )
 
     async def _check_empty(self) -> None:
         page = await self.source.read_page(self.source_prefix, limit=1)
         if not page.items:
-            raise MigrationError(f"there is nothing below {self.source_prefix} in the source")
+            raise MigrationError(f"the source has no keys below {self.source_prefix}")
         page = await self.target.read_page(self.target_prefix, limit=1)
         if page.items and not self.replace:
             raise MigrationError(
-                f"the target is not empty: there is {page.items[0].key}; with --replace it becomes what the source is"
+                f"the target is not empty: it has {page.items[0].key}; --replace makes it equal to the source"
             )
 
     # --- the migration
@@ -251,18 +251,18 @@ class Migration:
         if not self._batch:
             return
         writes, self._batch, self._size = self._batch, [], 0
-        for answer in [one for one in self._running if one.called]:
-            self._running.remove(answer)
-            await answer
+        for result in [one for one in self._running if one.called]:
+            self._running.remove(result)
+            await result
         await self._slots.acquire()
 
         def release(result: object) -> object:
             self._slots.release()
             return result
 
-        answer = self.target.commit(writes)
-        answer.addBoth(release)
-        self._running.append(answer)
+        result = self.target.commit(writes)
+        result.addBoth(release)
+        self._running.append(result)
 
     async def _wait_written(self) -> None:
         running, self._running = self._running, []
@@ -296,8 +296,8 @@ class Migration:
         if different:
             names = ", ".join(different[:MAX_NAMED_KEYS]) + (", ..." if len(different) > MAX_NAMED_KEYS else "")
             raise MigrationError(
-                f"{len(different)} keys differ after the move ({names}): something has written meanwhile; stop it, and "
-                "call again with --replace"
+                f"{len(different)} keys differ after the migration ({names}): a store was written to during it; stop "
+                "the writers and retry with --replace"
             )
 
     async def _compare_keys(self) -> AsyncIterator[tuple[str, StoredValue | None, StoredValue | None]]:

@@ -28,7 +28,7 @@ PREFIX = "/registry/"
 
 _contents = st.dictionaries(
     st.sampled_from([f"{PREFIX}{name}" for name in ("a/x", "a/y", "a-b/z", "b", "c/d/e", "é/f")]),
-    # Hypothesis tries what it finds in the code, too: what says that a value is protobuf, which is refused.
+    # Hypothesis also tries constants of the code, such as the prefix of protobuf, with which values are rejected.
     st.binary(max_size=5),
     min_size=1,
 )
@@ -230,7 +230,7 @@ class RefusalTests(MigrationCase):
     def test_nothing(self) -> None:
         """A source without keys is rejected."""
         self.put(self.target, f"{PREFIX}precious", b"1")
-        self.refused("there is nothing below /registry/", replace=True)
+        self.refused("the source has no keys below /registry/", replace=True)
         self.assertEqual(len(self.contents(self.target)), 1)
 
     def test_served(self) -> None:
@@ -239,7 +239,7 @@ class RefusalTests(MigrationCase):
         for served in (self.source, self.target):
             self.put(served, f"{PREFIX}masterleases/10.0.0.1", b"{}")
             self.patch(type(served), "shared", True)
-            self.refused("is served at present, by 10.0.0.1", replace=True)
+            self.refused("is in use by 10.0.0.1", replace=True)
             self.put(served, f"{PREFIX}masterleases/10.0.0.1", None)
 
     def test_served_where_nobody_comes_from_elsewhere(self) -> None:
@@ -248,11 +248,11 @@ class RefusalTests(MigrationCase):
         held = {"holderIdentity": "vm_1", "renewTime": format_micro_time(posix_now()), "leaseDurationSeconds": 15}
         self.patch(type(self.source), "shared", True)
         self.put(self.source, key, orjson.dumps({"spec": held}))
-        self.refused("the source is served at present, by vm_1")
+        self.refused("the source is in use by vm_1")
         moment = wire.counted(4, wire.number(1, int(posix_now())))
         lease = wire.counted(2, wire.counted(1, "vm_2"), wire.number(2, 15), moment)
         self.put(self.source, key, wire.enveloped("coordination.k8s.io/v1", "Lease", lease))
-        self.refused("the source is served at present, by vm_2")
+        self.refused("the source is in use by vm_2")
         for spec in (
             held | {"renewTime": format_micro_time(posix_now() - 16)},
             held | {"holderIdentity": ""},

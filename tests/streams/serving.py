@@ -31,7 +31,7 @@ Start = Callable[["Session"], None]
 
 class Session:
     """
-    A command that runs, whatever its streams go through.
+    A running command, independent of its transport.
 
     @ivar command: Which streams it has.
     @ivar version: What is spoken.

@@ -158,7 +158,7 @@ class Garbage(SynchronousTestCase):
         """Headers above the maximum decompressed size are rejected without decompressing them."""
         block = struct.pack(">I", 1) + text(b"a") + text(b"x" * 40_000_000)
         data = packed(block)
-        # More than fits the frame was not even looked at.
+        # Data above the maximum was not decompressed.
         self.refused(data, "invalid length for its type")
         small = packed(struct.pack(">I", 1) + text(b"a") + text(b"x" * 2_000_000))
         self.assertLess(len(small), MAX_CONTROL)

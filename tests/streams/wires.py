@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.error import ConnectionAborted, ConnectionDone
 from twisted.python.failure import Failure
 
-#: What may wait to be taken before who writes is told to pause.
+#: Written bytes above which the producer is paused.
 FULL = 64 * 1024
 
 

@@ -43,10 +43,10 @@ def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], sk
     try:
         return decode(item.key[skip:], item.value, item.revision)
     except Exception as error:
-        raise CorruptObjectError(item.key, _what_is_wrong(item.value, error), item.revision) from error
+        raise CorruptObjectError(item.key, _decode_error_message(item.value, error), item.revision) from error
 
 
-def _what_is_wrong(value: bytes, error: Exception) -> str:
+def _decode_error_message(value: bytes, error: Exception) -> str:
     """Return the kind of a decoding error; the text of the error itself may quote the value."""
     if isinstance(error, UnknownFormatError):
         return str(error)
@@ -61,7 +61,7 @@ def _what_is_wrong(value: bytes, error: Exception) -> str:
 
 class CorruptObjects:
     """
-    The unreadable values of one cache. It is true while there are some.
+    The corrupt objects of one watch cache. It is true while there are any.
 
     @ivar unavailable: The error if all values are unreadable; L{None} otherwise.
     """
@@ -88,25 +88,25 @@ class CorruptObjects:
         self._read = read
         self._put = put
         self._translate = translate
-        self._found: dict[str, CorruptObjectError] = {}
+        self._errors: dict[str, CorruptObjectError] = {}
         self._retry: IDelayedCall | None = None
         self._stopped = False
 
     def __bool__(self) -> bool:
-        return bool(self._found) or self.unavailable is not None
+        return bool(self._errors) or self.unavailable is not None
 
-    def replace(self, found: Mapping[str, CorruptObjectError]) -> None:
-        """Replace the errors with those of the present state, by key below the prefix."""
-        self._found = dict(found)
+    def replace(self, errors: Mapping[str, CorruptObjectError]) -> None:
+        """Set the errors of the current state, by key below the prefix."""
+        self._errors = dict(errors)
         self.unavailable = None
-        if found:
+        if errors:
             self._log.error(
                 "{count} of the objects in {prefix} cannot be read; the first: {reason}",
-                count=len(found),
+                count=len(errors),
                 prefix=self._prefix,
-                reason=next(iter(found.values())),
+                reason=next(iter(errors.values())),
             )
-            self._later()
+            self._schedule_retry()
 
     def stop(self) -> None:
         """Stop the retries."""
@@ -121,22 +121,22 @@ class CorruptObjects:
 
         @return: Whether one of them was unreadable before.
         """
-        skip, before = len(self._prefix), len(self._found)
+        skip, before = len(self._prefix), len(self._errors)
         for event in events:
-            self._found.pop(event.key[skip:], None)
-        return len(self._found) < before
+            self._errors.pop(event.key[skip:], None)
+        return len(self._errors) < before
 
     def get(self, key: str) -> CorruptObjectError | None:
         """Return the error of a key below the prefix; L{None} if it has none."""
-        return self._found.get(key)
+        return self._errors.get(key)
 
     def list_below(self, prefix: str) -> list[CorruptObjectError]:
         """Return the errors of the keys with a prefix, in order."""
-        return [found for key, found in sorted(self._found.items()) if key.startswith(prefix)]
+        return [errors for key, errors in sorted(self._errors.items()) if key.startswith(prefix)]
 
     def any_covered(self, covers: Callable[[str], bool]) -> bool:
         """Return whether C{covers} accepts one of the keys."""
-        return any(map(covers, self._found))
+        return any(map(covers, self._errors))
 
     def raise_if_corrupt(self, prefix: str = "", key: str | None = None) -> None:
         """
@@ -144,35 +144,35 @@ class CorruptObjects:
 
         @raise Exception: One is unreadable; the translated error, by default the L{StorageError}.
         """
-        found: StorageError | None = self.unavailable
-        if found is None and key is not None:
-            found = self._found.get(key)
-        elif found is None:
-            first = min((one for one in self._found if one.startswith(prefix)), default=None)
-            found = None if first is None else self._found[first]
-        if found is not None:
+        errors: StorageError | None = self.unavailable
+        if errors is None and key is not None:
+            errors = self._errors.get(key)
+        elif errors is None:
+            first = min((one for one in self._errors if one.startswith(prefix)), default=None)
+            errors = None if first is None else self._errors[first]
+        if errors is not None:
             # The same error may be raised often, and would keep the frames of all its tracebacks.
-            raise self._translate(found).with_traceback(None)
+            raise self._translate(errors).with_traceback(None)
 
-    def _later(self) -> None:
+    def _schedule_retry(self) -> None:
         if self._retry is None and not self._stopped:
-            self._retry = self._clock.callLater(RETRY, self._try_again)
+            self._retry = self._clock.callLater(RETRY, self._retry_now)
 
-    def _try_again(self) -> None:
+    def _retry_now(self) -> None:
         self._retry = None
         Deferred.fromCoroutine(self._read_again()).addErrback(
             lambda failure: self._log.failure("reading {prefix} again failed", failure, prefix=self._prefix)
         )
 
     async def _read_again(self) -> None:
-        for key, before in list(self._found.items()):
+        for key, before in list(self._errors.items()):
             try:
                 record = await self._read(key)
             except StorageError:
                 break  # Most unreadable values have the same error.
             # A key that changed in between is handled by its event.
-            if self._found.get(key) is before and record.revision == before.revision:
-                del self._found[key]
+            if self._errors.get(key) is before and record.revision == before.revision:
+                del self._errors[key]
                 self._put(record)
-        if self._found:
-            self._later()
+        if self._errors:
+            self._schedule_retry()

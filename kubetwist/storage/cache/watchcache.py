@@ -1,8 +1,8 @@
 """
-The watch cache: the objects of one resource, sorted, and their recent past, over any storage backend.
+The watch cache: the objects of one resource, sorted, and a window of past events, over any storage backend.
 
-GET, LIST and WATCH are answered from it. It observes its backend and runs in the reactor thread; slow work is
-done once per change, not once per reader.
+It serves GET, LIST and WATCH. It watches its backend and runs in the reactor thread. Expensive work is done once per
+event, not once per watch (Go: C{storage/cacher}).
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class WatchCache:
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
         #: The values that cannot be decoded.
-        self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._found, translate)
+        self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._corrupt_object_readable, translate)
 
     # --- start and stop
 
@@ -176,9 +176,9 @@ class WatchCache:
                 self.revision = revision
                 source = await self._backend.watch(self.prefix, revision, self)
             except RevisionCompacted:
-                continue  # That took longer than compaction waits.
+                continue  # The revision was compacted during the fill.
             if self._stopped or fill_number != self.fills:
-                # It ended before it had begun, and another one is under way.
+                # The watch ended before it was established, and another fill has started.
                 source.stop()
                 return
             self._source = source
@@ -198,14 +198,14 @@ class WatchCache:
         self.unreadable.stop()
         self._end_watches(None)
         waiters, self._waiters = self._waiters, []
-        for revision, answer, timeout in waiters:
+        for revision, waiter, timeout in waiters:
             timeout.cancel()
-            answer.errback(FutureRevision(revision, self.revision))
+            waiter.errback(FutureRevision(revision, self.revision))
 
-    def _found(self, record: Record) -> None:
+    def _corrupt_object_readable(self, record: Record) -> None:
         self._table.put(record)
 
-    # --- the backend's side
+    # --- IStorageObserver
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
         """See L{IStorageObserver.committed}."""
@@ -255,7 +255,11 @@ class WatchCache:
 
     def ended(self, reason: Exception) -> None:
         """Handle L{IStorageObserver.ended}: fill again; watches may have missed events, so their clients list again."""
-        self._log.warn("the cache of {prefix} lost its place: {reason}", prefix=self.prefix, reason=reason)
+        self._log.warn(
+            "watch cache lost its storage watch, reloading: prefix={prefix} error={reason}",
+            prefix=self.prefix,
+            reason=reason,
+        )
         self.ready = False
         self._source = None
         self._end_watches(WatchInterrupted())
@@ -434,7 +438,15 @@ class WatchCache:
         start_after: str = "",
         revision: int = 0,
     ) -> Listing:
-        """List as L{list_at_revision}, but from the backend alone; revision 0 is the backend's newest."""
+        """
+        List from the backend without the cache.
+
+        @param prefix: See L{list}.
+        @param match: See L{list}.
+        @param limit: See L{list}.
+        @param start_after: See L{list}.
+        @param revision: The revision to list at; 0 for the backend's newest.
+        """
         return await self._reader.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
 
     def wait_until_fresh(self, revision: int, timeout: float = 3.0) -> Deferred[None]:
@@ -452,11 +464,11 @@ class WatchCache:
             self._waiters.remove(waiters)
             if call.active():
                 call.cancel()
-            answer.errback(failure)
+            waiter.errback(failure)
 
-        answer: Deferred[None] = Deferred(lambda _: give_up(CancelledError()))
+        waiter: Deferred[None] = Deferred(lambda _: give_up(CancelledError()))
         call = self._clock.callLater(timeout, lambda: give_up(FutureRevision(revision, self.revision)))
-        waiters = (revision, answer, call)
+        waiters = (revision, waiter, call)
         self._waiters.append(waiters)
         started = perf_counter()
 
@@ -464,8 +476,8 @@ class WatchCache:
             self.metrics.waits.observe(perf_counter() - started)
             return result
 
-        answer.addBoth(waited)
-        return answer
+        waiter.addBoth(waited)
+        return waiter
 
     async def wait_until_fresh_or_timeout(self, revision: int) -> None:
         """Wait as L{wait_until_fresh} does; return without an error after its timeout."""
@@ -476,9 +488,9 @@ class WatchCache:
         reached = [waiters for waiters in self._waiters if waiters[0] <= self.revision]
         if reached:
             self._waiters = [waiters for waiters in self._waiters if waiters[0] > self.revision]
-        for _, answer, timeout in reached:
+        for _, waiter, timeout in reached:
             timeout.cancel()
-            answer.callback(None)
+            waiter.callback(None)
 
     # --- watching
 

@@ -41,7 +41,7 @@ class TransformError(Exception):
 
 
 class TransformUnavailable(TransformError):
-    """The transformation is impossible now, but may work later: the key management service does not answer."""
+    """The transformation is impossible now, but may work later: the key management service does not respond."""
 
 
 class Cipher(Protocol):

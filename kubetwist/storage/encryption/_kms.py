@@ -105,14 +105,14 @@ class KMSv2Provider:
         self.envelope = Envelope(self, self._current, self._writable)
         self._service = service
         self._clock = clock
-        self._sealing: EncryptionState | None = None
+        self._state: EncryptionState | None = None
         self._expires = 0.0
         self._version = ""
         self._lock = DeferredLock()
         #: The problem found by the newest health check, its time, and for how long it is reused.
         self._problem: str | None = None
-        self._looked: float | None = None
-        self._good_for = _HEALTHZ_NEGATIVE_TTL
+        self._checked_at: float | None = None
+        self._result_ttl = _HEALTHZ_NEGATIVE_TTL
         self._fetching: dict[DEKSource, list[Deferred[None]]] = {}
         self._timer: IDelayedCall | None = None
         self._closed = False
@@ -142,7 +142,7 @@ class KMSv2Provider:
 
     def _poll_again(self) -> None:
         Deferred.fromCoroutine(self._poll()).addErrback(
-            lambda failure: self._log.failure("looking at kms plugin {name} failed", failure, name=self.name)
+            lambda failure: self._log.failure("health check of kms plugin failed: name={name}", failure, name=self.name)
         )
 
     # Health.
@@ -157,19 +157,21 @@ class KMSv2Provider:
 
     async def _check(self) -> str | None:
         now = self._clock.seconds()
-        if self._looked is not None and now - self._looked < self._good_for:
+        if self._checked_at is not None and now - self._checked_at < self._result_ttl:
             return self._problem
-        told: str | None
+        message: str | None
         try:
             status = await self._timed("Status", self._service.status())
         except ServiceError as error:
             self._problem = str(error)
-            told = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
+            message = (
+                f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
+            )
         else:
-            self._problem = told = await self._check_status(status)
-        self._looked = self._clock.seconds()
-        self._good_for = _HEALTHZ_POSITIVE_TTL if told is None else _HEALTHZ_NEGATIVE_TTL
-        return told
+            self._problem = message = await self._check_status(status)
+        self._checked_at = self._clock.seconds()
+        self._result_ttl = _HEALTHZ_POSITIVE_TTL if message is None else _HEALTHZ_NEGATIVE_TTL
+        return message
 
     async def _check_status(self, status: ServiceStatus) -> str | None:
         problems = []
@@ -211,18 +213,18 @@ class KMSv2Provider:
     # The key for writes.
 
     def _current(self) -> EncryptionState:
-        if self._sealing is None:
+        if self._state is None:
             raise TransformUnavailable("got unexpected nil transformer")
-        return self._sealing
+        return self._state
 
     def _writable(self) -> EncryptionState:
-        sealing, now = self._current(), self._clock.seconds()
+        state, now = self._current(), self._clock.seconds()
         if now > self._expires:
             raise TransformUnavailable(
-                f"encryptedDEKSource with keyID hash {quoted(key_id_hash(sealing.source.key_id))} expired at "
+                f"encryptedDEKSource with keyID hash {quoted(key_id_hash(state.source.key_id))} expired at "
                 f"{_rfc3339(self._expires)} (current time is {_rfc3339(now)})"
             )
-        return sealing
+        return state
 
     async def _rotate_dek_on_key_id_change(self, key_id: str, uid: str) -> str:
         """
@@ -231,21 +233,21 @@ class KMSv2Provider:
         @return: The problem; L{None} on success.
         """
         expires = self._clock.seconds() + _WRITE_DEK_MAX_TTL
-        current = self._sealing
+        current = self._state
         if current is not None and current.source.key_id == key_id:
             self._expires = expires
             return ""
         problem, made_with = "<nil>", ""
         try:
-            sealing = await self._generate(uid)
+            state = await self._generate(uid)
         except (ServiceError, TransformError) as error:
             problem = str(error)
         else:
-            made_with = sealing.source.key_id
+            made_with = state.source.key_id
             if made_with == key_id:
-                self._sealing, self._expires = sealing, expires
+                self._state, self._expires = state, expires
                 # The key is cached, as the values written now will be read.
-                self.envelope.cache_cipher(sealing.source, sealing.cipher)
+                self.envelope.cache_cipher(state.source, state.cipher)
                 self._log.info(
                     "kms plugin {name}: encrypting with a new seed (uid {uid}, key id hash {key})",
                     name=self.name,
@@ -253,11 +255,11 @@ class KMSv2Provider:
                     key=key_id_hash(key_id),
                 )
                 return ""
-        state = "<nil>" if current is not None else "got unexpected nil transformer"
+        state_error = "<nil>" if current is not None else "got unexpected nil transformer"
         before = "" if current is None else current.source.key_id
         until = _rfc3339(self._expires) if current is not None else "0001-01-01T00:00:00Z"
         return (
-            f"failed to rotate DEK uid={quoted(uid)}, useSeed=true, errState={state}, errGen={problem}, "
+            f"failed to rotate DEK uid={quoted(uid)}, useSeed=true, errState={state_error}, errGen={problem}, "
             f"statusKeyIDHash={quoted(key_id_hash(key_id))}, encryptKeyIDHash={quoted(key_id_hash(made_with))}, "
             f"stateKeyIDHash={quoted(key_id_hash(before))}, expirationTimestamp={until}"
         )

@@ -70,16 +70,16 @@ class GRPCKMSService:
     def status(self) -> Deferred[ServiceStatus]:
         """See L{kubetwist.storage.encryption._kms.KMSService.status}."""
 
-        def read(answer: Fields) -> ServiceStatus:
-            return ServiceStatus(answer.text(1), answer.text(2), answer.text(3))
+        def read(response: Fields) -> ServiceStatus:
+            return ServiceStatus(response.text(1), response.text(2), response.text(3))
 
         return self._call(self._status, b"", read)
 
     def encrypt(self, uid: str, plaintext: bytes) -> Deferred[DEKSource]:
         """See L{kubetwist.storage.encryption._kms.KMSService.encrypt}."""
 
-        def read(answer: Fields) -> DEKSource:
-            return DEKSource(answer.text(2), answer.octets(1), answer.annotations(3), SEED)
+        def read(response: Fields) -> DEKSource:
+            return DEKSource(response.text(2), response.octets(1), response.annotations(3), SEED)
 
         return self._call(self._encrypt, octets(1, plaintext) + octets(2, uid.encode()), read)
 
@@ -91,36 +91,36 @@ class GRPCKMSService:
             + octets(3, source.key_id.encode())
             + pairs(4, source.annotations)
         )
-        return self._call(self._decrypt, request, lambda answer: answer.octets(1))
+        return self._call(self._decrypt, request, lambda response: response.octets(1))
 
     def close(self) -> None:
         """See L{kubetwist.storage.encryption._kms.KMSService.close}."""
         self._channel.close()
 
     def _call(self, method: Any, request: bytes, read: Callable[[Fields], T]) -> Deferred[T]:
-        answer: Deferred[T] = Deferred()
+        response: Deferred[T] = Deferred()
         try:
             # A plugin that is not running may start before the timeout.
             call = method.future(request, timeout=self._timeout, wait_for_ready=True)
         except ValueError as error:
-            answer.errback(ServiceError(str(error), unavailable=True))
-            return answer
-        call.add_done_callback(lambda call: self._reactor.callFromThread(_answered, answer, call, read))
-        return answer
+            response.errback(ServiceError(str(error), unavailable=True))
+            return response
+        call.add_done_callback(lambda call: self._reactor.callFromThread(_answered, response, call, read))
+        return response
 
 
-def _answered(answer: Deferred[Any], call: Any, read: Callable[[Fields], Any]) -> None:
+def _answered(response: Deferred[Any], call: Any, read: Callable[[Fields], Any]) -> None:
     code = "CANCELLED" if call.cancelled() else call.code().name
     if code == "OK":
         try:
             value = read(Fields(call.result()))
         except WireError as error:
-            answer.errback(ServiceError(f"rpc error: code = Internal desc = {error}", status="Internal"))
+            response.errback(ServiceError(f"rpc error: code = Internal desc = {error}", status="Internal"))
         else:
-            answer.callback(value)
+            response.callback(value)
         return
     camel = "".join(word.capitalize() for word in code.split("_"))
     camel = {"Cancelled": "Canceled"}.get(camel, camel)
     details = "context deadline exceeded" if code == "DEADLINE_EXCEEDED" else call.details()
     text = f"rpc error: code = {camel} desc = {details}"
-    answer.errback(ServiceError(text, unavailable=code in _UNAVAILABLE, status=camel))
+    response.errback(ServiceError(text, unavailable=code in _UNAVAILABLE, status=camel))

@@ -36,6 +36,7 @@ class TransformMetrics:
         """
         Count an encryption.
 
+        @param resource: The resource of the value.
         @param prefix: The prefix of the stored values.
         @param began: The time of its start, by C{perf_counter}.
         @param status: C{"OK"}, or a code of gRPC.
@@ -43,18 +44,25 @@ class TransformMetrics:
         self._note(resource, _TO, prefix, began, status)
 
     def read(self, resource: str, prefix: str, began: float, status: str) -> None:
-        """Count a decryption."""
+        """
+        Count a decryption.
+
+        @param resource: The resource of the value.
+        @param prefix: The prefix of the stored value; C{""} without one.
+        @param began: The time of its start, by C{perf_counter}.
+        @param status: C{"OK"}, or a code of gRPC.
+        """
         self._note(resource, _FROM, prefix or "identity", began, status)
 
-    def _note(self, resource: str, way: str, prefix: str, began: float, status: str) -> None:
+    def _note(self, resource: str, direction: str, prefix: str, began: float, status: str) -> None:
         took = perf_counter() - began
         with self._lock:
-            key = (resource, way, prefix, status)
+            key = (resource, direction, prefix, status)
             self._counts[key] = self._counts.get(key, 0) + 1
             if status == "OK":
-                seconds = self._seconds.get((way, prefix))
+                seconds = self._seconds.get((direction, prefix))
                 if seconds is None:
-                    seconds = self._seconds[way, prefix] = Histogram(exponential(5e-6, 2.0, 25))
+                    seconds = self._seconds[direction, prefix] = Histogram(exponential(5e-6, 2.0, 25))
                 seconds.observe(took)
 
     def collect(self) -> Iterator[MetricSnapshot]:
@@ -64,8 +72,8 @@ class TransformMetrics:
         labels = ("transformation_type", "transformer_prefix")
         prefix = "apiserver_storage_transformation_"
         text = "Number of transformations, by status."
-        told = [(key, float(count)) for key, count in counts]
-        yield MetricSnapshot(f"{prefix}operations_total", "counter", text, ("resource", *labels, "status"), told)
+        samples = [(key, float(count)) for key, count in counts]
+        yield MetricSnapshot(f"{prefix}operations_total", "counter", text, ("resource", *labels, "status"), samples)
         text = "Duration of successful transformations in seconds."
         yield MetricSnapshot(f"{prefix}duration_seconds", "histogram", text, labels, seconds)
 
@@ -92,12 +100,12 @@ class KeyIDMetrics:
         """Count a decryption with a key."""
         self._used(_FROM, key_id)
 
-    def _used(self, way: str, key_id: str) -> None:
+    def _used(self, direction: str, key_id: str) -> None:
         with self._lock:
-            before = self._uses.pop((way, key_id), None)
+            before = self._uses.pop((direction, key_id), None)
             if before is None and len(self._uses) >= _MAX_KEYS:
                 self._uses.pop(next(iter(self._uses)))
-            self._uses[way, key_id] = (1 if before is None else before[0] + 1, posix_now())
+            self._uses[direction, key_id] = (1 if before is None else before[0] + 1, posix_now())
 
     def named(self, key_id: str) -> None:
         """Note the key id that the service reports."""
@@ -114,7 +122,7 @@ class KeyIDMetrics:
     def uses(self) -> list[tuple[str, str, int, float]]:
         """Return direction, key, count and time of each use."""
         with self._lock:
-            return [(way, key_id, count, at) for (way, key_id), (count, at) in self._uses.items()]
+            return [(direction, key_id, count, at) for (direction, key_id), (count, at) in self._uses.items()]
 
 
 class EncryptionMetrics:
@@ -205,9 +213,9 @@ class EncryptionMetrics:
         prefix = "apiserver_envelope_encryption_"
         labels = ("provider_name", "key_id_hash", "apiserver_id_hash")
         used = [
-            ((way, name, hashed(key_id), ""), count, at)
+            ((direction, name, hashed(key_id), ""), count, at)
             for name, one in uses.items()
-            for way, key_id, count, at in one.uses()
+            for direction, key_id, count, at in one.uses()
         ]
         both = ("transformation_type", *labels)
         counts = [(key, float(count)) for key, count, _ in used]

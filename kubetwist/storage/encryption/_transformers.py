@@ -136,7 +136,7 @@ class PrefixTransformers:
             try:
                 plain = transformer.decrypt(data[len(prefix) :], authenticated_data)
             except TransformError as error:
-                # The error of identity only says that another transformer is needed.
+                # The error of identity only means that another transformer is needed.
                 if prefix:
                     problems.append(str(error))
                     if isinstance(error, TransformUnavailable):

@@ -184,7 +184,7 @@ class FileEncryption:
         return self._current.transformers.of(resource)
 
     async def start(self) -> None:
-        """See L{kubetwist.storage.encryption.storage.Encryption.start}; services that do not answer may come later."""
+        """See L{kubetwist.storage.encryption.storage.Encryption.start}; unresponsive services are polled later."""
         if self._current is not None:
             await self._current.start()
 

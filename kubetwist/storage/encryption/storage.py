@@ -157,8 +157,8 @@ class EncryptedStorage:
             encrypted = [self._encrypt(write) for write in writes]
         except (InvalidArgument, TransformToStorageError) as error:
             return fail(error)
-        answer: Deferred[int] = self.inner.commit(encrypted)
-        return answer.addBoth(self._after_late_watches, writes)
+        result: Deferred[int] = self.inner.commit(encrypted)
+        return result.addBoth(self._after_late_watches, writes)
 
     def _encrypt(self, write: Write) -> Write:
         value, key = write.value, write.key
@@ -240,7 +240,14 @@ class EncryptedStorage:
         raise CorruptObjectError(key, "its key was forgotten before it was used", revision)
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """See L{IStorageBackend.read_page}."""
+        """
+        See L{IStorageBackend.read_page}.
+
+        @param prefix: The prefix of the keys.
+        @param start: The first key to read; C{""} begins with the prefix.
+        @param limit: Maximum number of values; 0 for all.
+        @param revision: The revision to read at; 0 for the newest.
+        """
         page: Page = await self.inner.read_page(prefix, start=start, limit=limit, revision=revision)
         items = await self._decrypt_values(page.items)
         return page if items is page.items else Page(items, page.revision, page.more)
@@ -249,7 +256,7 @@ class EncryptedStorage:
         """
         Decrypt values.
 
-        @raise DecryptionUnavailable: The key management service does not answer.
+        @raise DecryptionUnavailable: The key management service does not respond.
         """
         transformers = [self.transformer(item.key) for item in encrypted]
         if not any(transformers):
@@ -263,7 +270,15 @@ class EncryptedStorage:
         raise DecryptionUnavailable("keys were forgotten before they were used")
 
     async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
-        """See L{IStorageHistory.read_changes}; provided where the store below provides it."""
+        """
+        See L{IStorageHistory.read_changes}; provided where the store below provides it.
+
+        @param prefix: The prefix of the keys.
+        @param after: The revision after which changes are read.
+        @param until: The last revision to read, greater than C{after}.
+        @param max_changes: Approximate maximum number of changes.
+        @param max_bytes: Approximate maximum size of their values, in bytes.
+        """
         history = await IStorageHistory(self.inner).read_changes(prefix, after, until, max_changes, max_bytes)
         encrypted = [
             StoredValue(change.key, value, change.revision)
@@ -359,7 +374,7 @@ async def _fetch(missing: _Missing, failed: dict[tuple[DEKFetcher, DEKSource], s
     Get keys, all at once.
 
     @param failed: Collects the errors of keys that cannot be fetched.
-    @raise DecryptionUnavailable: The key management service does not answer.
+    @raise DecryptionUnavailable: The key management service does not respond.
     """
     answers: Any = await DeferredList([one.fetch() for one in missing.values()], consumeErrors=True)
     for (missing_key, one), (success, result) in zip(missing.items(), answers, strict=True):
@@ -501,8 +516,8 @@ class _Watch:
         finally:
             self._storage._late_watches.discard(self)
             waiting, self._waiting = self._waiting, []
-            for answer in waiting:
-                answer.callback(None)
+            for result in waiting:
+                result.callback(None)
 
     async def _opened_later(self, events: Sequence[StorageEvent]) -> Sequence[StorageEvent]:
         for _ in range(len(events) * _ATTEMPTS):

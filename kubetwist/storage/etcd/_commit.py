@@ -1,9 +1,9 @@
 """
-Writes to etcd: one transaction each, and the outcome of those that were not answered.
+Writes to etcd as transactions, and recovery of the outcome of writes without a response.
 
-A transaction that compares a revision greater than 0 can be sent again without harm: once anything was written at its
-key, the same comparison never holds again. One that creates cannot (the new key may be deleted in between, and created
-again by a request that was only late), and one that compares nothing cannot either.
+A transaction that compares a revision greater than 0 is repeatable: after any write of its key, the comparison never
+holds again. A create is not repeatable, since the new key may be deleted in between and created again by a late
+request. A transaction without comparisons is not repeatable either.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from .client import (
 
 #: Seconds until the outcome of a write must be known.
 COMMIT_TIMEOUT: Final = 10.0
-#: Seconds to wait for the event of a write that got no answer and cannot be sent again.
+#: Seconds to wait for the event of a write that got no response and cannot be sent again.
 EVENT_TIMEOUT: Final = 5.0
 #: Seconds between two attempts when no member can be reached.
 RETRY_INTERVAL: Final = 0.25
@@ -61,17 +61,27 @@ class Commit:
     """
     A transaction.
 
-    @ivar answer: The result for the caller.
-    @ivar outcome_unknown: Whether it was sent without getting an answer.
-    @ivar matched: The revision of an event that looks like this write; 0 if there was none since it was sent.
+    @ivar response: The result for the caller.
+    @ivar outcome_unknown: Whether it was sent without getting a response.
+    @ivar matched: The revision of an event with the value of this write; 0 if there was none since it was sent.
     """
 
-    __slots__ = ("answer", "begun", "blockers", "done", "followers", "matched", "on_match", "outcome_unknown", "writes")
+    __slots__ = (
+        "begun",
+        "blockers",
+        "done",
+        "followers",
+        "matched",
+        "on_match",
+        "outcome_unknown",
+        "response",
+        "writes",
+    )
 
     def __init__(self, writes: Sequence[Write]) -> None:
         self.writes = writes
         self.begun = 0.0
-        self.answer: Deferred[int] = Deferred()
+        self.response: Deferred[int] = Deferred()
         self.outcome_unknown = False
         self.matched = 0
         self.on_match: Deferred[None] | None = None
@@ -97,21 +107,21 @@ class Commit:
         return any(write.unique for write in self.writes)
 
 
-def conflict_error(writes: Sequence[Write], found: Sequence[int], revision: int) -> StorageError:
+def conflict_error(writes: Sequence[Write], revisions: Sequence[int], revision: int) -> StorageError:
     """Return the conflict of a transaction, from the revisions found; 0 for absent keys."""
-    for write, there in zip(writes, found, strict=True):
-        if not there:
+    for write, existing in zip(writes, revisions, strict=True):
+        if not existing:
             if write.expected or write.value is None:
                 return KeyNotFound(write.key, revision)
         elif write.expected == 0:
-            return KeyExists(write.key, there)
-        elif write.expected is not None and write.expected != there:
-            return RevisionConflict(write.key, there)
-    return StorageUnavailable("etcd refused a write for no reason")
+            return KeyExists(write.key, existing)
+        elif write.expected is not None and write.expected != existing:
+            return RevisionConflict(write.key, existing)
+    return StorageUnavailable("etcd rejected a write whose preconditions hold")
 
 
 class Committer:
-    """Sends transactions; those of the same key in the order in which they were submitted, one at a time."""
+    """Sends transactions. Transactions of the same key are sent one at a time, in the order of submission."""
 
     def __init__(
         self, client: EtcdClient, reactor: IReactorTime, leases: Leases, written: Callable[[int], Deferred[bool]]
@@ -145,7 +155,7 @@ class Committer:
         self._all.add(commit)
         if not commit.blockers:
             self._send(commit)
-        return commit.answer
+        return commit.response
 
     def in_progress(self) -> list[Commit]:
         """Return the commits that are not answered yet."""
@@ -179,13 +189,13 @@ class Committer:
         assert member is not None, "there are members"
         timeout = self._client.retry_timeout if commit.repeatable else WRITE_TIMEOUT
         member.call_unary(TXN.path, transaction(commit.writes), timeout).addCallbacks(
-            self._answered, self._not_answered, callbackArgs=(commit, member), errbackArgs=(commit, member)
+            self._response_received, self._call_failed, callbackArgs=(commit, member), errbackArgs=(commit, member)
         )
 
-    def _answered(self, answer: bytes, commit: Commit, member: Member) -> None:
+    def _response_received(self, response: bytes, commit: Commit, member: Member) -> None:
         member.mark_healthy()
         try:
-            outcome = read_outcome(answer)
+            outcome = read_outcome(response)
         except ProtocolError as error:
             self._start_recovery(commit, error)
             return
@@ -194,7 +204,7 @@ class Committer:
         else:
             self._start_recovery(commit, outcome)
 
-    def _not_answered(self, failure: Failure, commit: Commit, member: Member) -> None:
+    def _call_failed(self, failure: Failure, commit: Commit, member: Member) -> None:
         if not failure.check(NotSent, RPCError):
             self._client.report_failure(member, failure.value)
         self._start_recovery(commit, failure.value)
@@ -211,7 +221,7 @@ class Committer:
             if sent is not None and sent[0] is commit:
                 del self._sent[key]
         self._all.discard(commit)
-        commit.answer.callback(result)
+        commit.response.callback(result)
         for when_finished in commit.done:
             when_finished.callback(None)
         for follower in commit.followers:
@@ -240,7 +250,7 @@ class Committer:
         while True:
             if isinstance(outcome, TxnResult):
                 if not outcome.succeeded:
-                    raise await self._refused(commit, outcome, watch_restarts)
+                    raise await self._conflict_error(commit, outcome, watch_restarts)
                 await self._written(outcome.revision)
                 return outcome.revision
             if isinstance(outcome, RPCError):
@@ -284,20 +294,20 @@ class Committer:
             return error
 
     def _raise_if_outcome_unknown(self, commit: Commit, error: RPCError) -> None:
-        """Raise if an earlier attempt got no answer: the refusal of a later one does not decide it."""
+        """Raise if an earlier attempt got no response: the refusal of a later one does not decide it."""
         if commit.outcome_unknown:
             raise OutcomeUnknown(str(error))
 
-    async def _refused(self, commit: Commit, outcome: TxnResult, watch_restarts: int) -> StorageError:
+    async def _conflict_error(self, commit: Commit, outcome: TxnResult, watch_restarts: int) -> StorageError:
         """Return the error for a transaction whose comparison failed."""
-        seen = await self._written(outcome.revision)
-        if commit.outcome_unknown and (commit.matched or self.watch_restarts != watch_restarts or not seen):
+        observed = await self._written(outcome.revision)
+        if commit.outcome_unknown and (commit.matched or self.watch_restarts != watch_restarts or not observed):
             # An earlier attempt of this commit may have made the change.
             return OutcomeUnknown(TIMED_OUT)
         try:
-            return conflict_error(commit.writes, outcome.found, outcome.revision)
+            return conflict_error(commit.writes, outcome.revisions, outcome.revision)
         except ValueError:
-            return ProtocolError("etcd sent another answer than what was asked for")
+            return ProtocolError("etcd sent a response that does not match the transaction")
 
     async def _wait_for_own_event(self, commit: Commit) -> int:
         """Wait for the event of a write that must not be sent again."""
@@ -305,14 +315,14 @@ class Committer:
             raise OutcomeUnknown(TIMED_OUT)
         if not commit.matched:
             commit.on_match = Deferred()
-            impatient = self._reactor.callLater(EVENT_TIMEOUT, commit.on_match.cancel)
+            timeout_call = self._reactor.callLater(EVENT_TIMEOUT, commit.on_match.cancel)
             try:
                 await commit.on_match
             except CancelledError:
                 raise OutcomeUnknown(TIMED_OUT) from None
             finally:
                 commit.on_match = None
-                if impatient.active():
-                    impatient.cancel()
+                if timeout_call.active():
+                    timeout_call.cancel()
         await self._written(commit.matched)
         return commit.matched

@@ -37,7 +37,7 @@ class CompactionElection:
         Take the next turn, unless another server has.
 
         @param revision: The revision for the compaction.
-        @raise StorageUnavailable: etcd does not answer.
+        @raise StorageUnavailable: etcd does not respond.
         """
         claim = Transaction(
             compare=[CompVersion(_KEY, "==", self._known_version)],

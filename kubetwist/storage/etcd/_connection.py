@@ -32,16 +32,16 @@ from .address import Address
 
 #: Seconds for the connection to open, and then for the start of HTTP/2.
 CONNECT_TIMEOUT: Final = 3.0
-#: The most bytes of one answer, and of one message of a stream; etcd splits those much larger than a request.
+#: The most bytes of one response, and of one message of a stream; etcd splits those much larger than a request.
 MAX_RESPONSE_BYTES: Final = 1 << 30
 MAX_WATCH_MESSAGE_BYTES: Final = 256 << 20
-#: Seconds of silence with calls under way after which a keepalive ping is sent, and the timeout for its answer.
+#: Seconds of silence with calls under way after which a keepalive ping is sent, and the timeout for its response.
 #: etcd rejects pings at intervals of less than five seconds (--grpc-keepalive-min-time).
 KEEPALIVE: Final = 10.0
 #: The longest keepalive interval, for members that report too many pings.
 KEEPALIVE_MAX: Final = 640.0
 #: Seconds until a ping is answered. etcd sends one with each request, to measure the round trip time, unless one is
-#: pending: immediate answers would cost both sides more than the requests.
+#: pending: immediate replies would cost both sides more than the requests.
 PING_ACK_DELAY: Final = 0.1
 
 
@@ -96,7 +96,7 @@ class ConnectionOwner(TypingProtocol):
 
 class TimedCall(Call):
     """
-    A call with a timeout for its answer.
+    A call with a timeout for its response.
 
     @ivar number: Counts the calls that had to wait for a connection.
     @ivar connection: The connection it was sent over; L{None} while it waits.
@@ -109,7 +109,7 @@ class TimedCall(Call):
 
     def __init__(self, path: bytes, message: bytes, seconds: float, limit: int, **how: bool) -> None:
         """
-        @param seconds: The timeout of the answer, from the time that the request is sent.
+        @param seconds: The timeout of the response, from the time that the request is sent.
         """
         super().__init__(path, message, limit, **how)
         self.number = 0
@@ -129,7 +129,7 @@ class TimedCall(Call):
         assert connection is not None, "it was sent"
         self._timeout = None
         connection.timed_out(self)
-        self.failed(ResponseTimeout(f"no answer in {self.seconds:g} seconds"))
+        self.failed(ResponseTimeout(f"no response in {self.seconds:g} seconds"))
 
     def cancel_timeout(self) -> None:
         """Stop the timeout."""
@@ -145,53 +145,53 @@ class TimedCall(Call):
 
 class Request(TimedCall):
     """
-    A call with a single answer.
+    A call with a single response.
 
-    @ivar answer: Fires with the answer; L{None} afterwards.
+    @ivar response: Fires with the response; L{None} afterwards.
     """
 
-    __slots__ = ("_found", "answer")
+    __slots__ = ("_found", "response")
 
     def __init__(self, path: bytes, message: bytes, seconds: float) -> None:
         super().__init__(path, message, seconds, MAX_RESPONSE_BYTES)
-        self.answer: Deferred[bytes] | None = Deferred()
+        self.response: Deferred[bytes] | None = Deferred()
         self._found: bytes | None = None
 
     @property
     def has_waiter(self) -> bool:
         """See L{TimedCall.has_waiter}."""
-        return self.answer is not None
+        return self.response is not None
 
     def received(self, message: bytes) -> None:
         """See L{Call.received}."""
         if self._found is not None:
-            raise ProtocolError("etcd sent more than one answer")
+            raise ProtocolError("etcd sent more than one response")
         self.counts.received += 1
         self._found = message
 
     def ended(self) -> None:
         """See L{Call.ended}."""
         if self._found is None:
-            self.failed(ProtocolError("etcd sent no answer, and says that all is well"))
+            self.failed(ProtocolError("etcd sent status OK without a response message"))
             return
         self.cancel_timeout()
-        answer, self.answer = self.answer, None
-        if answer is not None:
+        response, self.response = self.response, None
+        if response is not None:
             self.counts.end()
-            answer.callback(self._found)
+            response.callback(self._found)
 
     def failed(self, error: Exception) -> None:
         """See L{Call.failed}."""
         self.cancel_timeout()
-        answer, self.answer = self.answer, None
-        if answer is not None:
+        response, self.response = self.response, None
+        if response is not None:
             self.counts.end(error)
-            answer.errback(error)
+            response.errback(error)
 
 
 class Stream(TimedCall):
     """
-    A call with a stream of answers.
+    A call with a stream of responses.
 
     @ivar end: Called at the end of the stream, unless L{stop} was: with the error, or L{None}.
     """
@@ -207,7 +207,7 @@ class Stream(TimedCall):
         end: Callable[[Exception | None], object],
     ) -> None:
         """
-        @param seconds: The timeout of the first answer.
+        @param seconds: The timeout of the first response.
         """
         super().__init__(path, message, seconds, MAX_WATCH_MESSAGE_BYTES, streaming=True, require_leader=True)
         self._receive = receive

@@ -115,12 +115,12 @@ class Method:
 
     @ivar path: The path in gRPC.
     @ivar request: The message of the request.
-    @ivar answer: The message of the answer.
+    @ivar response: The type of the response.
     """
 
     path: bytes
     request: str
-    answer: str
+    response: str
 
 
 def _method(service: str, name: str, message: str = "") -> Method:

@@ -32,15 +32,15 @@ class NotSent(Exception):
 
 
 class NoResponse(Exception):
-    """The request was sent, but got no answer: it may have been applied."""
+    """The request was sent, but got no response: it may have been applied."""
 
 
 class ResponseTimeout(NoResponse):
-    """The answer did not arrive before the timeout."""
+    """The response did not arrive before the timeout."""
 
 
 class ProtocolError(StorageError):
-    """The answer is not etcd's: it is no HTTP/2, no gRPC, or no message of etcd."""
+    """The response is not etcd's: it is no HTTP/2, no gRPC, or no message of etcd."""
 
 
 class RPCError(Exception):
@@ -73,5 +73,5 @@ class RPCError(Exception):
 
     @property
     def retry_other_member(self) -> bool:
-        """Return whether another member may answer differently."""
+        """Return whether another member may respond differently."""
         return self.uncertain or self.message.endswith(("too many requests", "rpc not supported for learner"))

@@ -34,7 +34,7 @@ async def read_expiration_times(client: EtcdClient, prefix: str, now: float) -> 
     Return the expiry times of the keys below C{prefix} that have a lease.
 
     @param now: The wall time.
-    @raise StorageUnavailable: etcd does not answer.
+    @raise StorageUnavailable: etcd does not respond.
     """
     try:
         by_lease: dict[str, list[str]] = {}
@@ -61,18 +61,18 @@ async def _list_leased_keys(client: EtcdClient, prefix: str) -> list[tuple[str, 
     times: list[tuple[str, str]] = []
     while True:
         request = {"key": _base64(start), "range_end": _base64(end), "limit": PAGE, "keys_only": True}
-        answer = await client.call_json(RANGE, request)
-        items: list[dict[str, Any]] = answer.get("kvs") or []
+        response = await client.call_json(RANGE, request)
+        items: list[dict[str, Any]] = response.get("kvs") or []
         times += [(key_text(a2b_base64(item["key"])), item["lease"]) for item in items if item.get("lease", "0") != "0"]
-        if not answer.get("more") or not items:
+        if not response.get("more") or not items:
             return times
         start = a2b_base64(items[-1]["key"]) + b"\0"
 
 
 async def _remaining_seconds(client: EtcdClient, lease: str) -> float:
     """Return the remaining seconds of a lease, which may have expired."""
-    answer = await client.call_json(LEASE_TIME_TO_LIVE, {"ID": lease})
-    return max(float(answer.get("TTL", 0)), 0.0)
+    response = await client.call_json(LEASE_TIME_TO_LIVE, {"ID": lease})
+    return max(float(response.get("TTL", 0)), 0.0)
 
 
 def _base64(data: bytes) -> str:

@@ -63,7 +63,14 @@ RawFrame = tuple[int, int, int, bytes, int]
 
 
 def frame_header(size: int, kind: int, flags: int, stream: int) -> bytes:
-    """Return the header of a frame."""
+    """
+    Return the header of a frame.
+
+    @param size: The length of the payload, in bytes.
+    @param kind: The type of the frame.
+    @param flags: The flags, combined.
+    @param stream: The stream id; 0 for the connection.
+    """
     return _HEADER.pack(size >> 8, size & 255, kind, flags, stream)
 
 
@@ -119,7 +126,7 @@ class FrameReader:
             stream &= _STREAM
             if kind <= HEADERS:
                 if not stream:
-                    raise ProtocolError("etcd sent an answer to nothing")
+                    raise ProtocolError("etcd sent a response to nothing")
                 if flags & PADDED or (kind == HEADERS and flags & PRIORITY):
                     padded = parse_frame(kind, flags, stream, content)
                     assert isinstance(padded, (DataFrame, HeadersFrame)), "by its kind"
@@ -187,7 +194,7 @@ def read_head(block: bytes) -> Head:
     found: dict[bytes, bytes] = {}
     for name, value in fields:
         if name.startswith(b":") and (name != b":status" or name in found):
-            raise ProtocolError(f"etcd sent a header that no answer has: {name[:40]!r}")
+            raise ProtocolError(f"etcd sent a header that no response has: {name[:40]!r}")
         found[name] = value
     status, code = found.get(b":status", b"0"), found.get(b"grpc-status")
     if not status.isdigit() or len(status) > 3 or (code is not None and (not code.isdigit() or len(code) > 3)):
@@ -228,12 +235,12 @@ class HeadWriter:
     def limit_table(self, size: int) -> None:
         """Limit the table to the peer's size; a table that is too small for all headers stays empty."""
         encoder = self._encoder
-        wanted = min(size, MAX_HEADER_TABLE_SIZE) if size >= ROOMY_TABLE else 0
-        if wanted != encoder.header_table_size:
-            encoder.header_table_size = wanted
+        table_size = min(size, MAX_HEADER_TABLE_SIZE) if size >= ROOMY_TABLE else 0
+        if table_size != encoder.header_table_size:
+            encoder.header_table_size = table_size
             # Only the changes since the last block are announced, or one of them might be too large by now.
             changes = encoder.table_size_changes
-            encoder.table_size_changes = [min(changes), wanted] if min(changes) < wanted else [wanted]
+            encoder.table_size_changes = [min(changes), table_size] if min(changes) < table_size else [table_size]
         self._blocks.clear()
 
     def block(self, path: bytes, *, require_leader: bool = False) -> bytes:

@@ -75,7 +75,7 @@ class Channel:
 
     def retry(self, call: Call) -> None:
         """Send a call again, once, that was certainly not processed."""
-        assert isinstance(call, TimedCall), "a connection begins no others"
+        assert isinstance(call, TimedCall), "connections only begin TimedCalls"
         if not call.has_waiter:
             return
         call.cancel_timeout()
@@ -99,7 +99,7 @@ class Channel:
             return
         self._opening = True
         last = self._count
-        # An established connection reports its own end.
+        # An established connection reports its end itself.
         self.member.connect(lambda: Connection(self, last)).addErrback(self.failed, last)
 
     def opened(self, connection: Connection) -> None:
@@ -155,8 +155,8 @@ class Member:
     """
     A member of etcd.
 
-    Calls and watches share a connection: so the answer to a write and its event are often read together, and written
-    together by etcd; and etcd interleaves large messages with others.
+    Calls and watches share a connection: the response to a write and its event are often written together by etcd and
+    read together. Etcd interleaves large messages with other messages.
 
     @ivar address: The host and port.
     @ivar unhealthy_since: When it failed to respond, or L{None} while it is healthy. Other members are preferred.
@@ -209,22 +209,22 @@ class Member:
 
     def call_unary(self, path: bytes, message: bytes, timeout: float, flush: bool = False) -> Deferred[bytes]:
         """
-        Send a request with a single answer.
+        Send a request with a single response.
 
         @param flush: See L{Channel.send}.
-        @return: Fires with the answer.
+        @return: Fires with the response.
         @raise RPCError: The member refuses the request.
         @raise NotSent: The member cannot be reached.
-        @raise NoResponse: The member did not answer.
-        @raise ProtocolError: The answer is malformed.
+        @raise NoResponse: The member did not respond.
+        @raise ProtocolError: The response is malformed.
         """
         request = Request(path, message, timeout)
         request.counts = self.metrics.of(path)
         request.counts.begin()
-        answer = request.answer
-        assert answer is not None
+        response = request.response
+        assert response is not None
         self._channel.send(request, flush)
-        return answer
+        return response
 
     def stream(
         self,
@@ -235,12 +235,12 @@ class Member:
         timeout: float,
     ) -> Stream:
         """
-        Send a request with a stream of answers.
+        Send a request with a stream of responses.
 
-        @param receive: Called with each answer.
+        @param receive: Called with each response.
         @param end: Called once at the end of the stream, perhaps before this returns: with the error, as with
             L{call_unary}, or L{None}.
-        @param timeout: Seconds until the first answer.
+        @param timeout: Seconds until the first response.
         """
         stream = Stream(path, message, timeout, receive, end)
         stream.counts = self.metrics.of(path, "bidi_stream")
@@ -265,7 +265,7 @@ class Member:
             self._backoff = BACKOFF_FIRST
 
     def close(self) -> None:
-        """Close all connections; calls under way get no answer."""
+        """Close all connections; calls under way get no response."""
         self.closed = True
         if self._health_check is not None and self._health_check.active():
             self._health_check.cancel()

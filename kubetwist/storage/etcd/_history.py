@@ -91,7 +91,7 @@ async def read_history(client: EtcdClient, prefix: str, revision: int, until: in
     Return the changes below C{prefix} after C{revision}, up to C{until}.
 
     @raise RevisionCompacted: It is compacted.
-    @raise StorageUnavailable: No member answers.
+    @raise StorageUnavailable: No member responds.
     """
     for attempt in range(len(client.members) + 1):
         try:
@@ -118,7 +118,7 @@ async def read_past(
     All keys are watched: the event of a revision then shows that the earlier ones are complete.
 
     @raise RevisionCompacted: Changes after C{after} are compacted.
-    @raise StorageUnavailable: No member answers.
+    @raise StorageUnavailable: No member responds.
     """
     past_changes: list[PastChange] = []
     reached, remaining_bytes = after, max_bytes
@@ -155,7 +155,7 @@ async def find_compacted(client: EtcdClient) -> int:
     """
     Return the oldest revision that can be read; 0 before the first compaction.
 
-    @raise StorageUnavailable: No member answers.
+    @raise StorageUnavailable: No member responds.
     """
     try:
         await client.range(FIRST_KEY, revision=1)
@@ -170,4 +170,4 @@ async def find_compacted(client: EtcdClient) -> int:
         except WatchLost as lost:
             if lost.compacted:
                 return lost.compacted
-    raise StorageUnavailable("etcd does not tell what it has compacted")
+    raise StorageUnavailable("etcd did not report its compacted revision")

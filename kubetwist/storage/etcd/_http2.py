@@ -1,10 +1,9 @@
 """
-The client's side of an HTTP/2 connection, for calls of gRPC: bytes in, bytes out, without I/O.
+The client's side of an HTTP/2 connection for gRPC calls, without I/O.
 
-Twisted's own HTTP/2 is for servers, and the library h2 takes 112 us per call, which is more than a
-write of this server spends on all of etcd. This one has only what calls need: streams, flow control, pings, and the
-ends of streams and connections, distinguished by the known state of a request. A violation of the protocol ends the
-connection. L{kubetwist.storage.etcd._grpc} has the sockets.
+Twisted's HTTP/2 is for servers. The library h2 takes 112 us per call, more than the remaining work for a write. This
+module has the parts that gRPC calls need: streams, flow control, pings, and ends of streams and connections with the
+outcome of their requests. A protocol violation closes the connection. L{kubetwist.storage.etcd._grpc} has the sockets.
 """
 
 from __future__ import annotations
@@ -53,14 +52,14 @@ PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 STREAM_WINDOW: Final = 8 << 20
 CONNECTION_WINDOW: Final = 32 << 20
 #: The initial window of HTTP/2.
-FIRST_WINDOW: Final = 65535
+INITIAL_WINDOW: Final = 65535
 MAX_WINDOW_SIZE: Final = (1 << 31) - 1
 #: The most concurrent calls per member; more calls wait.
 MAX_CONCURRENT_STREAMS: Final = 200
 #: The most settings and pings that are answered before the peer reads the answers.
 MAX_PENDING_ACKS: Final = 1000
 #: The greatest number of a stream.
-LAST_STREAM: Final = (1 << 31) - 1
+MAX_STREAM_ID: Final = (1 << 31) - 1
 
 NO_ERROR: Final = 0
 REFUSED_STREAM: Final = 7
@@ -74,20 +73,20 @@ class Call(ABC):
 
     @ivar path: The method, as C{/package.Service/Method}.
     @ivar require_leader: Whether a member without a leader ends it.
-    @ivar streaming: Whether answers arrive until it is cancelled.
+    @ivar streaming: Whether responses arrive until it is cancelled.
     @ivar stream: Its number on its connection; 0 before it was sent.
     """
 
     __slots__ = (
         *("_limit", "_message", "_unsent", "_window"),
-        *("answered", "credit", "streaming", "require_leader", "path", "reader", "stream"),
+        *("response_started", "credit", "streaming", "require_leader", "path", "reader", "stream"),
     )
 
     def __init__(
         self, path: bytes, message: bytes, limit: int, *, streaming: bool = False, require_leader: bool = False
     ) -> None:
         """
-        @param limit: The most bytes of one answer.
+        @param limit: The most bytes of one response.
         """
         self.path = path
         self.streaming = streaming
@@ -97,7 +96,7 @@ class Call(ABC):
         self.reset_for_retry()
 
     def reset_for_retry(self) -> None:
-        """Handle the refusal of the request: it is to be sent again."""
+        """Reset the state of the call, so that its request can be sent again."""
         self.stream = 0
         #: The rest of the request that was not sent yet, and the window of its stream.
         self._unsent = memoryview(prefixed(self._message))
@@ -106,11 +105,11 @@ class Call(ABC):
         #: The bytes received since the last window update.
         self.credit = 0
         #: Whether the response has begun.
-        self.answered = False
+        self.response_started = False
 
     @abstractmethod
     def received(self, message: bytes) -> None:
-        """Handle an answer."""
+        """Handle a response."""
 
     @abstractmethod
     def ended(self) -> None:
@@ -118,7 +117,7 @@ class Call(ABC):
 
     @abstractmethod
     def failed(self, error: Exception) -> None:
-        """Handle a failure; the class of the error says whether the request may have been processed."""
+        """Handle a failure; the class of the error shows whether the request may have been processed."""
 
 
 class Session:
@@ -152,13 +151,13 @@ class Session:
         self._pending_ack_bytes = 0
         #: The pings to answer.
         self._pings: list[bytes] = []
-        self._next = 1
-        self._last = LAST_STREAM
-        # The send windows: that of the connection, and the initial one of each new stream.
-        self._window = FIRST_WINDOW
-        self._first_window = FIRST_WINDOW
-        self._most_frame = MAX_FRAME_SIZE
-        self._most_calls = MAX_CONCURRENT_STREAMS
+        self._next_stream_id = 1
+        self._last_stream_id = MAX_STREAM_ID
+        # The send windows: the window of the connection, and the initial window of each new stream.
+        self._window = INITIAL_WINDOW
+        self._initial_window = INITIAL_WINDOW
+        self._max_frame_size = MAX_FRAME_SIZE
+        self._max_concurrent_streams = MAX_CONCURRENT_STREAMS
         #: The calls whose requests wait for a larger window.
         self._blocked: deque[Call] = deque()
         #: The bytes received since the last window update.
@@ -172,7 +171,7 @@ class Session:
     @property
     def has_capacity(self) -> bool:
         """Return whether another call can be begun now."""
-        return self.ready and self.usable and len(self.calls) < self._most_calls
+        return self.ready and self.usable and len(self.calls) < self._max_concurrent_streams
 
     def connection_preface(self) -> bytes:
         """Return the first bytes of the connection."""
@@ -183,7 +182,7 @@ class Session:
             SettingsFrame.MAX_FRAME_SIZE: MAX_FRAME_SIZE,
             SettingsFrame.MAX_HEADER_LIST_SIZE: MAX_HEADER_SIZE,
         }
-        window = WindowUpdateFrame(0, CONNECTION_WINDOW - FIRST_WINDOW)
+        window = WindowUpdateFrame(0, CONNECTION_WINDOW - INITIAL_WINDOW)
         return PREFACE + SettingsFrame(0, settings).serialize() + window.serialize()
 
     def data_to_send(self) -> bytes:
@@ -198,20 +197,20 @@ class Session:
 
     def begin(self, call: Call) -> None:
         """Send a request; requires L{has_capacity}."""
-        stream = call.stream = self._next
-        self._next = stream + 2
-        if self._next > LAST_STREAM:
+        stream = call.stream = self._next_stream_id
+        self._next_stream_id = stream + 2
+        if self._next_stream_id > MAX_STREAM_ID:
             self.usable = False
         self.calls[stream] = call
         block = self._head_writer.block(call.path, require_leader=call.require_leader)
         head = frame_header(len(block), HEADERS, END_HEADERS, stream)
         body = call._unsent
         size = len(body)
-        if size > self._window or size > self._first_window or size > self._most_frame or self._blocked:
-            call._window = self._first_window
+        if size > self._window or size > self._initial_window or size > self._max_frame_size or self._blocked:
+            call._window = self._initial_window
             self._output += (head, block)
             self._blocked.append(call)
-            self._pump()
+            self._send_blocked()
             return
         self._window -= size
         call._unsent = memoryview(b"")
@@ -230,15 +229,15 @@ class Session:
         for call in calls.values():
             call.failed(error)
 
-    def _pump(self) -> None:
+    def _send_blocked(self) -> None:
         """Send as much of the blocked requests as the windows allow."""
         blocked = self._blocked
         while blocked and self._window > 0:
             call = blocked[0]
             unsent = call._unsent
-            size = min(len(unsent), call._window, self._window, self._most_frame)
+            size = min(len(unsent), call._window, self._window, self._max_frame_size)
             if size <= 0:
-                # It is over, or waits for its stream's window: the other streams go on.
+                # The stream has ended, or waits for its window: continue with the other streams.
                 blocked.popleft()
                 continue
             last = size == len(unsent)
@@ -281,11 +280,11 @@ class Session:
             else:
                 self._control(parse_frame(kind, flags, stream, content), kind, flags, stream)
 
-    def _known(self, stream: int) -> Call | None:
+    def _find_call(self, stream: int) -> Call | None:
         """Return the call of a stream; L{None} if it is over, which the peer may not know yet."""
         call = self.calls.get(stream)
-        if call is None and (not stream & 1 or stream >= self._next):
-            raise ProtocolError(f"etcd sent something about stream {stream}, which there is not")
+        if call is None and (not stream & 1 or stream >= self._next_stream_id):
+            raise ProtocolError(f"etcd sent a frame of stream {stream}, which was not opened")
         return call
 
     def _data(self, stream: int, flags: int, content: bytes, size: int) -> None:
@@ -293,11 +292,11 @@ class Session:
         if self._credit >= CONNECTION_WINDOW // 2:
             self._output.append(WindowUpdateFrame(0, self._credit).serialize())
             self._credit = 0
-        call = self._known(stream)
+        call = self._find_call(stream)
         if call is None:
             return
-        if not call.answered:
-            raise ProtocolError("etcd sent an answer without headers")
+        if not call.response_started:
+            raise ProtocolError("etcd sent a response without headers")
         call.credit += size
         for message in call.reader.feed(content):
             try:
@@ -306,53 +305,55 @@ class Session:
                 # An error of one stream does not affect the connection.
                 self.cancel(call)
                 call.failed(
-                    error if isinstance(error, ProtocolError) else NoResponse(f"its answer broke the client: {error!r}")
+                    error
+                    if isinstance(error, ProtocolError)
+                    else NoResponse(f"the client failed to handle the response: {error!r}")
                 )
             if stream not in self.calls:
                 return
         if flags & END_STREAM:
-            raise ProtocolError("etcd sent an answer without trailers")
+            raise ProtocolError("etcd sent a response without trailers")
         if call.credit >= STREAM_WINDOW // 2:
             self._output.append(WindowUpdateFrame(stream, call.credit).serialize())
             call.credit = 0
 
     def _headers(self, stream: int, flags: int, block: bytes) -> None:
         head = read_head(block)
-        call = self._known(stream)
+        call = self._find_call(stream)
         if call is None:
             return
         ends = flags & END_STREAM
-        if call.answered:
+        if call.response_started:
             if not ends or head.status:
-                raise ProtocolError("etcd sent headers amid an answer")
+                raise ProtocolError("etcd sent headers within a response")
         else:
             if not head.status or (head.status < 200 and ends):
-                raise ProtocolError("etcd sent an answer without a status")
+                raise ProtocolError("etcd sent a response without a status")
             if head.status < 200:
                 return
             if head.status != 200 or not head.grpc:
-                self._out_of_place(call, head.status, bool(ends))
+                self._fail_non_grpc_response(call, head.status, bool(ends))
                 return
-            call.answered = True
+            call.response_started = True
             if not ends:
                 return
         if not call.reader.idle or head.code is None:
-            raise ProtocolError("etcd broke off an answer")
-        self._over(call)
+            raise ProtocolError("etcd sent an incomplete response")
+        self._end_stream(call)
         if head.code:
-            call.failed(RPCError(head.code, head.message or f"etcd answers with code {head.code}"))
+            call.failed(RPCError(head.code, head.message or f"etcd responded with code {head.code}"))
         else:
             call.ended()
 
-    def _out_of_place(self, call: Call, status: int, ended: bool) -> None:
-        """Fail a call whose answer is from a proxy before etcd, not from etcd."""
+    def _fail_non_grpc_response(self, call: Call, status: int, ended: bool) -> None:
+        """Fail a call whose response is not gRPC, for example of a proxy."""
         if ended:
-            self._over(call)
+            self._end_stream(call)
         else:
             self.cancel(call)
-        call.failed(RPCError(http_code(status), f"etcd answers {status}"))
+        call.failed(RPCError(http_code(status), f"etcd responded with status {status}"))
 
-    def _over(self, call: Call) -> None:
+    def _end_stream(self, call: Call) -> None:
         """Handle the reset of a stream by the peer."""
         del self.calls[call.stream]
         if call._unsent or call.streaming:
@@ -361,18 +362,18 @@ class Session:
 
     def _control(self, frame: Frame, kind: int, flags: int, stream: int) -> None:
         if not self.ready and (kind != SETTINGS or flags & ACK):
-            raise ProtocolError("etcd does not begin as HTTP/2 does")
+            raise ProtocolError("the first frame of etcd is not SETTINGS")
         if isinstance(frame, SettingsFrame):
             if not flags & ACK:
-                self._owe()
+                self._count_pending_ack()
                 # The new settings apply from here on.
                 self._output.append(SettingsFrame(0, flags=["ACK"]).serialize())
-                self._set(frame.settings)
+                self._apply_settings(frame.settings)
         elif isinstance(frame, WindowUpdateFrame):
             self._window_updated(stream, frame.window_increment)
         elif isinstance(frame, PingFrame):
             if not flags & ACK:
-                self._owe()
+                self._count_pending_ack()
                 self._pings.append(PingFrame(0, frame.opaque_data, flags=["ACK"]).serialize())
                 if len(self._pings) > 1:
                     self.acknowledge()
@@ -383,35 +384,35 @@ class Session:
         elif isinstance(frame, GoAwayFrame):
             self._go_away(frame)
         elif kind == PUSH_PROMISE:
-            raise ProtocolError("etcd answers what nobody has asked")
+            raise ProtocolError("etcd sent PUSH_PROMISE, which is disabled")
         # Priorities and frames of extensions are ignored.
 
-    def _owe(self) -> None:
+    def _count_pending_ack(self) -> None:
         self._pending_ack_bytes += 1
         if self._pending_ack_bytes > MAX_PENDING_ACKS:
-            raise ProtocolError("etcd wants answers that it does not take")
+            raise ProtocolError("etcd sends pings or settings without reading the acknowledgements")
 
-    def _set(self, settings: dict[int, int]) -> None:
+    def _apply_settings(self, settings: dict[int, int]) -> None:
         self.ready = True
         for name, value in settings.items():
             if name == SettingsFrame.HEADER_TABLE_SIZE:
                 self._head_writer.limit_table(value)
             elif name == SettingsFrame.MAX_CONCURRENT_STREAMS:
-                self._most_calls = min(value, MAX_CONCURRENT_STREAMS)
+                self._max_concurrent_streams = min(value, MAX_CONCURRENT_STREAMS)
             elif name == SettingsFrame.MAX_FRAME_SIZE:
                 if not MAX_FRAME_SIZE <= value < 1 << 24:
                     raise ProtocolError(f"etcd wants frames of {value} bytes")
-                self._most_frame = value
+                self._max_frame_size = value
             elif name == SettingsFrame.INITIAL_WINDOW_SIZE:
                 if value > MAX_WINDOW_SIZE:
                     raise ProtocolError(f"etcd has a window of {value} bytes")
-                more, self._first_window = value - self._first_window, value
+                more, self._initial_window = value - self._initial_window, value
                 for call in self.calls.values():
                     call._window += more
                     if call._window > MAX_WINDOW_SIZE:
                         raise ProtocolError("etcd has a window that is too large")
                     self._unblock(call)
-        self._pump()
+        self._send_blocked()
 
     def _window_updated(self, stream: int, more: int) -> None:
         if not stream:
@@ -419,17 +420,17 @@ class Session:
             if self._window > MAX_WINDOW_SIZE:
                 raise ProtocolError("etcd has a window that is too large")
         else:
-            call = self._known(stream)
+            call = self._find_call(stream)
             if call is None:
                 return
             call._window += more
             if call._window > MAX_WINDOW_SIZE:
                 raise ProtocolError("etcd has a window that is too large")
             self._unblock(call)
-        self._pump()
+        self._send_blocked()
 
     def _reset(self, stream: int, code: int) -> None:
-        call = self._known(stream)
+        call = self._find_call(stream)
         if call is None:
             return
         del self.calls[stream]
@@ -437,14 +438,14 @@ class Session:
         if code == REFUSED_STREAM:
             self._refused(call)
         else:
-            call.failed(NoResponse(f"etcd broke off with code {code} of HTTP/2"))
+            call.failed(NoResponse(f"etcd reset the stream with HTTP/2 error code {code}"))
 
     def _go_away(self, frame: GoAwayFrame) -> None:
         """Handle C{GOAWAY}: begin no more calls; those after the last stream were not processed."""
         last = frame.last_stream_id
-        if last > self._last:
-            raise ProtocolError("etcd goes away, and comes back")
-        self._last = last
+        if last > self._last_stream_id:
+            raise ProtocolError("the last stream id of GOAWAY has increased")
+        self._last_stream_id = last
         self.usable = False
         if frame.error_code == ENHANCE_YOUR_CALM:
             self.too_many_pings = True
@@ -457,4 +458,4 @@ class Session:
             elif call.streaming:
                 # A stream without an end is restarted on another connection.
                 self.cancel(call)
-                call.failed(NoResponse(f"the member goes away: {reason}"))
+                call.failed(NoResponse(f"the member closes the connection: {reason}"))

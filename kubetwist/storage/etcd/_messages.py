@@ -36,7 +36,7 @@ from ._errors import ProtocolError
 
 _UINT64: Final = (1 << 64) - 1
 
-# Fields of answers, by number and wire type.
+# Fields of responses, by number and wire type.
 _REVISION: Final = 3 << 3 | VARINT
 _KV_KEY: Final = 1 << 3 | LENGTH
 _KV_CREATED: Final = 2 << 3 | VARINT
@@ -197,26 +197,26 @@ def compaction_request(revision: int) -> bytes:
     return count(1, revision)
 
 
-# --- answers
+# --- responses
 
 
-def _revision(answer: bytes, start: int, stop: int) -> int:
-    for tag, value, _ in scan(answer, start, stop):
+def _revision(response: bytes, start: int, stop: int) -> int:
+    for tag, value, _ in scan(response, start, stop):
         if tag == _REVISION:
             return value
-    raise ProtocolError("etcd sent an answer without a revision")
+    raise ProtocolError("etcd sent a response without a revision")
 
 
-def header_revision(answer: bytes) -> int:
+def header_revision(response: bytes) -> int:
     """
-    Return the revision of the store in the header of any answer.
+    Return the revision of the store in the header of any response.
 
     @raise ProtocolError: It is missing.
     """
-    for tag, start, stop in scan(answer, 0, len(answer)):
+    for tag, start, stop in scan(response, 0, len(response)):
         if tag == _HEADER:
-            return _revision(answer, start, stop)
-    raise ProtocolError("etcd sent an answer without a revision")
+            return _revision(response, start, stop)
+    raise ProtocolError("etcd sent a response without a revision")
 
 
 @frozen
@@ -233,24 +233,24 @@ class RangeResult:
     more: bool
 
 
-def read_range(answer: bytes) -> RangeResult:
+def read_range(response: bytes) -> RangeResult:
     """
-    Parse the answer to L{range_request}.
+    Parse the response to L{range_request}.
 
     @raise ProtocolError: It is malformed.
     """
     revision, more = 0, 0
     values = []
-    for tag, value, stop in scan(answer, 0, len(answer)):
+    for tag, value, stop in scan(response, 0, len(response)):
         if tag == _RANGE_KV:
-            key, content, _, modified = _key_value(answer, value, stop)
+            key, content, _, modified = _key_value(response, value, stop)
             values.append(StoredValue(key, content, modified))
         elif tag == _HEADER:
-            revision = _revision(answer, value, stop)
+            revision = _revision(response, value, stop)
         elif tag == _RANGE_MORE:
             more = value
     if not revision:
-        raise ProtocolError("etcd sent an answer without a revision")
+        raise ProtocolError("etcd sent a response without a revision")
     return RangeResult(values, revision, bool(more))
 
 
@@ -279,44 +279,44 @@ class TxnResult:
 
     @ivar succeeded: Whether all comparisons held; then it is applied.
     @ivar revision: The revision of the store after it.
-    @ivar found: If it was not applied: the revisions of its keys, in its order; 0 for absent ones.
+    @ivar revisions: If it was not applied: the revisions of its keys, in its order; 0 for absent ones.
     """
 
     succeeded: bool
     revision: int
-    found: list[int]
+    revisions: list[int]
 
 
-def read_outcome(answer: bytes) -> TxnResult:
+def read_outcome(response: bytes) -> TxnResult:
     """
-    Parse the answer to L{transaction}.
+    Parse the response to L{transaction}.
 
     @raise ProtocolError: It is malformed.
     """
     revision, succeeded = 0, 0
     responses = []
-    for tag, value, stop in scan(answer, 0, len(answer)):
+    for tag, value, stop in scan(response, 0, len(response)):
         if tag == _HEADER:
-            revision = _revision(answer, value, stop)
+            revision = _revision(response, value, stop)
         elif tag == _TXN_SUCCEEDED:
             succeeded = value
         elif tag == _TXN_RESPONSE:
             responses.append((value, stop))
     if not revision:
-        raise ProtocolError("etcd sent an answer without a revision")
+        raise ProtocolError("etcd sent a response without a revision")
     if succeeded:
         return TxnResult(True, revision, [])
-    return TxnResult(False, revision, [_looked_up(answer, start, stop) for start, stop in responses])
+    return TxnResult(False, revision, [_looked_up(response, start, stop) for start, stop in responses])
 
 
-def _looked_up(answer: bytes, start: int, stop: int) -> int:
-    for tag, first, last in scan(answer, start, stop):
+def _looked_up(response: bytes, start: int, stop: int) -> int:
+    for tag, first, last in scan(response, start, stop):
         if tag == _RESPONSE_RANGE:
-            for inner, begin, end in scan(answer, first, last):
+            for inner, begin, end in scan(response, first, last):
                 if inner == _RANGE_KV:
-                    return _key_value(answer, begin, end)[3]
+                    return _key_value(response, begin, end)[3]
             return 0
-    raise ProtocolError("etcd sent another answer than what was asked for")
+    raise ProtocolError("etcd sent another response than what was asked for")
 
 
 @frozen

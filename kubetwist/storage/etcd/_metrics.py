@@ -120,5 +120,5 @@ def _labels(path: bytes, counts: CallCounts) -> tuple[str, ...]:
 
 
 def _counter(name: str, text: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], int]) -> MetricSnapshot:
-    told = [(key, float(value)) for key, value in values.items()]
-    return MetricSnapshot(f"grpc_client_{name}", "counter", text, labels, told)
+    samples = [(key, float(value)) for key, value in values.items()]
+    return MetricSnapshot(f"grpc_client_{name}", "counter", text, labels, samples)

@@ -1,8 +1,8 @@
 """
 The storage in etcd, which several servers share, with the layout of keys and values of kube-apiserver.
 
-Writes are transactions that compare revisions, each sent when it comes; all events, of every writer, are read from
-one watch (L{kubetwist.storage.etcd._watch}), and writers are answered when the watch has reached their revision.
+Writes are transactions that compare revisions, sent immediately. The events of all writers are read from one watch
+(L{kubetwist.storage.etcd._watch}). A write is acknowledged when the watch has reached its revision.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ...interfaces import (
 )
 from .._embedded import (
     State,
-    find_mistake,
+    invalid_transaction_error,
     prefix_end,
 )
 from .._observers import (
@@ -78,7 +78,7 @@ START_INTERVAL: Final = 1.0
 WATCH_STALL_TIMEOUT: Final = 1.0
 #: The number of checks in that time.
 CHECKS: Final = 4
-#: Seconds that a write waits for the watch to reach it; then it is answered anyway.
+#: Seconds that a write waits for the watch to reach its revision; then it is acknowledged nevertheless.
 OBSERVE_TIMEOUT: Final = 3.0
 #: Seconds without a message of the watch after which the newest revision is requested.
 PROBE_INTERVAL: Final = 2.0
@@ -129,7 +129,7 @@ class EtcdStorage:
         #: The readers that wait for the watch: the revision, and the deadline.
         self._waiting: list[tuple[int, int, float, Deferred[bool]]] = []
         self._waiter_ids = count()
-        #: The newest revision in any answer so far.
+        #: The newest revision in any response so far.
         self._store_revision = 0
         self._check: IDelayedCall | None = None
         #: The revision of the watch at the last check, and the number of checks since it changed.
@@ -204,9 +204,9 @@ class EtcdStorage:
 
     def commit(self, writes: Sequence[Write]) -> Deferred[int]:
         """See L{IStorageBackend.commit}."""
-        mistake = find_mistake(writes)
-        if mistake is not None:
-            return fail(mistake)
+        error = invalid_transaction_error(writes)
+        if error is not None:
+            return fail(error)
         if self._state is not State.OPEN:
             return fail(StorageUnavailable(f"the store in etcd {self._state.value}"))
         return self._committer.submit(writes)
@@ -242,14 +242,14 @@ class EtcdStorage:
     async def current_revision(self) -> int:
         """See L{ISharedStorage.current_revision}. Concurrent calls share one request."""
         self._check_open()
-        answer: Deferred[int] = Deferred()
-        self._revision_waiters.append(answer)
+        response: Deferred[int] = Deferred()
+        self._revision_waiters.append(response)
         if not self._request_pending:
             self._request_revision_soon()
-        return await answer
+        return await response
 
     def _request_revision_soon(self) -> None:
-        """Request the revision at the end of this turn: requests until then share the answer."""
+        """Request the revision at the end of this turn: requests until then share the response."""
         self._request_pending = True
         self._reactor.callLater(0, self._request_revision)
 
@@ -279,7 +279,14 @@ class EtcdStorage:
         return result.values[0]
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """See L{IStorageBackend.read_page}."""
+        """
+        See L{IStorageBackend.read_page}.
+
+        @param prefix: The prefix of the keys.
+        @param start: The first key to read; C{""} begins with the prefix.
+        @param limit: Maximum number of values; 0 for all.
+        @param revision: The revision to read at; 0 for the newest.
+        """
         self._check_open()
         end = key_bytes(prefix_end(prefix))
         following = key_bytes(max(prefix, start))
@@ -346,7 +353,15 @@ class EtcdStorage:
         return watch
 
     async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
-        """See L{IStorageHistory.read_changes}."""
+        """
+        See L{IStorageHistory.read_changes}.
+
+        @param prefix: The prefix of the keys.
+        @param after: The revision after which changes are read.
+        @param until: The last revision to read, greater than C{after}.
+        @param max_changes: Approximate maximum number of changes.
+        @param max_bytes: Approximate maximum size of their values, in bytes.
+        """
         self._check_open()
         if after < self.compacted:
             raise RevisionCompacted(after, self.compacted)
@@ -403,10 +418,10 @@ class EtcdStorage:
         """
         if revision <= self.revision:
             return succeed(True)
-        answer: Deferred[bool] = Deferred()
+        response: Deferred[bool] = Deferred()
         until = self._reactor.seconds() + OBSERVE_TIMEOUT
-        heapq.heappush(self._waiting, (revision, next(self._waiter_ids), until, answer))
-        return answer
+        heapq.heappush(self._waiting, (revision, next(self._waiter_ids), until, response))
+        return response
 
     def _wake_waiters(self, revision: int | None) -> None:
         waiting = self._waiting
@@ -426,7 +441,7 @@ class EtcdStorage:
         if self._state is not State.OPEN or self.revision >= self._store_revision:
             return
         before, checks = self._checked
-        # Counted, not timed: after a blocked turn of the reactor, data of the watch may be there unread.
+        # Counted, not timed: after a blocked turn of the reactor, received data of the watch may not be read yet.
         self._checked = (self.revision, checks + 1 if self.revision == before else 0)
         if self._checked[1] >= CHECKS:
             self._checked = (self.revision, 0)
@@ -437,8 +452,8 @@ class EtcdStorage:
         if late:
             self._waiting = [one for one in self._waiting if one[2] > now]
             heapq.heapify(self._waiting)
-            for _, _, _, answer in late:
-                answer.callback(False)
+            for _, _, _, response in late:
+                response.callback(False)
         self._check = self._reactor.callLater(WATCH_STALL_TIMEOUT / CHECKS, self._check_progress)
 
     def _probe(self) -> None:
@@ -458,7 +473,7 @@ class EtcdStorage:
         revision = await self.current_revision()
         if revision < before:
             self._log.error(
-                "etcd is at revision {revision}, and was at {before}: its data were replaced",
+                "the data of etcd were replaced: revision={revision} previous_revision={before}",
                 revision=revision,
                 before=before,
             )

@@ -26,7 +26,7 @@ class Address:
         """
         Parse one URL of --etcd-servers.
 
-        @raise ValueError: It is invalid; the text says why.
+        @raise ValueError: The URL is invalid; the text has the reason.
         """
         full = url if "://" in url else f"http://{url}"
         try:

@@ -2,7 +2,7 @@
 txaioetcd's client with additions: several members, TLS, timeouts, errors, and whole ranges.
 
 It uses the library's types for transactions, comparisons, leases and sets of keys. The protocol on the wire
-is gRPC (L{kubetwist.storage.etcd._grpc}), which every etcd supports, whatever its gateway for HTTP/1.1 is set to:
+is gRPC (L{kubetwist.storage.etcd._grpc}), which every etcd supports, also with a disabled HTTP/1.1 gateway:
 txaioetcd's requests to the gateway are translated (L{kubetwist.storage.etcd._descriptors}).
 """
 
@@ -59,8 +59,7 @@ WATCH: Final = b"/etcdserverpb.Watch/Watch"
 
 #: The timeout per member of a request that can be repeated, in seconds.
 READ_TIMEOUT: Final = 3.0
-#: Seconds in which a read is repeated: no member answers a read that was sent to a lost leader, but any member
-#: answers the repetition.
+#: Seconds in which a read is repeated. A read that was sent to a lost leader gets no response; its repetition does.
 READ_RETRY_TIMEOUT: Final = 10.0
 RETRY_INTERVAL: Final = 0.1
 #: The timeout per member of a write that can be sent to another one, in seconds.
@@ -74,7 +73,7 @@ HEALTH_CHECK_TIMEOUT: Final = 2.0
 #: Requests only the header with the revision of the store. The lookup of a missing key is fast.
 REVISION_REQUEST: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
 
-#: The text of the reference for a request without an answer.
+#: The text of the reference for a request without a response.
 TIMED_OUT: Final = "etcdserver: request timed out"
 
 
@@ -99,9 +98,9 @@ class RevocableLease(Lease):  # type: ignore[misc]
         self._expired = True
 
     @classmethod
-    def of(cls, client: EtcdClient, answer: JSONObject) -> RevocableLease:
-        """Return the lease in an answer."""
-        found = Lease._parse(client, answer)
+    def of(cls, client: EtcdClient, response: JSONObject) -> RevocableLease:
+        """Return the lease in a response."""
+        found = Lease._parse(client, response)
         return cls(client, found.header, found.time_to_live, found.lease_id)
 
 
@@ -109,8 +108,8 @@ class EtcdClient(Client):  # type: ignore[misc]
     """
     A client of all members of one etcd.
 
-    Requests go to one member as long as it answers. When it cannot be reached, they go to another at once; when it does
-    not answer, only requests that can be repeated are sent to another member.
+    Requests are sent to one member as long as it responds. If it cannot be reached, they are sent to another member
+    immediately. If it does not respond, only repeatable requests are sent to another member.
 
     @ivar read_timeout: Seconds per member for a read.
     @ivar retry_timeout: Seconds per member for a write that can be sent again.
@@ -124,18 +123,18 @@ class EtcdClient(Client):  # type: ignore[misc]
         reactor: IReactorTime,
         addresses: Sequence[Address],
         tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
-        mixed: bool = True,
+        shuffle_members: bool = True,
     ) -> None:
         """
         @param tls: Returns the options of a TLS connection for a host name.
-        @param mixed: Begin with a random member, so that several servers do not all use the same one.
+        @param shuffle_members: Begin with a random member, so that several servers do not all use the same one.
         """
         if not addresses:
             raise ValueError("no etcd servers are named")
         super().__init__(reactor, addresses[0].url)
         self.metrics = EtcdMetrics()
         self.members = [Member(address, reactor, tls, self._check_health, self.metrics) for address in addresses]
-        if mixed:
+        if shuffle_members:
             shuffle(self.members)
         several = len(self.members) > 1
         # With a single member, an early timeout has no use.
@@ -165,15 +164,17 @@ class EtcdClient(Client):  # type: ignore[misc]
         return best
 
     def report_failure(self, member: Member, reason: BaseException | None) -> None:
-        """Record that a member gave no answer; it is logged once."""
+        """Record that a member did not respond; it is logged once."""
         if member.unhealthy_since is None:
-            self._log.warn("{member} gave no answer: {reason}", member=member.address.url, reason=reason)
+            self._log.warn(
+                "etcd member did not respond: member={member} error={reason}", member=member.address.url, reason=reason
+            )
         member.mark_unhealthy(str(reason))
 
     def _check_health(self, member: Member) -> None:
-        """Check in the background whether an unhealthy member answers again."""
+        """Check in the background whether an unhealthy member responds again."""
 
-        def answered(answer: bytes) -> None:
+        def answered(response: bytes) -> None:
             member.mark_healthy()
 
         def failed(failure: Failure) -> None:
@@ -190,56 +191,66 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param path: The path of the method.
         @param repeatable: Whether it can be sent twice without harm.
         @param timeout: In seconds, for each member; L{None} for the timeout of a read.
-        @return: The message of the answer.
+        @return: The message of the response.
         @raise RPCError: etcd refuses the request.
         @raise NoMemberReachable: No member can be reached; nothing was applied.
-        @raise StorageUnavailable: No member answers a request that can be repeated.
-        @raise WriteOutcomeUnknown: A request that must not be repeated got no answer.
+        @raise StorageUnavailable: No member responds a request that can be repeated.
+        @raise WriteOutcomeUnknown: A request that must not be repeated got no response.
         """
         tried: list[Member] = []
-        problem: Exception = NoMemberReachable("no member")
+        last_error: Exception = NoMemberReachable("no member")
         until = self._reactor.seconds() + READ_RETRY_TIMEOUT
         timeout = timeout or self.read_timeout
         while True:
             member = self.pick_member(tried)
             if member is None:
-                if isinstance(problem, NoMemberReachable) or not repeatable or self._reactor.seconds() > until:
-                    raise problem
+                if isinstance(last_error, NoMemberReachable) or not repeatable or self._reactor.seconds() > until:
+                    raise last_error
                 tried.clear()
-                problem = NoMemberReachable("no member")
+                last_error = NoMemberReachable("no member")
                 await deferLater(self._reactor, RETRY_INTERVAL)
                 continue
             tried.append(member)
             try:
-                answer = await member.call_unary(path, message, timeout)
+                response = await member.call_unary(path, message, timeout)
                 member.mark_healthy()
-                return answer
-            except RPCError as refusal:
-                error = refusal
+                return response
+            except RPCError as rpc_error:
+                error = rpc_error
             except NotSent as reason:
-                if isinstance(problem, NoMemberReachable):
-                    problem = NoMemberReachable(str(reason))
+                if isinstance(last_error, NoMemberReachable):
+                    last_error = NoMemberReachable(str(reason))
                 continue
             except (NoResponse, ProtocolError) as reason:
                 self.report_failure(member, reason)
                 if not repeatable:
                     raise WriteOutcomeUnknown(str(reason)) from None
-                late = isinstance(reason, ResponseTimeout)
-                problem = StorageUnavailable(TIMED_OUT if late else f"rpc error: code = Unavailable desc = {reason}")
+                timed_out = isinstance(reason, ResponseTimeout)
+                last_error = StorageUnavailable(
+                    TIMED_OUT if timed_out else f"rpc error: code = Unavailable desc = {reason}"
+                )
                 continue
             if not error.retry_other_member:
                 raise error
             member.mark_unhealthy(str(error))
             if error.uncertain and not repeatable:
                 raise WriteOutcomeUnknown(str(error))
-            problem = StorageUnavailable(str(error))
+            last_error = StorageUnavailable(str(error))
 
     async def call_json(
         self, method: Method, request: JSONObject, *, repeatable: bool = True, timeout: float | None = None
     ) -> JSONObject:
-        """Call as L{call}, with request and answer in txaioetcd's JSON."""
+        """
+        Send a request as L{call} does, with txaioetcd's JSON instead of protobuf.
+
+        @param method: The method.
+        @param request: The request.
+        @param repeatable: Whether it can be sent twice without harm.
+        @param timeout: In seconds, for each member; L{None} for the timeout of a read.
+        @return: The response.
+        """
         message = encode(method.request, request)
-        return decode(method.answer, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
+        return decode(method.response, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
 
     # --- overrides of txaioetcd
 
@@ -262,23 +273,26 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param repeatable: Whether it can be applied twice without harm.
         @raise Failed: The comparison fails.
         """
-        answer = await self.call_json(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
-        header, responses = validate_client_submit_response(answer)
-        if answer.get("succeeded"):
+        response = await self.call_json(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
+        header, responses = validate_client_submit_response(response)
+        if response.get("succeeded"):
             return Success(header, responses)
         raise Failed(header, responses)
 
     async def get(
-        self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **how: object
+        self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **options: object
     ) -> Range:
         """
         Read keys.
 
-        @param how: The arguments of L{OpGet}: C{limit}, C{revision}, C{sort_order}, C{sort_target}, C{keys_only}, ...
+        @param key: The key, or a set of keys.
+        @param range_end: The end of the range, exclusive.
+        @param timeout: In seconds.
+        @param options: The arguments of L{OpGet}, such as C{limit}, C{revision}, C{sort_order} and C{keys_only}.
         """
-        wanted = KeySet(key, range_end=range_end) if range_end is not None else key
+        keys = KeySet(key, range_end=range_end) if range_end is not None else key
         return Range._parse(
-            await self.call_json(RANGE, OpGet(wanted, **how)._marshal()["request_range"], timeout=timeout)
+            await self.call_json(RANGE, OpGet(keys, **options)._marshal()["request_range"], timeout=timeout)
         )
 
     async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
@@ -304,14 +318,14 @@ class EtcdClient(Client):  # type: ignore[misc]
         """
         Return the newest revision, as L{revision}, but write the request at once.
 
-        It is for frequent calls, and has a short path for the usual answer.
+        It is for frequent calls, and has a short path for the usual response.
         """
         member = self.pick_member()
         assert member is not None, "there are members"
 
-        def answered(answer: bytes) -> int:
+        def answered(response: bytes) -> int:
             member.mark_healthy()
-            return header_revision(answer)
+            return header_revision(response)
 
         def failed(failure: Failure) -> Deferred[int]:
             if not failure.check(NotSent, RPCError):

@@ -23,7 +23,7 @@ from ._grpc import Member
 from ._metrics import EtcdMetrics
 
 _STATUS: Final = GATEWAY[b"/maintenance/status"]
-#: The timeout of a member's answer, in seconds.
+#: The timeout of a member's response, in seconds.
 _TIMEOUT: Final = 10.0
 
 
@@ -65,10 +65,10 @@ class EtcdSizes:
         for member in self._members:
             url = member.address.url
             try:
-                answer = await member.call_unary(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
-                size = int(decode(_STATUS.answer, answer).get("dbSize") or 0)
+                response = await member.call_unary(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
+                size = int(decode(_STATUS.response, response).get("dbSize") or 0)
             except (RPCError, NotSent, NoResponse, StorageError, ValueError):
-                # The failure is reported by the calls that need an answer. The previous size is outdated.
+                # The failure is reported by the calls that need a response. The previous size is outdated.
                 self._metrics.sizes.pop(url, None)
             else:
                 self._metrics.sizes[url] = size

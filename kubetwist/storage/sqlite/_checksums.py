@@ -25,7 +25,15 @@ def head_sum(number: int, key: str, previous: int, expires: float | None, delete
 
 
 def row_sum(number: int, key: str, previous: int, expires: float | None, value: bytes | None) -> int:
-    """Return the checksum of a row; the parameters are its columns."""
+    """
+    Return the checksum of a row.
+
+    @param number: The id: the shifted revision with the place in the transaction.
+    @param key: The key.
+    @param previous: The previous revision of the key; 0 if it did not exist.
+    @param expires: The expiration time in seconds since 1970; L{None} for none.
+    @param value: The value; L{None} for a deletion.
+    """
     return head_sum(number, key, previous, expires, value is None) << 32 | crc32(value or b"")
 
 

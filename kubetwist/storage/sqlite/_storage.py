@@ -62,7 +62,7 @@ from .logfile import (
     LogFile,
 )
 
-#: Files up to this many bytes are checked whenever they are opened; larger ones only when that seems needed.
+#: Files up to this size in bytes are always checked when they are opened; larger files only after an unclean shutdown.
 ALWAYS_CHECKED: Final = 16 << 20
 
 #: Seconds without a write after which the write-ahead log is copied to the database and emptied.
@@ -77,8 +77,8 @@ class SQLiteStorage(EmbeddedStorage):
     """
     L{IStorageBackend} in a file.
 
-    On a full or read-only disk only writes fail, each with its own error: reads and watches go on, and
-    writes work again as soon as the disk can be written.
+    On a full or read-only disk only writes fail; reads and watches continue. Writes succeed again as soon as the disk
+    can be written.
 
     @ivar path: The path of the file.
     """
@@ -125,16 +125,16 @@ class SQLiteStorage(EmbeddedStorage):
             await self._writer.run(self._file.open)
             if self._file.loss:
                 self._log.error(
-                    "{path} has lost acknowledged writes, and is used as --allow-lost-writes says: {loss}",
+                    "starting with lost writes because of --allow-lost-writes: path={path} loss={loss}",
                     path=self.path,
                     loss=self._file.loss,
                 )
             if self._file.interrupted:
-                self._log.info("{path} was not closed by who used it last: checking it", path=self.path)
+                self._log.info("store was not shut down cleanly, running integrity check: path={path}", path=self.path)
             if self._file.interrupted or self._file.size() <= ALWAYS_CHECKED:
                 await self._writer.run(self._file.check)
             if self._file.interrupted:
-                # The incomplete transaction of a crash would look like damage once later ones follow it.
+                # The incomplete transaction of a crash could not be distinguished from damage after later transactions.
                 with suppress(StorageUnwritable):
                     await self._writer.run(self._file.checkpoint)
             contents = await self._writer.run(self._file.load)
@@ -165,10 +165,10 @@ class SQLiteStorage(EmbeddedStorage):
 
     # --- writing
 
-    def _mistake(self, writes: Sequence[Write]) -> InvalidArgument | None:
+    def _invalid_transaction_error(self, writes: Sequence[Write]) -> InvalidArgument | None:
         if len(writes) > PLACES:
             return InvalidArgument(f"a transaction writes at most {PLACES} keys")
-        return super()._mistake(writes)
+        return super()._invalid_transaction_error(writes)
 
     def _submit(self, transaction: Transaction) -> None:
         self._writer.submit(transaction)
@@ -211,7 +211,7 @@ class SQLiteStorage(EmbeddedStorage):
 
     def _writes_again(self) -> None:
         if self._unwritable is not None:
-            self._log.info("writes work again; {lost} were refused meanwhile", lost=self._lost)
+            self._log.info("writes work again: failed_writes={lost}", lost=self._lost)
             self._unwritable, self._lost = None, 0
 
     async def probe_writing(self) -> None:
@@ -259,30 +259,37 @@ class SQLiteStorage(EmbeddedStorage):
             revision = self._committed_revision(key)
             if not revision:
                 raise KeyNotFound(key, at)
-            wanted = {key: revision}
+            revisions_by_key = {key: revision}
             try:
-                (found,) = await self._reader.run(lambda: self._reading.values(wanted, at))  # noqa: B023
+                (values,) = await self._reader.run(lambda: self._reading.values(revisions_by_key, at))  # noqa: B023
             except RevisionCompacted:
                 continue  # By now there is a newer one.
-            return found
+            return values
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        """See L{IStorageBackend.read_page}."""
+        """
+        See L{IStorageBackend.read_page}.
+
+        @param prefix: The prefix of the keys.
+        @param start: The first key to read; C{""} begins with the prefix.
+        @param limit: Maximum number of values; 0 for all.
+        @param revision: The revision to read at; 0 for the newest.
+        """
         while True:
             at = self._resolve_revision(revision)
             if at < self.revision:
                 return await self._read_past(prefix, start, limit, at)
-            wanted: dict[str, int] = {}
+            revisions_by_key: dict[str, int] = {}
             more = False
             for key, written in self._committed_keys(prefix, start):
-                if limit and len(wanted) == limit:
+                if limit and len(revisions_by_key) == limit:
                     more = True
                     break
-                wanted[key] = written
-            if not wanted:
+                revisions_by_key[key] = written
+            if not revisions_by_key:
                 return Page([], at, False)
             try:
-                items = await self._reader.run(lambda: self._reading.values(wanted, at))  # noqa: B023
+                items = await self._reader.run(lambda: self._reading.values(revisions_by_key, at))  # noqa: B023
             except RevisionCompacted:
                 if revision:
                     raise
@@ -298,7 +305,15 @@ class SQLiteStorage(EmbeddedStorage):
         return Page(items, at, more)
 
     async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
-        """See L{IStorageHistory.read_changes}."""
+        """
+        See L{IStorageHistory.read_changes}.
+
+        @param prefix: The prefix of the keys.
+        @param after: The revision after which changes are read.
+        @param until: The last revision to read, greater than C{after}.
+        @param max_changes: Approximate maximum number of changes.
+        @param max_bytes: Approximate maximum size of their values, in bytes.
+        """
         self._check(after)
         history: History = await self._reader.run(
             lambda: self._reading.past(prefix, after, until, max_changes, max_bytes)

@@ -321,9 +321,9 @@ class LogFile:
         @raise StorageCorrupt: It is damaged.
         """
         with translate_sqlite_errors(self.path):
-            (found,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise corrupt_error(self.path, " ".join(found.split()))
+            (values,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
+        if values != "ok":
+            raise corrupt_error(self.path, " ".join(values.split()))
 
     def close(self) -> None:
         """Disconnect."""
@@ -461,15 +461,15 @@ class LogFile:
 
     # --- reading
 
-    def values(self, wanted: dict[str, int], at: int) -> list[StoredValue]:
+    def values(self, revisions: dict[str, int], at: int) -> list[StoredValue]:
         """
-        Return the values of some keys at their revisions as of C{at}, in the order of C{wanted}.
+        Return the values of some keys at their revisions as of C{at}, in the order of C{revisions}.
 
         @raise RevisionCompacted: C{at} was compacted during the read.
         """
         with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(at)
-            return self._values(wanted)
+            return self._values(revisions)
 
     def values_before(
         self, latest_revisions: dict[str, int], newest: int, prefix: str, start: str, limit: int, at: int
@@ -544,17 +544,17 @@ class LogFile:
         if revision < compacted:
             raise RevisionCompacted(revision, compacted)
 
-    def _values(self, wanted: dict[str, int]) -> list[StoredValue]:
-        found = {
+    def _values(self, revisions: dict[str, int]) -> list[StoredValue]:
+        values = {
             key: checked_value(value, total) or b""
             for number, key, value, total in self.connection.execute(
                 "SELECT log.id, log.key, log.value, log.sum FROM json_each(?) AS wanted CROSS JOIN log "
                 f"ON log.id BETWEEN (wanted.value << {PLACE_BITS}) AND (wanted.value << {PLACE_BITS}) + {PLACES - 1}",
-                (json.dumps(sorted(set(wanted.values()))),),
+                (json.dumps(sorted(set(revisions.values()))),),
             )
-            if wanted.get(key) == number >> PLACE_BITS
+            if revisions.get(key) == number >> PLACE_BITS
         }
         try:
-            return [StoredValue(key, found[key], revision) for key, revision in wanted.items()]
+            return [StoredValue(key, values[key], revision) for key, revision in revisions.items()]
         except KeyError as error:
             raise corrupt_error(self.path, f"the newest state of {error.args[0]} is missing") from error

@@ -17,7 +17,7 @@ from kubetwist.schema.protobuf.fields import (
 
 class KMSPlugin:
     """
-    Encrypts by turning bytes round, and tells its key by its name.
+    A service that encrypts by reversing bytes, with a configurable key id.
 
     @ivar key_id: The key that is encrypted with.
     @ivar lost: Keys that it has no more.

@@ -49,7 +49,7 @@ class NoKeeper:
 
     def fetch(self, source: DEKSource) -> Deferred[None]:
         """See L{kubetwist.storage.encryption._envelope.DEKFetcher.fetch}."""
-        raise AssertionError("nobody is asked")
+        raise AssertionError("unexpected fetch")
 
 
 class EnvelopeTests(SynchronousTestCase):

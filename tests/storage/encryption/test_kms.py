@@ -29,11 +29,11 @@ PLACE = b"/registry/secrets/default/db"
 
 class FakeService:
     """
-    Keeps keys as it is told.
+    A key management service that the test controls.
 
     @ivar calls: What was asked for.
     @ivar problem: What every call fails with.
-    @ivar encrypts_with: The key that is used, if not the one that is told of.
+    @ivar encrypts_with: The key that is used, if not the one of the status.
     @ivar held: Answers that are to come, while it is a list.
     """
 

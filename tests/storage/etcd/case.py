@@ -83,9 +83,11 @@ class TurningReactor(StorageReactor):
         self.real.disconnectAll()
 
 
-def etcd_storage(reactor: Any, urls: list[str], tls: Any = None, mixed: bool = True, **how: Any) -> EtcdStorage:
+def etcd_storage(
+    reactor: Any, urls: list[str], tls: Any = None, shuffle_members: bool = True, **how: Any
+) -> EtcdStorage:
     """Return a store in an etcd."""
-    return EtcdStorage(EtcdClient(reactor, [Address.parse(url) for url in urls], tls, mixed), reactor, **how)
+    return EtcdStorage(EtcdClient(reactor, [Address.parse(url) for url in urls], tls, shuffle_members), reactor, **how)
 
 
 _used: dict[SynchronousTestCase, list[tuple[EtcdStorage, EtcdServer]]] = {}
@@ -109,7 +111,7 @@ class Overheard:
     """
     What a member sends, frame by frame, some of which is lost.
 
-    Wires have one for each connection; what it asks and tells is the test's.
+    Wires have one for each connection; its messages are filtered by the test.
     """
 
     def __init__(self, lost: Callable[[set[str]], bool]) -> None:

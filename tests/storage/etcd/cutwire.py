@@ -65,7 +65,7 @@ class CutWire:
     Listens where the client thinks that the server is.
 
     @ivar swallowing: Asked of each piece of data that the server sends, whether it is lost; L{None} for never.
-    @ivar filtering: Makes, for a new connection, what tells what is left of each piece of data that the server sends.
+    @ivar filtering: Returns, for a new connection, a function that filters each piece of data of the server.
     """
 
     def __init__(self, reactor: Any, target: int) -> None:

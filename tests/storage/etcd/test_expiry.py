@@ -72,4 +72,4 @@ class MovingTests(EtcdCase):
         self.write(storage, "/registry/masterleases/10.0.0.1", b"{}", ttl=15)
         with self.assertRaises(MigrationError) as caught:
             self.move(storage, self.other(MemoryStorage(self.reactor)))
-        self.assertIn("is served at present, by 10.0.0.1", str(caught.exception))
+        self.assertIn("is in use by 10.0.0.1", str(caught.exception))

@@ -34,7 +34,7 @@ from kubetwist.storage.etcd._grpc import (
     BACKOFF_FIRST,
     Member,
 )
-from kubetwist.storage.etcd._http2 import LAST_STREAM
+from kubetwist.storage.etcd._http2 import MAX_STREAM_ID
 from kubetwist.storage.etcd.address import Address
 
 from .case import TurningReactor
@@ -159,7 +159,9 @@ class MemberTests(SynchronousTestCase):
 
     def refuse(self) -> None:
         """Let the last connection attempt fail."""
-        self.reactor.tcpClients[-1][2].clientConnectionFailed(None, Failure(ConnectionRefusedError("nobody there")))
+        self.reactor.tcpClients[-1][2].clientConnectionFailed(
+            None, Failure(ConnectionRefusedError("connection refused"))
+        )
 
     def send_call(self, seconds: float = 5.0, message: bytes = b"question") -> Any:
         """Send a request."""
@@ -323,7 +325,7 @@ class MemberTests(SynchronousTestCase):
         wire.turn()
         self.reactor.advance(1)
         wire.turn()
-        self.assertEqual(str(self.failureResultOf(slow, ResponseTimeout).value), "no answer in 2 seconds")
+        self.assertEqual(str(self.failureResultOf(slow, ResponseTimeout).value), "no response in 2 seconds")
         self.assertEqual((self.successResultOf(quick), wire.peer.resets, wire.closed), (b"fine", {1: 8}, False))
 
     def test_silence(self) -> None:
@@ -506,7 +508,7 @@ class MemberTests(SynchronousTestCase):
     def test_last_stream(self) -> None:
         """When the stream ids of a connection are used up, another connection is opened."""
         wire = self.connect_watched()
-        wire.connection.session._next = LAST_STREAM
+        wire.connection.session._next_stream_id = MAX_STREAM_ID
         last, other = self.send_call(), self.send_call()
         wire.connection.dataReceived(b"")
         second = self.connect()

@@ -30,8 +30,8 @@ from kubetwist.storage.etcd._errors import (
 )
 from kubetwist.storage.etcd._http2 import (
     CONNECTION_WINDOW,
-    LAST_STREAM,
     MAX_PENDING_ACKS,
+    MAX_STREAM_ID,
     STREAM_WINDOW,
     Call,
     Session,
@@ -131,7 +131,7 @@ class CallTests(SessionCase):
         peer.finish(3, [(b"grpc-status", b"14")])
         self.turn(session, peer)
         found = [(error.code, error.message) for call in (first, second) for error in call.over]
-        self.assertEqual(found, [(3, "too large"), (14, "etcd answers with code 14")])
+        self.assertEqual(found, [(3, "too large"), (14, "etcd responded with code 14")])
 
     def test_something_else_answers(self) -> None:
         """A response that is not gRPC is an error of its kind, and ends only its call."""
@@ -326,7 +326,7 @@ class EndTests(SessionCase):
         """GOAWAY ends watches immediately, so that they resume on another member."""
         session, peer = self.make()
         watch, call = self.begin(session, peer, RecordedCall(streaming=True)), self.begin(session, peer)
-        session.feed(GoAwayFrame(0, LAST_STREAM, 0, b"bye").serialize())
+        session.feed(GoAwayFrame(0, MAX_STREAM_ID, 0, b"bye").serialize())
         self.assertIn("bye", str(watch.over[0]))
         self.assertEqual((list(session.calls.values()), session.too_many_pings), ([call], False))
         session.feed(GoAwayFrame(0, 3, 11, b"too_many_pings").serialize())
@@ -345,9 +345,9 @@ class EndTests(SessionCase):
         """A connection has a maximum stream id, and then accepts no more calls."""
         session, peer = self.make()
         self.begin(session, peer)
-        session._next = LAST_STREAM
+        session._next_stream_id = MAX_STREAM_ID
         session.begin(RecordedCall())
-        self.assertEqual((sorted(session.calls), session.usable), ([1, LAST_STREAM], False))
+        self.assertEqual((sorted(session.calls), session.usable), ([1, MAX_STREAM_ID], False))
 
     def test_signs_of_life(self) -> None:
         """Pings are answered with a delay; a second ping is answered immediately."""
@@ -412,7 +412,7 @@ class StrictTests(SessionCase):
             "half a message": begun + DataFrame(1, b"\0\0\0\0\2a").serialize() + headers(trailers, "END_STREAM"),
             "compressed": begun + DataFrame(1, b"\1\0\0\0\1a").serialize(),
             "only informational": headers(self.head((b":status", b"100")), "END_STREAM"),
-            "nobody's": headers(valid, stream=7),
+            "unknown stream": headers(valid, stream=7),
             "the other's": headers(valid, stream=2),
             "reset of nothing": RstStreamFrame(9).serialize(),
             "a push": PushPromiseFrame(1, 2, b"", flags=["END_HEADERS"]).serialize(),

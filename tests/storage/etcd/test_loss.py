@@ -186,7 +186,7 @@ class LossTests(EtcdCase):
         second_attempt = self.write(storage, "/r/a", b"2", revision)
         self.assertEqual(len(attempts), 2)
         self.assertEqual(self.reactor.run(other.read("/r/a")).revision, second_attempt)
-        # And one that lost against another meanwhile is told so.
+        # A write that conflicts with another one in between fails with the conflict.
         attempts.clear()
         newest = self.write(other, "/r/a", b"3", second_attempt)
         with self.assertRaises(RevisionConflict) as caught:
@@ -260,7 +260,7 @@ class ClusterTests(EtcdCase):
     def test_paused_member(self) -> None:
         """A member that does not respond is replaced; its watch resumes on another one."""
         first, second, third = self.etcd.members
-        storage = etcd_storage(self.reactor, [first.url, second.url], mixed=False)
+        storage = etcd_storage(self.reactor, [first.url, second.url], shuffle_members=False)
         self.addCleanup(lambda: self.reactor.run(storage.close()))
         self.reactor.run(storage.open())
         observer = self.follow(storage)

@@ -1,5 +1,5 @@
 """
-The process that F{test_history.py} kills: clients of a store, who log what they ask and are told.
+The process that F{test_history.py} kills: clients of a store that print their requests and responses.
 
 Usage: python historywriter.py PATH SEED RESUME, where RESUME is the revision that the watch goes on from.
 """

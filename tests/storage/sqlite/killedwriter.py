@@ -1,5 +1,5 @@
 """
-The process that F{test_kill.py} kills: writes to a store and tells which writes were acknowledged.
+The process that F{test_kill.py} kills: writes to a store and prints the acknowledged writes.
 
 Usage: python killedwriter.py PATH WRITES WRITERS SEED
 """
@@ -58,7 +58,7 @@ async def write(reactor: object, path: str, writes: int, writers: int, seed: int
                 print_line(f"done {revision} {one.key} {checksum}")
 
     async def compaction() -> None:
-        # What nobody was told of yet must not be forgotten: that is one write of each writer at most.
+        # Unacknowledged writes must not be compacted: at most one of each writer.
         while working:
             await storage.compact(max(storage.revision - 2 * writers - 10, storage.compacted))
             await storage.commit([Write("/pause/a", b"", None)])

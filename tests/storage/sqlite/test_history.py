@@ -1,6 +1,6 @@
 # mypy: allow-untyped-calls
 """
-What clients of a SQLite store are told, judged as a whole over many kills.
+Consistency of the responses and events of a SQLite store over many kills.
 
 C{KUBETWIST_TEST_LONG=1} makes it 500 kills; C{KUBETWIST_TEST_SEED} repeats a schedule.
 """
@@ -61,7 +61,7 @@ class HistoryTests(SynchronousTestCase):
             for line in lines:
                 self.hear(*json.loads(line))
                 if self.acknowledged - before == left:
-                    # What was told before the kill is still in the pipe.
+                    # Lines that were printed before the kill are still in the pipe.
                     process.kill()
         self.assertEqual(process.returncode, -9)
         self.asked.clear()

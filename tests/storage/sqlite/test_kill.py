@@ -56,7 +56,7 @@ class KillTests(SynchronousTestCase):
                 self.acknowledge(line)
                 left -= 1
                 if left == 0:
-                    # What it told before it died is still in the pipe.
+                    # Lines that were printed before the kill are still in the pipe.
                     process.kill()
         self.assertEqual(process.returncode, -9)
 

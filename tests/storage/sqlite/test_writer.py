@@ -34,7 +34,7 @@ class SharedSyncTests(FileCase):
 
         storage = self.open(connect)
         count = 1000
-        # The writer takes what waits when it looks: let all of it wait.
+        # The writer takes all waiting transactions at once: block it until all are submitted.
         with held(storage._writer):
             answers = [storage.commit([Write(f"/r/{number:04}", b"%d" % number, 0)]) for number in range(count)]
         self.assertEqual([self.reactor.run(answer) for answer in answers], list(range(2, count + 2)))
@@ -45,7 +45,7 @@ class SharedSyncTests(FileCase):
 
 class FailingConnection(sqlite3.Connection):
     """
-    Fails to write while told to.
+    A connection whose writes fail while C{failing} is set.
 
     @ivar failing: Everything fails.
     @ivar failures: So many rows, or batches of rows, fail to be written.
