@@ -19,7 +19,7 @@ from kubetwist.storage.errors import (
 class ErrorTests(SynchronousTestCase):
     """Errors of stores."""
 
-    def test_file_is_not_told(self) -> None:
+    def test_client_message(self) -> None:
         """The message of an unwritable store names the file, the message for clients does not."""
         error = StorageUnwritable("/var/lib/x.db", "No space left on device")
         self.assertIn("/var/lib/x.db", str(error))

@@ -201,7 +201,7 @@ class ReplaceTests(MigrationCase):
         moved = self.move(replace=True)
         self.assertEqual((moved.keys, moved.written), (500, 200))
 
-    def test_written_meanwhile(self) -> None:
+    def test_write_during_migration(self) -> None:
         """Writes during the migration are detected."""
         for number in range(10):
             self.put(self.source, f"{PREFIX}{number}", b"x")
@@ -242,7 +242,7 @@ class RefusalTests(MigrationCase):
             self.refused("is in use by 10.0.0.1", replace=True)
             self.put(served, f"{PREFIX}masterleases/10.0.0.1", None)
 
-    def test_served_where_nobody_comes_from_elsewhere(self) -> None:
+    def test_served_without_address(self) -> None:
         """Servers that do not publish their addresses are detected by the Lease of their controllers."""
         key = f"{PREFIX}leases/kube-system/kubetwist-controllers"
         held = {"holderIdentity": "vm_1", "renewTime": format_micro_time(posix_now()), "leaseDurationSeconds": 15}

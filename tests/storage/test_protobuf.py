@@ -154,9 +154,9 @@ class PortionTests(SynchronousTestCase):
 
 class Turns:
     """
-    A clock on which nothing happens by itself.
+    A clock whose calls are run by the test.
 
-    @ivar calls: What waits for its turn.
+    @ivar calls: The pending calls.
     """
 
     def __init__(self) -> None:
@@ -225,7 +225,7 @@ class CacheTests(SynchronousTestCase):
             self.turns.next()
         self.assertEqual(len(self.successResultOf(listed).records), 21)
 
-    def test_stopped_meanwhile(self) -> None:
+    def test_stopped_while_filling(self) -> None:
         """A cache that is stopped while it is filled watches nothing."""
         for at in range(4):
             self.put(str(at), stored(str(at), counted(2, counted(1, "k"), counted(2, "x" * DECODE_BATCH_BYTES))))

@@ -33,12 +33,12 @@ class Session:
     """
     A running command, independent of its transport.
 
-    @ivar command: Which streams it has.
-    @ivar version: What is spoken.
-    @ivar on_stdin: Told what comes; L{None} at the end of it.
-    @ivar on_resize: Told sizes of the terminal.
-    @ivar on_connection_lost: Told when nobody is there any more.
-    @ivar on_backpressure: Told whether what is written is not taken.
+    @ivar command: The streams of the command.
+    @ivar version: The stream protocol.
+    @ivar on_stdin: Called with input; with L{None} at its end.
+    @ivar on_resize: Called with sizes of the terminal.
+    @ivar on_connection_lost: Called when the connection is lost.
+    @ivar on_backpressure: Called with whether writing is paused.
     """
 
     def __init__(self, command: Command, version: str, send: Callable[[str, bytes], None], end: Callable[[], None]):
@@ -111,11 +111,11 @@ class Session:
 
 def serve_command(request: KubeRequest, start: Start, *, reactor: Any, websocket: bool = True) -> Any:
     """
-    Answer a kubelet's C{/exec/...} or C{/attach/...}.
+    Answer a kubelet's C{/exec/...} or C{/attach/...} request.
 
     @param start: Runs the command.
-    @param websocket: Whether this kubelet takes WebSockets.
-    @return: The connection's protocol, if there is one.
+    @param websocket: Whether this kubelet supports WebSockets.
+    @return: The protocol of the connection; L{None} after an error response.
     """
     query = {name: values[0] for name, values in request.query.items()}
     command = Command(*(query.get(name) in ("1", "true") for name in ("input", "output", "error", "tty")))
@@ -243,10 +243,10 @@ def _serve_websocket(request: KubeRequest, command: Command, start: Start, react
 
 class PortForward:
     """
-    The kubelet's end of forwarded ports, over SPDY: pairs of streams, one for bytes and one for what went wrong.
+    The kubelet's side of forwarded ports over SPDY: pairs of streams, one for data and one for errors.
 
-    @param dial: Is told a port, and gives somebody with C{data_received(bytes | None)}, or raises an error; what it is
-        given is how to answer: C{write(bytes)} and C{end()}.
+    @param dial: Called with a port, C{write(bytes)} and C{end()}. Returns a function that receives data (L{None} at its
+        end), or raises an error.
     """
 
     def __init__(self, reactor: Any, dial: Callable[[int, Callable[[bytes], None], Callable[[], None]], Any]) -> None:

@@ -27,7 +27,7 @@ from kubetwist.streams.channels import (
 pieces = st.lists(st.binary(max_size=10), min_size=1, max_size=4)
 
 
-class Channels(SynchronousTestCase):
+class ChannelReaderTests(SynchronousTestCase):
     """Decoding of messages."""
 
     @given(st.sampled_from(sorted(PROTOCOLS)), st.integers(0, 4), st.binary(max_size=40), st.lists(st.integers(0, 40)))
@@ -47,7 +47,7 @@ class Channels(SynchronousTestCase):
         self.assertEqual(data, found)
 
     @given(st.sampled_from(sorted(PROTOCOLS)), st.lists(pieces, max_size=4))
-    def test_anything(self, name: str, messages: list[list[bytes]]) -> None:
+    def test_any_bytes(self, name: str, messages: list[list[bytes]]) -> None:
         """Any message is decoded, ignored or rejected."""
         reader = ChannelReader(PROTOCOLS[name])
         with contextlib.suppress(BadMessage):

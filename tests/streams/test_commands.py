@@ -27,7 +27,7 @@ def exited(causes: Any) -> bytes:
     return json.dumps({"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}).encode()
 
 
-class Endings(SynchronousTestCase):
+class FinalStatusTests(SynchronousTestCase):
     """Return the final status of a command."""
 
     def message(self, message: bytes, version: str = V4) -> str:
@@ -86,7 +86,7 @@ class Endings(SynchronousTestCase):
         self.assertEqual("Error executing remote command: boom", self.message(b"boom", V1))
 
     @given(st.binary(max_size=80), st.sampled_from([V1, V2, V3, V4, V5]))
-    def test_anything(self, message: bytes, version: str) -> None:
+    def test_any_bytes(self, message: bytes, version: str) -> None:
         """Any message of a kubelet becomes a Status."""
         self.assertIn(json.loads(final_status(message, version))["status"], ("Success", "Failure"))
 
@@ -103,7 +103,7 @@ class Endings(SynchronousTestCase):
         self.assertEqual(b'{"metadata":{},"status":"Failure","reason":"NotFound","code":404}', encode_status(status))
 
 
-class Streams(SynchronousTestCase):
+class StreamTypesTests(SynchronousTestCase):
     """The streams to open at the kubelet."""
 
     def test_stream_types(self) -> None:
@@ -150,7 +150,7 @@ class TerminalSizes(SynchronousTestCase):
             self.assertEqual("", reader._text)
 
     @given(st.lists(st.binary(max_size=30), max_size=4))
-    def test_anything(self, pieces: list[bytes]) -> None:
+    def test_any_bytes(self, pieces: list[bytes]) -> None:
         """Any bytes of a client are handled without other errors."""
         reader = TerminalSizeDecoder()
         for piece in pieces:

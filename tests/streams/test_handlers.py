@@ -37,7 +37,7 @@ reactor: Any = installed_reactor
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
 
 
-class Ways(SynchronousTestCase):
+class SelectModeTests(SynchronousTestCase):
     """Selection of the mode of a request."""
 
     def select_mode(

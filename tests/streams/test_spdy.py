@@ -120,7 +120,7 @@ class _Raw:
         return found
 
 
-class Streams(SynchronousTestCase):
+class StreamTests(SynchronousTestCase):
     """Streams between two SPDYConnections."""
 
     def open(self, pair: _Pair, kind: str = "stdout") -> tuple[SPDYStream, _RecordingListener]:
@@ -264,7 +264,7 @@ class Streams(SynchronousTestCase):
         self.assertTrue(pair.wire.first.disconnected and pair.wire.second.disconnected)
 
 
-class Manners(SynchronousTestCase):
+class PeerTests(SynchronousTestCase):
     """Behaviour of peers."""
 
     def test_pings(self) -> None:
@@ -301,7 +301,7 @@ class Manners(SynchronousTestCase):
         self.assertIsInstance(heard.reason, StreamConnectionLost)
 
     @given(st.binary(max_size=300), st.booleans())
-    def test_anything(self, data: bytes, server: bool) -> None:
+    def test_any_bytes(self, data: bytes, server: bool) -> None:
         """Any bytes of the peer are handled without other errors."""
         raw = _Raw(server=server, accept=None)
         heard = _RecordingListener()
@@ -357,7 +357,7 @@ class Manners(SynchronousTestCase):
         self.assertTrue(pair.wire.second.reading)
 
 
-class Pressure(SynchronousTestCase):
+class BackpressureTests(SynchronousTestCase):
     """Backpressure."""
 
     def test_held(self) -> None:

@@ -91,7 +91,7 @@ def text(value: bytes) -> bytes:
     return struct.pack(">I", len(value)) + value
 
 
-class Frames(SynchronousTestCase):
+class FrameTests(SynchronousTestCase):
     """Encoded frames are decoded."""
 
     def test_dictionary(self) -> None:
@@ -128,11 +128,11 @@ class Frames(SynchronousTestCase):
         self.assertEqual([sent], read(FrameReader(), FrameWriter().write(sent)))
 
 
-class Garbage(SynchronousTestCase):
+class InvalidFrameTests(SynchronousTestCase):
     """Invalid data is rejected at low cost."""
 
     @given(st.binary(max_size=200))
-    def test_anything(self, data: bytes) -> None:
+    def test_any_bytes(self, data: bytes) -> None:
         """Any received bytes are decoded or raise SPDYError."""
         with contextlib.suppress(SPDYError):
             read(FrameReader(), data)

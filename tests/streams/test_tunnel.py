@@ -104,7 +104,7 @@ class _Run:
         pump(self.clock, *self.wires, size=size)
 
 
-class Requests(SynchronousTestCase):
+class TunnelRequestTests(SynchronousTestCase):
     """Requests of tunnels."""
 
     def test_tunnelled(self) -> None:
@@ -145,7 +145,7 @@ class Requests(SynchronousTestCase):
         self.assertEqual([], run.wires)
         self.assertIsNone(self.successResultOf(run.over))
 
-    def test_client_gone(self) -> None:
+    def test_client_disconnected(self) -> None:
         """The backend's connection is closed if the client disconnected before its response."""
         switch, _Run.switch_protocols = _Run.switch_protocols, lambda *_: False  # type: ignore[assignment]
         self.addCleanup(setattr, _Run, "switch_protocols", switch)
@@ -154,7 +154,7 @@ class Requests(SynchronousTestCase):
         self.assertIsNone(self.successResultOf(run.over))
 
 
-class Tunnels(SynchronousTestCase):
+class TunnelTests(SynchronousTestCase):
     """Forwarded data."""
 
     @given(st.lists(st.binary(min_size=1, max_size=500), max_size=5), st.integers(1, 200))

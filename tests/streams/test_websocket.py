@@ -81,7 +81,7 @@ def frame(opcode: int, payload: bytes = b"", fin: bool = True, mask: bytes = b"\
     return bytes((fin << 7 | opcode, 0x80 | len(payload))) + mask + masked
 
 
-class Messages(SynchronousTestCase):
+class MessageTests(SynchronousTestCase):
     """Sent messages."""
 
     @given(st.lists(st.binary(max_size=300), max_size=5), st.integers(1, 100))
@@ -141,7 +141,7 @@ class Messages(SynchronousTestCase):
         self.assertEqual(b"\x8a\x06019999", raw.got[-8:])
 
 
-class Ends(SynchronousTestCase):
+class CloseTests(SynchronousTestCase):
     """Ends of connections."""
 
     def test_client_closes(self) -> None:
@@ -261,7 +261,7 @@ class Ends(SynchronousTestCase):
             self.assertEqual([], raw.heard.messages)
 
     @given(st.binary(max_size=200), st.integers(1, 30))
-    def test_anything(self, data: bytes, size: int) -> None:
+    def test_any_bytes(self, data: bytes, size: int) -> None:
         """Any bytes of a client are handled without other errors."""
         raw = _Raw()
         raw.send(data, size)

@@ -89,8 +89,8 @@ class Wire:
     """
     A connection between two protocols.
 
-    @ivar first: One end of it.
-    @ivar second: The other.
+    @ivar first: The transport of the first protocol.
+    @ivar second: The transport of the second protocol.
     """
 
     def __init__(self, first: Any, second: Any) -> None:

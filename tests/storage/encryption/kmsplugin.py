@@ -19,9 +19,9 @@ class KMSPlugin:
     """
     A service that encrypts by reversing bytes, with a configurable key id.
 
-    @ivar key_id: The key that is encrypted with.
-    @ivar lost: Keys that it has no more.
-    @ivar calls: The names of the methods that were called, and the keys that were asked for.
+    @ivar key_id: The id of the key for encryption.
+    @ivar lost: The ids of keys that are not available.
+    @ivar calls: The names of the called methods, and the requested key ids.
     """
 
     def __init__(self, path: Path) -> None:

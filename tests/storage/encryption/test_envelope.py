@@ -78,9 +78,9 @@ class EnvelopeTests(SynchronousTestCase):
     @given(st.data())
     def test_tampered(self, data: st.DataObject) -> None:
         """
-        Whatever bit is flipped, the value is refused, or another key is asked for; but for those that change nothing.
+        With any bit flipped, a value is rejected or needs another key, except for bits without meaning.
 
-        An empty value of an annotation may have any field number, as what is not known does not count.
+        An empty value of an annotation may have any field number, since unknown fields are ignored.
         """
         self.setUp()
         bit = data.draw(st.integers(0, len(STORED) * 8 - 1))

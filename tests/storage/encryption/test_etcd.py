@@ -48,7 +48,7 @@ class SharingTests(EtcdCase):
         """Return the store of a server with these keys."""
         return EncryptedStorage(self.open(), Fixed(transformer(*providers)), self.reactor)
 
-    def test_others_writes(self) -> None:
+    def test_other_server(self) -> None:
         """Each server decrypts the values of the other one, and reports them as stale."""
         stores = [self.opened(GCM, OTHER), self.opened(OTHER, GCM)]
         observers = [RecordingObserver(), RecordingObserver()]

@@ -31,10 +31,10 @@ class FakeService:
     """
     A key management service that the test controls.
 
-    @ivar calls: What was asked for.
-    @ivar problem: What every call fails with.
+    @ivar calls: The calls.
+    @ivar problem: The error of every call; L{None} for none.
     @ivar encrypts_with: The key that is used, if not the one of the status.
-    @ivar held: Answers that are to come, while it is a list.
+    @ivar held: The delayed responses; L{None} for immediate responses.
     """
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ class ClientTests(TestCase):
 class WithoutGRPCTests(SynchronousTestCase):
     """A Python installation without gRPC."""
 
-    def test_told(self) -> None:
+    def test_missing_package(self) -> None:
         """A service cannot be configured, and the error names the missing package."""
         self.addCleanup(sys.modules.__setitem__, "grpc", sys.modules["grpc"])
         sys.modules["grpc"] = None  # type: ignore[assignment]

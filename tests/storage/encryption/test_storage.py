@@ -365,7 +365,7 @@ class WaitingTests(EncryptedCase):
         self.assertEqual([event.value for event in observer.events], [b"0", b"a", b"b", b"c", b"d"])
         self.assertEqual(([event.revision for event in observer.events], observer.progress), ([2, 3, 4, 4, 6], 6))
 
-    def test_own_writes(self) -> None:
+    def test_write_waits_for_watches(self) -> None:
         """A write is acknowledged after the watches of its key have delivered it; other writes do not wait."""
         observer = self.watch()
         self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))

@@ -31,9 +31,7 @@ T = TypeVar("T")
 
 class TurningReactor(StorageReactor):
     """
-    A L{StorageReactor} with real connections: what it is not asked itself, a real reactor is, which turns in L{run}.
-
-    Time is real here.
+    A L{StorageReactor} with real connections and real time, over a real reactor that runs in L{run}.
     """
 
     def __init__(self) -> None:
@@ -109,15 +107,15 @@ def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
 
 class Overheard:
     """
-    What a member sends, frame by frame, some of which is lost.
+    The frames of a member, some of which are dropped.
 
     Wires have one for each connection; its messages are filtered by the test.
     """
 
     def __init__(self, lost: Callable[[set[str]], bool]) -> None:
         """
-        @param lost: Asked of each message whether it is lost: C{"written"} is there if it answers a write that is done,
-            C{"events"} if it has events, C{"created"} if it begins a watch.
+        @param lost: Returns whether a message is dropped. Called with its kinds: C{"written"} for the response of an
+            applied write, C{"events"} for events, C{"created"} for the start of a watch.
         """
         self._lost = lost
         self._rest = b""

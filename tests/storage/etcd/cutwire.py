@@ -62,9 +62,9 @@ class _End(Protocol):
 
 class CutWire:
     """
-    Listens where the client thinks that the server is.
+    Listens at the address that the client uses for the server.
 
-    @ivar swallowing: Asked of each piece of data that the server sends, whether it is lost; L{None} for never.
+    @ivar swallowing: Returns whether a piece of data of the server is dropped; L{None} drops nothing.
     @ivar filtering: Returns, for a new connection, a function that filters each piece of data of the server.
     """
 

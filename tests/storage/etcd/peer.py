@@ -29,11 +29,11 @@ class Peer:
     """
     A server.
 
-    @ivar requests: The headers of those that came, by stream.
-    @ivar bodies: What came of their data.
+    @ivar requests: The headers of requests, by stream.
+    @ivar bodies: The received data of requests, by stream.
     @ivar ended: The streams whose requests are complete.
-    @ivar resets: The codes with which streams were ended, by stream.
-    @ivar pings: How often it was asked for a sign of life.
+    @ivar resets: The error codes of reset streams, by stream.
+    @ivar pings: The number of received pings.
     """
 
     def __init__(self, settings: dict[Any, int] | None = None) -> None:

@@ -45,10 +45,10 @@ PATH = b"/s/M"
 
 class Wire:
     """
-    The transport of a client, which a L{Peer} is at the other end of.
+    The transport of a client that is connected to a L{Peer}.
 
-    @ivar most: How much it takes before it is stuck; L{None} for all.
-    @ivar broken: Whether what is written is lost.
+    @ivar most: The number of bytes that are accepted before the transport is full; L{None} for no limit.
+    @ivar broken: Whether written data is lost.
     """
 
     #: As over TLS.

@@ -76,7 +76,7 @@ class LossTests(EtcdCase):
         self.assertEqual([event.value for event in observer.events], [b"1", b"3"])
         self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, second_attempt)
 
-    def test_compacted_meanwhile(self) -> None:
+    def test_compacted_while_disconnected(self) -> None:
         """A watch whose next events were compacted while it was disconnected ends, and the observer can list again."""
         wire = self.wire()
         storage, other = self.open(wire.url), self.open()

@@ -22,7 +22,7 @@ from .case import EtcdCase
 class SharingTests(EtcdCase):
     """Several servers on one etcd."""
 
-    def test_others_writes(self) -> None:
+    def test_writes_of_all_servers(self) -> None:
         """All servers observe all writes in the same order; attachments are for the writer's server only."""
         first, second = self.open(), self.open()
         observers = [self.follow(first), self.follow(second)]
@@ -84,7 +84,7 @@ class SharingTests(EtcdCase):
         found = self.reactor.run(servers[0].read("compact_rev_key"))
         self.assertEqual(found.value, b"%d" % at)
 
-    def test_compacted_by_others(self) -> None:
+    def test_compacted_by_another_client(self) -> None:
         """A compaction by another client is detected by the next read, and at the start."""
         first, second = self.open(), self.open()
         self.write(first, "/r/a", b"1")

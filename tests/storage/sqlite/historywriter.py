@@ -1,7 +1,7 @@
 """
 The process that F{test_history.py} kills: clients of a store that print their requests and responses.
 
-Usage: python historywriter.py PATH SEED RESUME, where RESUME is the revision that the watch goes on from.
+Usage: python historywriter.py PATH SEED RESUME, where RESUME is the revision from which the watch resumes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # mypy: allow-untyped-calls
 """
-Consistency of the responses and events of a SQLite store over many kills.
+Tests for the consistency of the responses and events of a SQLite store over many kills.
 
 C{KUBETWIST_TEST_LONG=1} makes it 500 kills; C{KUBETWIST_TEST_SEED} repeats a schedule.
 """

@@ -1,5 +1,5 @@
 """
-Nothing that was acknowledged is lost by kill -9.
+Tests for the durability of acknowledged writes after kill -9.
 
 C{KUBETWIST_TEST_LONG=1} makes it 20 rounds of 5,000 writes.
 """

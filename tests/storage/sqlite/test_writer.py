@@ -47,8 +47,8 @@ class FailingConnection(sqlite3.Connection):
     """
     A connection whose writes fail while C{failing} is set.
 
-    @ivar failing: Everything fails.
-    @ivar failures: So many rows, or batches of rows, fail to be written.
+    @ivar failing: Whether all statements fail.
+    @ivar failures: The number of next inserts that fail.
     """
 
     failing = False
@@ -150,7 +150,7 @@ class FailureTests(FileCase):
             with self.assertRaises(StorageUnavailable):
                 self.reactor.run(attempt)
 
-    def test_told(self) -> None:
+    def test_client_message(self) -> None:
         """The message for clients does not name the file."""
         FailingConnection.failing = True
         with self.assertRaises(StorageUnwritable) as caught:
@@ -165,7 +165,7 @@ class FailureTests(FileCase):
         self.assertIn(self.path, str(caught.exception))
         self.assertIn("disk I/O error", str(caught.exception))
 
-    def test_submitted_meanwhile(self) -> None:
+    def test_submitted_before_report(self) -> None:
         """Writes that are submitted between a failure and its report fail with it."""
         FailingConnection.failing = True
         first = self.storage.commit([Write("/r/a", b"1", 0)])

@@ -40,7 +40,7 @@ ACTIONS: dict[str, Callable[[_Run], object]] = {
 }
 
 
-class Clients(SynchronousTestCase):
+class DisconnectTests(SynchronousTestCase):
     """Disconnecting clients."""
 
     def record_input(self, run: _Run) -> list[Any]:
@@ -98,7 +98,7 @@ class Clients(SynchronousTestCase):
             self.assertEqual(200, self.successResultOf(run.done))
             self.assertEqual([], run.clock.getDelayedCalls())
 
-    def test_gone_before(self) -> None:
+    def test_disconnected_before(self) -> None:
         """No command runs for a client that has disconnected already."""
         run = _Run()
         run.front.second.abortConnection()
@@ -162,7 +162,7 @@ class Clients(SynchronousTestCase):
         self.assertTrue(run.front.first.disconnected)
 
 
-class Anything(SynchronousTestCase):
+class AnyOrderTests(SynchronousTestCase):
     """Events in any order."""
 
     @settings(max_examples=300, deadline=None)
@@ -184,7 +184,7 @@ class Anything(SynchronousTestCase):
         self.assertEqual([], run.clock.getDelayedCalls())
 
 
-class Pressure(SynchronousTestCase):
+class BackpressureTests(SynchronousTestCase):
     """Backpressure."""
 
     def flood(self, write: Callable[[bytes], None], write_paused: Callable[[], bool], run: _Run) -> int:

@@ -33,7 +33,7 @@ class _Mute:
         pass
 
 
-class Streams(SynchronousTestCase):
+class StreamTests(SynchronousTestCase):
     """Translated streams."""
 
     def test_call(self) -> None:
@@ -173,7 +173,7 @@ class Streams(SynchronousTestCase):
         run.translator.stop()
 
 
-class Kubelets(SynchronousTestCase):
+class KubeletTests(SynchronousTestCase):
     """Old and failing kubelets."""
 
     def ended(self, answer: Any) -> str:

@@ -37,7 +37,7 @@ def decode(key: str, value: bytes, revision: int) -> Record:
 @implementer(IWatchSink)
 class RecordingSink:
     """
-    Keeps all it is sent.
+    A sink that records events.
 
     @ivar then: Called after each event.
     """
