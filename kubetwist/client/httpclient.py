@@ -199,8 +199,8 @@ class WebhookClient:
         """
         parts = urlsplit(origin or self._url)
         url = urlunsplit((parts.scheme, parts.netloc, path, query, ""))
-        own = {_field(name): [_field(value) for value in values] for name, values in (headers or {}).items()}
-        fields = {**self._fields, b"Host": [_field(parts.netloc.rpartition("@")[2])], **own}
+        extra = {_field(name): [_field(value) for value in values] for name, values in (headers or {}).items()}
+        fields = {**self._fields, b"Host": [_field(parts.netloc.rpartition("@")[2])], **extra}
         return await self._call(method, url, fields, body, timeout, redirects=True)
 
     async def _call(

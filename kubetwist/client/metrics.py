@@ -107,8 +107,8 @@ class CallMetrics:
             "Number of calls that failed because a certificate has no SANs.",
         )
         yield MetricSnapshot(name, "counter", text, (), [((), float(self.nameless))])
-        made = [(("miss",), float(self.clients))]
+        transports = [(("miss",), float(self.clients))]
         text = "Number of clients that were created for webhooks."
-        yield MetricSnapshot("rest_client_transport_create_calls_total", "counter", text, ("result",), made)
+        yield MetricSnapshot("rest_client_transport_create_calls_total", "counter", text, ("result",), transports)
         text = "Number of clients for webhooks."
         yield MetricSnapshot("rest_client_transport_cache_entries", "gauge", text, (), [((), float(open_clients))])

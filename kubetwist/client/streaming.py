@@ -155,14 +155,14 @@ class StreamingClient:
         )
 
     def _add_default_headers(self, fields: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
-        own = list(self._fields)
+        defaults = list(self._fields)
         if not any(name.lower() == b"host" for name, _ in fields):
-            own.insert(0, (b"host", self.host))
-        if not own:
+            defaults.insert(0, (b"host", self.host))
+        if not defaults:
             return fields
         if self._names:
             fields = [field for field in fields if field[0].lower() not in self._names]
-        return [*own, *fields]
+        return [*defaults, *fields]
 
     def _current_address(self) -> tuple[str, int]:
         if self._closed:

@@ -50,17 +50,17 @@ def certificates(content: bytes) -> list[Certificate]:
 
     @raise InvalidRESTConfig: The file contains none, or a damaged one.
     """
-    found = []
+    certificates_found = []
     for part in content.split(_END)[:-1]:
         begin = part.find(_BEGIN)
         if begin >= 0:
             try:
-                found.append(load_pem_x509_certificate(part[begin:] + _END + b"\n"))
+                certificates_found.append(load_pem_x509_certificate(part[begin:] + _END + b"\n"))
             except ValueError as error:
                 raise InvalidRESTConfig("unable to load root certificates: a certificate is damaged") from error
-    if not found:
+    if not certificates_found:
         raise InvalidRESTConfig("unable to load root certificates: unable to parse bytes as PEM block")
-    return found
+    return certificates_found
 
 
 @implementer(IOpenSSLClientConnectionCreator)

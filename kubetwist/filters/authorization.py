@@ -129,7 +129,7 @@ def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verd
 
     @param request: The denied request.
     @param attributes: The attributes that were authorized.
-    @param verdict: The decision, whose reason is part of the answer.
+    @param verdict: The decision, whose reason is part of the response.
     @param denials: The log of denials.
     """
     denials.log(request, attributes, verdict)

@@ -274,21 +274,21 @@ class FlowControl:
 
     def configure(self, levels: Iterable[JSONObject], schemas: Iterable[JSONObject]) -> None:
         """Apply PriorityLevelConfigurations and FlowSchemas; add the mandatory objects."""
-        wanted: dict[str, JSONObject] = {obj["metadata"]["name"]: obj for obj in levels if _is_valid_level(obj)}
+        desired: dict[str, JSONObject] = {obj["metadata"]["name"]: obj for obj in levels if _is_valid_level(obj)}
         for name, spec in _MANDATORY.items():
-            wanted.setdefault(name, {"metadata": {"name": name}, "spec": spec})
-        found: dict[str, PriorityLevelState] = {}
-        for name, obj in wanted.items():
+            desired.setdefault(name, {"metadata": {"name": name}, "spec": spec})
+        states: dict[str, PriorityLevelState] = {}
+        for name, obj in desired.items():
             spec = obj["spec"]
             level = self.levels.get(name) or PriorityLevelState(name, "", spec.get("type") == "Exempt", spec)
             level.uid, level.spec, level.quiescing = obj["metadata"].get("uid", ""), spec, False
-            found[name] = level
+            states[name] = level
         for name, level in self.levels.items():
-            if name not in found and (level.queues.running or level.queues.waiting):
+            if name not in states and (level.queues.running or level.queues.waiting):
                 level.quiescing = True
-                found[name] = level
-        nominal = nominal_limits({name: level.spec for name, level in found.items()}, self._seats)
-        for name, level in found.items():
+                states[name] = level
+        nominal = nominal_limits({name: level.spec for name, level in states.items()}, self._seats)
+        for name, level in states.items():
             level.limits = limits = nominal[name]
             if name not in self.levels:
                 level.seats = limits.nominal - (limits.nominal - limits.lower) // 2
@@ -299,9 +299,9 @@ class FlowControl:
                 level.max_seats_per_request = max(
                     1, min(ceil(limits.nominal * _MAX_REQUEST_SHARE), limits.nominal // queueing.hand_size)
                 )
-        self.levels = found
+        self.levels = states
         # Schemas of a quiescing level are dropped, so that the level can be removed.
-        known = [schema for schema in sort_by_precedence(schemas) if schema.level in wanted]
+        known = [schema for schema in sort_by_precedence(schemas) if schema.level in desired]
         names = {schema.name for schema in known}
         known += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
         self.schemas = sorted(known, key=lambda one: (one.precedence, one.name))
@@ -324,14 +324,14 @@ class FlowControl:
             info.namespace,
             "" if info.is_resource_request else info.path,
         )
-        found = self._cache.get(key)
-        if found is None:
-            found = self._classify(user, info)
+        result = self._cache.get(key)
+        if result is None:
+            result = self._classify(user, info)
             if sum(map(len, user.groups)) + sum(len(part) for part in key if isinstance(part, str)) <= _MAX_KEY_LENGTH:
                 if len(self._cache) >= _MAX_CACHED:
                     self._cache.clear()
-                self._cache[key] = found
-        return found
+                self._cache[key] = result
+        return result
 
     @staticmethod
     def may_cache(user: UserInfo) -> bool:
@@ -575,14 +575,14 @@ class FlowControl:
                 lower = max(limits.lower, min(limits.nominal, high))
                 limited.append((level, AllocationItem(lower, limits.upper, max(lower, level.demand.smoothed))))
         lowest = sum(level.limits.lower for level, _ in limited)
-        wanted = sum(item.lower for _, item in limited)
+        desired_seats = sum(item.lower for _, item in limited)
         if remaining <= lowest:
             self.seat_fair_frac = 0.0
             shares = [float(level.limits.lower) for level, _ in limited]
-        elif remaining <= wanted:
+        elif remaining <= desired_seats:
             self.seat_fair_frac = 0.0
-            part = (remaining - lowest) / (wanted - lowest)
-            shares = [level.limits.lower + (item.lower - level.limits.lower) * part for level, item in limited]
+            fraction = (remaining - lowest) / (desired_seats - lowest)
+            shares = [level.limits.lower + (item.lower - level.limits.lower) * fraction for level, item in limited]
         else:
             shares, self.seat_fair_frac = compute_concurrency_allocation(remaining, [item for _, item in limited])
         for (level, _), share in zip(limited, shares, strict=True):

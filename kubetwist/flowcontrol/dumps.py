@@ -70,14 +70,14 @@ def dump_requests(flow: FlowControl, details: bool, now: float) -> str:
     """
     rows: list[Sequence[str]] = [(*_REQUESTS, *_DETAILS) if details else _REQUESTS]
     for level in _sorted(flow):
-        for place, number, ticket in _tickets(level):
+        for queue_index, number, ticket in _tickets(level):
             request = ticket.request
             classification, info = request.apf_classification, request.info
             row = _row(
                 *(
                     level.name,
                     classification.schema.name,
-                    place,
+                    queue_index,
                     number,
                     classification.flow,
                     _time(ticket.arrival_time, now),
@@ -124,8 +124,8 @@ def _printable(text: str) -> str:
 def _table(rows: Sequence[Sequence[str]]) -> str:
     """Format rows as aligned columns that are followed by commas."""
     last = len(rows[0]) - 1
-    cells = [[f"{cell}," if place < last else cell for place, cell in enumerate(row)] for row in rows]
-    widths = [max(_MIN_COLUMN_WIDTH, *(len(row[place]) + 1 for row in cells)) for place in range(last)]
+    cells = [[f"{cell}," if queue_index < last else cell for queue_index, cell in enumerate(row)] for row in rows]
+    widths = [max(_MIN_COLUMN_WIDTH, *(len(row[queue_index]) + 1 for row in cells)) for queue_index in range(last)]
     return "".join(
         "".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + row[last] + "\n" for row in cells
     )

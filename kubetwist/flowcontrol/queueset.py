@@ -265,13 +265,13 @@ class QueueSet:
 
     def overdue(self, before: float) -> list[QueueSetRequest]:
         """Return the requests that arrived before a time; each queue has the oldest first."""
-        found = []
+        overdue = []
         for queue in self._queues.values():
             for ticket in queue.waiting:
                 if ticket.arrival_time > before:
                     break
-                found.append(ticket)
-        return found
+                overdue.append(ticket)
+        return overdue
 
     def oldest(self) -> float | None:
         """Return the arrival time of the oldest waiting request; L{None} without any."""
@@ -284,13 +284,13 @@ class QueueSet:
             if ticket.queue is not None:
                 running.setdefault(ticket.queue, []).append(ticket)
         known = self._queues
-        shown = {number: _Queue(number) for number in range(min(self.limits.num_queues, _MAX_EMPTY_QUEUES))} | known
+        queues = {number: _Queue(number) for number in range(min(self.limits.num_queues, _MAX_EMPTY_QUEUES))} | known
         return [
             QueueState(
                 *(queue.number, list(queue.waiting), running.get(queue, []), queue.start, queue.seats),
                 queue.seats * self._estimated_seconds,
             )
-            for _, queue in sorted(shown.items())
+            for _, queue in sorted(queues.items())
         ]
 
 

@@ -142,13 +142,13 @@ def _resources(rule: JSONObject) -> _Test:
 
 def _paths(rule: JSONObject) -> _Test:
     verbs = _membership_test(rule.get("verbs"))
-    wanted = tuple(rule.get("nonResourceURLs") or ())
-    everything = "*" in wanted
+    paths = tuple(rule.get("nonResourceURLs") or ())
+    everything = "*" in paths
     # A path matches everything below it, with and without a trailing star, as in the reference.
-    below = tuple(path.removesuffix("*").removesuffix("/") + "/" for path in wanted)
+    below = tuple(path.removesuffix("*").removesuffix("/") + "/" for path in paths)
 
     def matches(info: RequestInfoLike) -> bool:
-        return verbs(info.verb) and (everything or info.path in wanted or info.path.startswith(below))
+        return verbs(info.verb) and (everything or info.path in paths or info.path.startswith(below))
 
     return matches
 

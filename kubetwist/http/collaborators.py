@@ -26,10 +26,10 @@ class WorkScheduler(Protocol):
         """Return whether other requests wait, so that pieces must be small."""
 
     def run_or_defer(self, work: Callable[[], object]) -> None:
-        """Run C{work} now, or in a later turn of the reactor if this one's time is spent."""
+        """Run C{work} now, or in a later iteration of the reactor if this one's time is spent."""
 
     def wait_for_slot(self) -> Deferred[None]:
-        """Return a Deferred that fires in a later turn of the reactor, when there is time for work."""
+        """Return a Deferred that fires in a later iteration of the reactor, when there is time for work."""
 
 
 class AuditTrail(Protocol):

@@ -16,21 +16,21 @@ _log: Final = Logger()
 
 def answer_failure(request: KubeRequest, reason: Failure, guard: MemoryGuard | None = None) -> None:
     """
-    Log why a request failed, and answer 500 without the reason.
+    Log the reason of a failed request, and answer 500 without it.
 
-    Failures of the store are answered with their text, as in the reference. An answer that has begun is aborted.
+    Failures of the store are answered with their text, as in the reference. A response that has begun is aborted.
 
     @param guard: Frees its reserve after a failed allocation.
     """
     if reason.check(MemoryError):
         _out_of_memory(request, reason, guard)
         return
-    answer = APIStatusError.internal("the server met an unexpected condition")
+    status_error = APIStatusError.internal("the server met an unexpected condition")
     if isinstance(reason.value, ReportedError):
-        answer = APIStatusError.unknown(reason.value.client_message)
+        status_error = APIStatusError.unknown(reason.value.client_message)
         _log.warn(
-            "{method} {path} failed (audit id {audit_id}): {why}",
-            why=reason.value,
+            "{method} {path} failed (audit id {audit_id}): {error}",
+            error=reason.value,
             method=request.method.decode("latin-1"),
             path=request.path.decode("latin-1"),
             audit_id=request.audit_id,
@@ -48,11 +48,11 @@ def answer_failure(request: KubeRequest, reason: Failure, guard: MemoryGuard | N
     elif request.startedWriting and not request.finished:
         request.loseConnection()
     else:
-        request.fail(answer)
+        request.fail(status_error)
 
 
 def _out_of_memory(request: KubeRequest, reason: Failure, guard: MemoryGuard | None) -> None:
-    """Answer 503 after a failed allocation with as little memory as possible, or abort an answer that has begun."""
+    """Answer 503 after a failed allocation with as little memory as possible, or abort a response that has begun."""
     # The frames reference the objects under construction.
     reason.cleanFailure()
     if guard is not None:

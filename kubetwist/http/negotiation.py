@@ -190,10 +190,10 @@ class Negotiator:
         json_first: bool = False,
     ) -> None:
         """
-        @param views: Returns whether a media type may name a group, version and kind of the answer.
-        @param view_required: Whether only such answers are possible.
-        @param stream: Whether the answer is a watch, which has no YAML form.
-        @param full_content_type: Whether the content type of the answer names the view.
+        @param views: Returns whether a media type may name a group, version and kind of the response.
+        @param view_required: Whether only such responses are possible.
+        @param stream: Whether the response is a watch, which has no YAML form.
+        @param full_content_type: Whether the content type of the response names the view.
         @param protobuf: Whether the object has a protobuf form.
         @param protobuf_views: Whether views have one, even if the object has none: custom resources have no protobuf
             form, but the metadata of all objects has (apiextensions-apiserver,
@@ -213,7 +213,7 @@ class Negotiator:
 
     def __call__(self, accept: bytes | None, bodiless: bool = False) -> Negotiated:
         """
-        Choose the form of an answer.
+        Choose the form of a response.
 
         @param accept: The header; L{None} or empty selects the default.
         @param bodiless: Whether a POST, PUT or PATCH has no body, for which the router returns another error.

@@ -449,9 +449,9 @@ class KubeRequest(Request):
 
     def send_first(self, write: Callable[[], object]) -> None:
         """
-        Send data of this request before the answers that are written in the same turn of the reactor.
+        Send data of this request before the responses that are written in the same iteration of the reactor.
 
-        @param write: Writes the data that wait for the end of the turn; called before that. It must not raise.
+        @param write: Writes the data that wait for the end of the iteration; called before that. It must not raise.
         """
         self.site.write_events_with(write)
         self.connection.prioritize(True)
@@ -475,7 +475,7 @@ class KubeRequest(Request):
         if self.finished or self.disconnected or self.startedWriting or self.response_held:
             return False
         self.code = 101
-        # Further answers are dropped.
+        # Further responses are dropped.
         self.startedWriting = self.finished = 1
         self.switched = True
         transport = self.connection.switch_protocol(self, fields, protocol)

@@ -18,11 +18,11 @@ from .request import KubeRequest
 JSON = b"application/json"
 YAML = b"application/yaml"
 PROTOBUF = b"application/vnd.kubernetes.protobuf"
-#: Minimum bytes of answers that are compressed for clients that accept gzip, as in the reference.
+#: Minimum size in bytes of responses that are compressed for clients that accept gzip, as in the reference.
 GZIP_FROM = 128 * 1024
 #: The reference compresses at the fastest level too.
 GZIP_LEVEL = 1
-#: Larger answers, in bytes, are written in pieces at the pace of the client.
+#: Larger responses, in bytes, are written in pieces at the pace of the client.
 PACED_FROM = 256 * 1024
 #: Bytes per piece, and the same while cheap requests are served.
 PIECE = 128 * 1024
@@ -72,7 +72,7 @@ def respond_status(
     """
     Answer with a Status, or another small object that the server made.
 
-    @param content_type: The negotiated media type, if the answer replaces an object; views do not apply to it.
+    @param content_type: The negotiated media type, if the response replaces an object; views do not apply to it.
     """
     request.audit_response_status(status)
     negotiated = error_media(request.getHeader(b"accept"), protobuf)
@@ -169,7 +169,7 @@ class PacedBody:
             if scheduler is None:
                 self._write()
             else:
-                # Encrypting a piece takes time, and many clients may read: serve them in different turns.
+                # Encrypting a piece takes time, and many clients may read: serve them in different iterations.
                 self._scheduled = True
                 scheduler.run_or_defer(self._next_piece)
 

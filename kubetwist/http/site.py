@@ -140,14 +140,14 @@ class KubeSite(Site):
 
     def write_events_with(self, write: Callable[[], object]) -> None:
         """
-        Call C{write} before answers are sent; see L{KubeRequest.send_first}.
+        Call C{write} before responses are sent; see L{KubeRequest.send_first}.
 
-        @param write: Writes the watch events that wait for the end of the reactor's turn; must not raise.
+        @param write: Writes the watch events that wait for the end of an iteration of the reactor; must not raise.
         """
         self._event_writers[write] = None
 
     def write_events(self) -> None:
-        """Write the waiting watch events, so that the answer to a write is not sent before them."""
+        """Write the waiting watch events, so that the response to a write is not sent before them."""
         for write in self._event_writers:
             write()
 

@@ -122,7 +122,7 @@ class RequestSite(Protocol[R]):
         """Unregister a request: it was answered, or its client has disconnected."""
 
     def write_events_with(self, write: Callable[[], object]) -> None:
-        """Call C{write} before responses are sent, in each turn of the reactor."""
+        """Call C{write} before responses are sent, in each iteration of the reactor."""
 
     def respond_error(self, request: R, error: APIStatusError) -> None:
         """Answer with the Status of an error, in a media type that the client accepts."""

@@ -98,10 +98,10 @@ class PluginContext:
         @param audiences: The token must be meant for one of these; without any, the audience is not checked.
         """
         assert self.authenticator is not None, "the authenticators are not made"
-        found: TokenAuthentication | Deferred[TokenAuthentication] = self.authenticator.authenticate_token(
+        authentication: TokenAuthentication | Deferred[TokenAuthentication] = self.authenticator.authenticate_token(
             token, audiences
         )
-        return found
+        return authentication
 
     async def close(self) -> None:
         """Call the closers, and close all outgoing connections."""

@@ -176,11 +176,11 @@ class GenericServer:
             for name, stop in reversed(server._registrations.destroy_funcs):
                 await self._run_logging_errors("stopping", name, stop)
 
-    async def _run_logging_errors(self, what: str, name: str, run: Hook) -> None:
+    async def _run_logging_errors(self, action: str, name: str, run: Hook) -> None:
         try:
             await _await_hook(run)
         except Exception:
-            self._log.failure("{what} {name} failed", what=what, name=name)
+            self._log.failure("{what} {name} failed", action=action, name=name)
 
 
 async def _await_hook(run: Hook) -> None:

@@ -51,17 +51,17 @@ def default_routes(routes: str, routes6: str) -> list[tuple[int, str]]:
 
     @return: IP version and interface name of each.
     """
-    found = []
+    default = []
     for line in routes.splitlines()[1:]:
         fields = line.split()
         if len(fields) > 2 and not int(fields[1], 16):
-            found.append((4, fields[0]))
+            default.append((4, fields[0]))
     for line in routes6.splitlines():
         fields = line.split()
         # A default route without a gateway belongs to the loopback interface.
         if len(fields) > 9 and not int(fields[0], 16) and int(fields[4], 16):
-            found.append((6, fields[9]))
-    return found
+            default.append((6, fields[9]))
+    return default
 
 
 def choose_address(
@@ -131,9 +131,9 @@ def read_interfaces() -> list[Interface]:
             bool(flags.get(name, 0) & _UP),
             bool(flags.get(name, 0) & _LOOPBACK),
             bool(flags.get(name, 0) & _POINT_TO_POINT),
-            tuple(found),
+            tuple(of_interface),
         )
-        for name, found in addresses.items()
+        for name, of_interface in addresses.items()
     ]
 
 
@@ -160,15 +160,15 @@ def advertised_address(bind: str, advertise: str) -> str:
         return bind
     version = ipaddress.ip_address(advertise or bind).version
     versions = (6, 4) if version == 6 else (4, 6)
-    found = ""
+    address = ""
     try:
         interfaces = read_interfaces()
     except (OSError, ImportError, AttributeError):
-        found = _source_address(versions)
+        address = _source_address(versions)
     else:
         routes = default_routes(_text("route"), _text("ipv6_route")) if (PROC / "route").exists() else None
-        found = choose_address(versions, interfaces, routes)
-    return found or ("::1" if version == 6 else "127.0.0.1")
+        address = choose_address(versions, interfaces, routes)
+    return address or ("::1" if version == 6 else "127.0.0.1")
 
 
 def _source_address(versions: Iterable[int]) -> str:

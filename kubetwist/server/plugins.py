@@ -124,26 +124,26 @@ def make_memory(options: FlagValues, reactor: IServerReactor) -> IStorageBackend
     return MemoryStorage(reactor)
 
 
-def named(factories: Iterable[Factory], interface: InterfaceClass, what: str) -> dict[str, Factory]:
+def named(factories: Iterable[Factory], interface: InterfaceClass, plugin_kind: str) -> dict[str, Factory]:
     """
     Return factories by their names.
 
     @param interface: The interface of the factories.
-    @param what: The kind of plugin, for errors.
+    @param plugin_kind: The kind of plugin, for errors.
     @raise StartError: Two have the same name, or one does not provide C{interface}.
     """
-    found: dict[str, Factory] = {}
+    by_name: dict[str, Factory] = {}
     for factory in factories:
         problem = interface_error(factory, interface)
         if problem:
-            raise StartError(f"an installed {what} factory cannot be used: {problem}")
-        if factory.name in found:
-            raise StartError(f"two {what} plugins are called {factory.name}")
-        found[factory.name] = factory
-    return found
+            raise StartError(f"an installed {plugin_kind} factory cannot be used: {problem}")
+        if factory.name in by_name:
+            raise StartError(f"two {plugin_kind} plugins are called {factory.name}")
+        by_name[factory.name] = factory
+    return by_name
 
 
-def checked(plugin: Plugin, interface: InterfaceClass, what: str, name: str) -> Plugin:
+def checked(plugin: Plugin, interface: InterfaceClass, plugin_kind: str, name: str) -> Plugin:
     """
     Return a plugin that a factory made, if it provides C{interface}.
 
@@ -151,7 +151,7 @@ def checked(plugin: Plugin, interface: InterfaceClass, what: str, name: str) -> 
     """
     problem = interface_error(plugin, interface)
     if problem:
-        raise StartError(f"the {what} {name} cannot be used: {problem}")
+        raise StartError(f"the {plugin_kind} {name} cannot be used: {problem}")
     return plugin
 
 

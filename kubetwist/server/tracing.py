@@ -84,9 +84,9 @@ def make_tracing(options: FlagValues) -> Tracing | None:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
-        why = (error.strerror or "cannot be read").lower()
+        reason = (error.strerror or "cannot be read").lower()
         raise StartError(
-            f"failed to read tracing config: unable to read tracing configuration from {quoted(path)}: {why}"
+            f"failed to read tracing config: unable to read tracing configuration from {quoted(path)}: {reason}"
         ) from error
     try:
         configuration = load_tracing(content)

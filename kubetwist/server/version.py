@@ -22,8 +22,8 @@ def kubernetes_versions() -> tuple[str, ...]:
     spec = find_spec("kubernetes_validate")
     assert spec is not None and spec.origin is not None
     folder = Path(spec.origin).parent / "kubernetes-json-schema"
-    found = {match[1] for entry in folder.iterdir() if (match := _FOLDER.fullmatch(entry.name))}
-    return tuple(sorted(found, key=_parts))
+    versions = {match[1] for entry in folder.iterdir() if (match := _FOLDER.fullmatch(entry.name))}
+    return tuple(sorted(versions, key=_parts))
 
 
 def check_kubernetes_version(text: str) -> str:

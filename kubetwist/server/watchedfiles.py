@@ -50,7 +50,7 @@ class _Watch:
     paths: tuple[Path, ...]
     load: Load
     use: Callable[[Any], object]
-    what: str
+    source: str
     also: Callable[[Any], Sequence[Path]]
     dependent_paths: tuple[Path, ...] = ()
     stamp: Stamp = ()
@@ -97,7 +97,7 @@ class FileReloader:
         paths: Sequence[str | Path],
         load: Callable[[Sequence[bytes]], T],
         use: Callable[[T], object],
-        what: str,
+        source: str,
         also: Callable[[T], Sequence[Path]] = lambda value: (),
     ) -> T:
         """
@@ -112,7 +112,7 @@ class FileReloader:
         @raise OSError: A file cannot be read.
         @raise ValueError: The contents are invalid or too long.
         """
-        watch = _Watch(tuple(map(Path, paths)), load, use, what, also)
+        watch = _Watch(tuple(map(Path, paths)), load, use, source, also)
         watch.stamp = _stamp(watch.paths)
         contents = [_read(path) for path in watch.paths]
         value = load(contents)
@@ -173,8 +173,8 @@ class FileReloader:
 
     def _changes(self) -> list[_Change]:
         """Return the changes; runs in a thread."""
-        found = (_check(watch) for watch in list(self._watches))
-        return [change for change in found if change is not None]
+        results = (_check(watch) for watch in list(self._watches))
+        return [change for change in results if change is not None]
 
     def _apply_changes(self, changes: list[_Change]) -> None:
         for change in changes:
@@ -191,7 +191,7 @@ class FileReloader:
                 except ValueError as error:
                     change.error = str(error)
                 except Exception:
-                    self._log.failure("using the new content of {what} failed", what=watch.what)
+                    self._log.failure("using the new content of {source} failed", source=watch.source)
                     continue
             if change.error:
                 self._log_refused(watch, change.error)
@@ -199,26 +199,26 @@ class FileReloader:
                 self._used(None, watch)
 
     def _count(self, watch: _Watch, status: str) -> None:
-        count, _ = self.reloads.get((watch.what, status), (0, 0.0))
-        self.reloads[watch.what, status] = (count + 1, posix_now())
+        count, _ = self.reloads.get((watch.source, status), (0, 0.0))
+        self.reloads[watch.source, status] = (count + 1, posix_now())
 
     def _used(self, _: object, watch: _Watch) -> None:
         self._count(watch, "success")
         self._log.info(
-            "reloaded files source={what} paths={paths}", what=watch.what, paths=", ".join(map(str, watch.paths))
+            "reloaded files source={source} paths={paths}", source=watch.source, paths=", ".join(map(str, watch.paths))
         )
 
     def _refused(self, failure: Failure, watch: _Watch) -> None:
         if failure.check(ValueError):
             self._log_refused(watch, str(failure.value))
         else:
-            self._log.failure("using the new content of {what} failed", failure, what=watch.what)
+            self._log.failure("using the new content of {source} failed", failure, source=watch.source)
 
     def _log_refused(self, watch: _Watch, error_text: str) -> None:
         self._count(watch, "failure")
         self._log.error(
-            "cannot reload files, keeping the previous content source={what} error={error}",
-            what=watch.what,
+            "cannot reload files, keeping the previous content source={source} error={error}",
+            source=watch.source,
             error=error_text,
         )
 
@@ -259,15 +259,15 @@ def _check(watch: _Watch) -> _Change | None:
 
 
 def _stamp(paths: Sequence[Path]) -> Stamp:
-    found: list[object] = []
+    results: list[object] = []
     for path in paths:
         try:
             state = os.stat(path)
         except OSError as error:
-            found.append(error.errno)
+            results.append(error.errno)
         else:
-            found.append((state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
-    return tuple(found)
+            results.append((state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+    return tuple(results)
 
 
 def _is_regular(path: Path) -> bool:

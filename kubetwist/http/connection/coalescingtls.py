@@ -1,10 +1,10 @@
 """
-TLS connections that send short data at the end of the reactor's turn.
+TLS connections that send short data at the end of an iteration of the reactor.
 
-Twisted encrypts data at that time, registers the socket for writing, sends in a later turn, and removes the
-registration, although the socket is nearly always writable. Here the data that all connections have written in a turn
-are sent together at its end. Watch events are sent before answers: the client that receives the answer to a write may
-read its event from a watch.
+Twisted encrypts data at that time, registers the socket for writing, sends in a later iteration, and removes the
+registration, although the socket is nearly always writable. Here the data that all connections have written in an
+iteration are sent together at its end. Watch events are sent before responses: the client that receives the response
+to a write may read its event from a watch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 
 #: Maximum size of one TLS record.
 _RECORD: Final = 2**14
-#: Bytes that a connection keeps until the end of the turn. Longer data are sent by the reactor in large pieces.
+#: Bytes that a connection keeps until the end of the iteration. Longer data are sent by the reactor in large pieces.
 _MAX_BUFFERED: Final = 64_000
 #: Go's answer to clients that do not speak TLS, which its clients recognize, and OpenSSL's error for them.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
@@ -32,7 +32,7 @@ _HTTP_REQUEST: Final = "http request"
 
 class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     """
-    One connection; data that are written in one turn are sent together.
+    One connection; data that are written in one iteration are sent together.
 
     @ivar urgent: Whether it is sent before other connections.
     """
@@ -168,7 +168,7 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
     ) -> None:
         """
         @param context: Creates the TLS part of a connection.
-        @param write_events: Writes the watch events of this turn; called before an answer is sent.
+        @param write_events: Writes the watch events of this iteration; called before a response is sent.
         """
         super().__init__(context, False, site, reactor)
         self._reactor = reactor
@@ -178,14 +178,14 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
         self._flush_scheduled = False
 
     def flush_soon(self, transport: CoalescingTLSTransport) -> None:
-        """Send the data of C{transport} at the end of this turn."""
+        """Send the data of C{transport} at the end of this iteration."""
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._reactor.callLater(0, self._flush)
         (self._urgent if transport.urgent else self._unsent).append(transport)
 
     def flush_events(self) -> None:
-        """Send the watch events of this turn."""
+        """Send the watch events of this iteration."""
         if self._write_events is not None:
             self._write_events()
         urgent, self._urgent = self._urgent, []

@@ -135,7 +135,7 @@ class Connections:
         self._pipelined.append(channel)
 
     def _serve_pipelined(self) -> None:
-        """Serve one request of each waiting connection, until the turn's time is over."""
+        """Serve one request of each waiting connection, until the time of the iteration is used up."""
         until = self.now() + TURN_SECONDS
         for _ in range(len(self._pipelined)):
             self._pipelined.popleft().serve_next()

@@ -34,7 +34,7 @@ MAX_PIPELINED_BYTES: Final = 64 * 1024
 IDLE_TIMEOUT: Final = 90.0
 #: Seconds from the first byte of a head to its last; the reference's ReadHeaderTimeout.
 HEAD_TIMEOUT: Final = 32.0
-#: Seconds that the client of a closing connection has to read its answer.
+#: Seconds that the client of a closing connection has to read its response.
 LINGER_TIMEOUT: Final = 5.0
 #: The same for data that another protocol has written.
 GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
@@ -106,7 +106,7 @@ class KubeChannel(BodyReader):
             return
         self._parsing = True
         try:
-            # A client that does not read its answers gets no further ones.
+            # A client that does not read its responses gets no further ones.
             if self._state == HEAD and self._buffer and not self._waitingForTransport:
                 buffer = self._buffer
                 end = buffer.find(b"\r\n\r\n")
@@ -251,7 +251,7 @@ class KubeChannel(BodyReader):
             self._release()
         if not self.persistent:
             if self._state == DISCARD and (self._remaining is None or self._remaining > 0):
-                # The client still sends; closed now, the connection would be reset before it has read the answer.
+                # The client still sends; closed now, the connection would be reset before it has read the response.
                 self.deadline = self.connections.now() + LINGER_TIMEOUT
             else:
                 self.loseConnection()  # type: ignore[no-untyped-call]
@@ -276,7 +276,7 @@ class KubeChannel(BodyReader):
             self.abort()
 
     def truncate_and_close(self) -> None:
-        """Close the connection in the middle of an answer, when the written data are sent."""
+        """Close the connection in the middle of a response, when the written data are sent."""
         if self._state == STREAM:
             self._stop_streaming()
         elif self._state == BODY:

@@ -21,7 +21,7 @@ from ..streaming import StreamedBody
 from ..transport import RequestSite
 from .requesthead import Malformed
 
-#: Bytes of a refused body that are read and discarded, so that its sender can read the answer.
+#: Bytes of a refused body that are read and discarded, so that its sender can read the response.
 MAX_DISCARDED: Final = 32 * 1024 * 1024
 
 #: Seconds from the end of a head to the end of the body.
@@ -207,7 +207,7 @@ class BodyReader(HTTPChannel):
         self._expects_continue = expects_continue
         self._handlingRequest = True
         self.deadline = None
-        # An answer that begins before the end of the body closes the connection, and its head must announce that.
+        # A response that begins before the end of the body closes the connection, and its head must announce that.
         self._persistent_before, self.persistent = self.persistent, 0
         request.body_pending = True
         request.serve(b"")
@@ -345,7 +345,7 @@ class BodyReader(HTTPChannel):
     # The connection.
 
     def send_continue(self) -> None:
-        """Send 100 Continue, for which the client waits, unless the answer has begun."""
+        """Send 100 Continue, for which the client waits, unless the response has begun."""
         if not (self.requests and self.requests[0].startedWriting):
             self._send100Continue()  # type: ignore[no-untyped-call]
 

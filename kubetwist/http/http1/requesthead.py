@@ -47,7 +47,7 @@ class Malformed(Exception):
     """
     The client did not send a request that this server accepts; the connection ends.
 
-    @ivar code: The status code of the answer.
+    @ivar code: The status code of the response.
     """
 
     def __init__(self, code: int, message: str = "") -> None:
@@ -181,7 +181,7 @@ def expects_continue(expectation: bytes, version: bytes) -> bool:
 
 
 def refusal(code: int, message: str = "") -> bytes:
-    """Return the answer to a malformed request: plain text, as in the reference."""
+    """Return the response to a malformed request: plain text, as in the reference."""
     reason = b"%d %b" % (code, _REASONS[code])
     text = reason + (b": " + message.encode() if message else b"")
     retry = b"Retry-After: 1\r\n" if code == 429 else b""

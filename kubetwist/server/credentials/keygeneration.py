@@ -27,19 +27,19 @@ def begin_key() -> None:
         try:
             key = _make()
         finally:
-            made.put(key)
+            queue.put(key)
 
     with _lock:
         if _pending:
             return
-        made: SimpleQueue[rsa.RSAPrivateKey | None] = SimpleQueue()
-        _pending.append(made)
+        queue: SimpleQueue[rsa.RSAPrivateKey | None] = SimpleQueue()
+        _pending.append(queue)
     threading.Thread(target=run, name="kubetwist key", daemon=True).start()
 
 
 def take_key() -> rsa.RSAPrivateKey:
     """Return a new key: the one whose generation was started, or one that is generated now."""
     with _lock:
-        made = _pending.pop() if _pending else None
-    key = None if made is None else made.get()
+        queue = _pending.pop() if _pending else None
+    key = None if queue is None else queue.get()
     return _make() if key is None else key

@@ -90,7 +90,7 @@ class KubeletCredentials:
                 try:
                     issued = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._issue)
                 except StartError as error:
-                    self._log.error("cannot issue the kubelet client certificate: {why}", why=str(error))
+                    self._log.error("cannot issue the kubelet client certificate: {error}", error=str(error))
                     return credentials
                 self._issued, self._renewed = issued, _parsed(issued.certificate).not_valid_after_utc - RENEW_BEFORE
             credentials = KubeletTLS(issued.certificate, issued.key, credentials.ca)

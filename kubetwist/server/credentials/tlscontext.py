@@ -28,7 +28,7 @@ class ServingContextFactory:
     Creates the contexts of incoming connections.
 
     A client certificate is requested, and accepted unverified in the handshake, as in the reference: authenticators
-    verify it and answer 401, while a failed handshake has no answer.
+    verify it and answer 401, while a failed handshake has no response.
     """
 
     def __init__(
@@ -126,14 +126,14 @@ def make_context(
 def split_pem(content: bytes) -> list[bytes]:
     """Split a PEM file into certificates."""
     end = b"-----END CERTIFICATE-----"
-    found = []
+    certificates_found = []
     for part in content.split(end)[:-1]:
         begin = part.find(b"-----BEGIN CERTIFICATE-----")
         if begin >= 0:
-            found.append(part[begin:] + end + b"\n")
-    if not found:
+            certificates_found.append(part[begin:] + end + b"\n")
+    if not certificates_found:
         raise ValueError("there is no certificate in it")
-    return found
+    return certificates_found
 
 
 def _accept(connection: SSL.Connection, certificate: X509, error: int, depth: int, preverified: int) -> bool:

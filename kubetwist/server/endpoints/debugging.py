@@ -75,8 +75,8 @@ class FlagsResource(Resource):
                     raise ValueError("value out of range")
                 self._verbosity.set(parse_level(text))
             except ValueError as error:
-                why = f"strconv.ParseInt: parsing {quoted(text)}: {error}"
-                request.respond_text(400, f"failed set klog.logging.verbosity {text}: {why}\n")
+                reason = f"strconv.ParseInt: parsing {quoted(text)}: {error}"
+                request.respond_text(400, f"failed set klog.logging.verbosity {text}: {reason}\n")
             else:
                 request.respond_text(200, f"successfully set klog.logging.verbosity to {text}\n")
         return NOT_DONE_YET
@@ -120,9 +120,9 @@ class ProfilesResource(Resource):
         return NOT_DONE_YET
 
     def _profile(self, request: KubeRequest) -> None:
-        given = (request.query.get("seconds") or ("",))[0]
+        parameter = (request.query.get("seconds") or ("",))[0]
         # As in the reference, a value that is not a number is ignored.
-        seconds = float(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0.0
+        seconds = float(parameter) if parameter.isascii() and parameter.isdigit() and len(parameter) < 10 else 0.0
         seconds = seconds or _SECONDS
         if seconds > MAX_PROFILE_SECONDS:
             request.respond_text(400, f"profile duration exceeds {MAX_PROFILE_SECONDS:.0f} seconds\n")

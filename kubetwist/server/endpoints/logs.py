@@ -109,9 +109,9 @@ class LogsResource(Resource):
             request.respond(301, b"", TEXT)
             return NOT_DONE_YET
         parts = [part for part in path.removeprefix(PATH).split("/") if part]
-        found = self._in_thread(self._open, parts)
-        found.addCallbacks(self._send, self._respond_not_found, callbackArgs=(request, path), errbackArgs=(request,))
-        found.addErrback(request.handle_failure)
+        opened = self._in_thread(self._open, parts)
+        opened.addCallbacks(self._send, self._respond_not_found, callbackArgs=(request, path), errbackArgs=(request,))
+        opened.addErrback(request.handle_failure)
         return NOT_DONE_YET
 
     def _in_thread(self, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Deferred[T]:
@@ -134,8 +134,8 @@ class LogsResource(Resource):
         failure.trap(FileNotServed)
         request.respond_text(404, "404 page not found\n")
 
-    def _send(self, found: tuple[int, int, bytes | None], request: KubeRequest, path: str) -> None:
-        descriptor, size, page = found
+    def _send(self, opened: tuple[int, int, bytes | None], request: KubeRequest, path: str) -> None:
+        descriptor, size, page = opened
         # Browsers must not execute the content of a log.
         request.setHeader(b"x-content-type-options", b"nosniff")
         if page is not None:

@@ -71,14 +71,14 @@ def check_issuer(issuer: str, jwks_uri: str) -> None:
     """
     if not issuer:
         raise BadIssuer("empty issuer URL")
-    for what, url in (("issuer URL", issuer), ("jwksURI", jwks_uri)):
+    for name, url in (("issuer URL", issuer), ("jwksURI", jwks_uri)):
         try:
             parts = urlsplit(url)
         except ValueError as error:
-            raise BadIssuer(f"{what} cannot be read: {error}") from error
+            raise BadIssuer(f"{name} cannot be read: {error}") from error
         if url and parts.scheme != "https":
-            raise BadIssuer(f"{what} must use https scheme, got: {url}")
-        if what == "issuer URL" and (parts.query or parts.fragment):
+            raise BadIssuer(f"{name} must use https scheme, got: {url}")
+        if name == "issuer URL" and (parts.query or parts.fragment):
             raise BadIssuer(f"issuer URL may not include a query or a fragment, got: {url}")
 
 
@@ -96,7 +96,7 @@ def serve_documents(
     try:
         check_issuer(issuer, jwks_uri)
     except BadIssuer as error:
-        _log.warn("OpenID discovery of the service account issuer is disabled: {why}", why=str(error))
+        _log.warn("OpenID discovery of the service account issuer is disabled: {reason}", reason=str(error))
         return lambda: None
 
     def configuration() -> JSONObject:

@@ -58,7 +58,7 @@ _SINGLE: Final = (
 #: Bytes of the whole query.
 _MAX_QUERY_LENGTH: Final = 8192
 
-#: Maximum number of near misses in an answer.
+#: Maximum number of near misses in a response.
 MAX_MISSES: Final = 10
 #: Rules that are checked in one slice, and in total.
 SLICE: Final = 500
@@ -134,39 +134,41 @@ def parse_question(query: Mapping[str, Sequence[str]], requester: UserInfo) -> A
     for name in _SINGLE:
         if len(query.get(name, ())) > 1:
             raise APIStatusError.bad_request(f"the parameter {quoted(name)} is repeated")
-    given = {name: query[name][0] for name in _SINGLE if name in query}
-    verb, resource, path = given.get("verb", ""), given.get("resource", ""), given.get("path", "")
+    parameters = {name: query[name][0] for name in _SINGLE if name in query}
+    verb, resource, path = parameters.get("verb", ""), parameters.get("resource", ""), parameters.get("path", "")
     if not verb:
         raise APIStatusError.bad_request("verb is required, and resource or path")
     if bool(resource) == bool(path):
         raise APIStatusError.bad_request("exactly one of resource and path is required")
     user = requester
-    if given.get("user"):
-        user = with_implied_groups(UserInfo(given["user"], given.get("uid", ""), tuple(query.get("group", ()))))
-    elif "uid" in given or "group" in query:
+    if parameters.get("user"):
+        user = with_implied_groups(
+            UserInfo(parameters["user"], parameters.get("uid", ""), tuple(query.get("group", ())))
+        )
+    elif "uid" in parameters or "group" in query:
         raise APIStatusError.bad_request("uid and group are those of a user, who is not named")
     if path:
         return AuthorizerAttributes(user, verb, path=path, is_resource_request=False)
     resource, slash, subresource = resource.partition("/")
-    if slash and given.get("subresource"):
+    if slash and parameters.get("subresource"):
         raise APIStatusError.bad_request("the subresource is named twice")
     resource, dot, group = resource.partition(".")
-    if dot and given.get("apiGroup"):
+    if dot and parameters.get("apiGroup"):
         raise APIStatusError.bad_request("the API group is named twice")
     try:
-        fields = parse_field_selector(given.get("fieldSelector", ""))
-        labels = parse_label_selector(given.get("labelSelector", "")).requirements
+        fields = parse_field_selector(parameters.get("fieldSelector", ""))
+        labels = parse_label_selector(parameters.get("labelSelector", "")).requirements
     except SelectorError as error:
         raise APIStatusError.bad_request(str(error)) from None
     return AuthorizerAttributes(
         user,
         verb,
-        group=group if dot else given["apiGroup"] if "apiGroup" in given else group_of(resource),
+        group=group if dot else parameters["apiGroup"] if "apiGroup" in parameters else group_of(resource),
         version="*",
         resource=resource,
-        subresource=subresource or given.get("subresource", ""),
-        namespace=given.get("namespace", ""),
-        name=given.get("name", ""),
+        subresource=subresource or parameters.get("subresource", ""),
+        namespace=parameters.get("namespace", ""),
+        name=parameters.get("name", ""),
         field_terms=fields,
         label_terms=tuple(labels),
     )
@@ -212,7 +214,7 @@ async def _add_misses(
     @param reactor: Runs other calls between the slices in which the misses are computed.
     @param authorizers: The authorizers of the server.
     @param question: The attributes of the denied request.
-    @param answer: The answer; modified.
+    @param answer: The response; modified.
     """
     explainers: list[Any] = [one for one in authorizers if IGrantExplainer.providedBy(one)]
     for authorizer in explainers:
@@ -287,11 +289,11 @@ def _respond(answer: JSONObject, request: KubeRequest, text: bool) -> None:
 
 
 def as_text(answer: JSONObject) -> str:
-    """Format an answer as text."""
+    """Format a response as text."""
     asked = answer["asked"]
-    what = asked.get("text") or f"{quoted(asked['verb'])} the path {quoted(asked['path'])}"
+    subject = asked.get("text") or f"{quoted(asked['verb'])} the path {quoted(asked['path'])}"
     may = "may" if answer["allowed"] else "may not"
-    lines = [f"User {quoted(asked['user'])} with groups {quoted_list(asked['groups'])} {may} {what}.", "", "Asked:"]
+    lines = [f"User {quoted(asked['user'])} with groups {quoted_list(asked['groups'])} {may} {subject}.", "", "Asked:"]
     width = max(len(one["name"]) for one in answer["authorizers"])
     for one in answer["authorizers"]:
         reason = one.get("reason") or one.get("error")
