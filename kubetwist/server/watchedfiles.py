@@ -106,7 +106,7 @@ class FileReloader:
         @param load: Parses the contents; called now, and later in a thread.
         @param use: Called in the reactor's thread with the result of C{load} after a change; raises L{ValueError} if it
             is invalid. A Deferred is awaited before the reload is logged.
-        @param what: Source in log lines: the name of a flag.
+        @param source: Source in log lines and metrics: the name of a flag.
         @param also: Returns dependent files, given the loaded value; their changes cause a reload, too.
         @return: The loaded value.
         @raise OSError: A file cannot be read.

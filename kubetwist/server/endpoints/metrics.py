@@ -60,7 +60,7 @@ class MetricsResource(Resource):
         self._process = process
         self._resets = resets
         self._baseline = Baseline()
-        self._forgotten = after_reset
+        self._after_reset = after_reset
 
     def render(self, request: KubeRequest) -> int:
         """Answer when the metrics are encoded."""
@@ -69,7 +69,7 @@ class MetricsResource(Resource):
             return NOT_DONE_YET
         if self._resets and request.method == b"DELETE":
             written = self._in_thread(self._baseline.take(self._registry))
-            self._forgotten()
+            self._after_reset()
             written.addCallback(lambda _: request.respond_text(200, "metrics reset\n")).addErrback(
                 request.handle_failure
             )
