@@ -84,12 +84,12 @@ class StreamingCase(TestCase):
         """
         backend = self.backend()
         client = self.client(backend)
-        asked = self.get(client, method)
-        there = await backend.connection()
-        await there.until(b"\r\n\r\n")
+        pending = self.get(client, method)
+        wire = await backend.connection()
+        await wire.until(b"\r\n\r\n")
         for piece in pieces:
-            there.send(piece)
+            wire.send(piece)
         try:
-            return client, there, await asked
+            return client, wire, await pending
         except Unreachable as error:
-            return client, there, error
+            return client, wire, error

@@ -27,8 +27,8 @@ class ResponseTests(StreamingCase):
             (b"HTTP/1.1 204 No Content\r\n\r\n", b"GET", b""),
             (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 1000\r\n\r\n", b"GET", b""),
         ):
-            client, _, got = await self.answered(answer, method=method)
-            self.assertEqual(await got.collect(10), body)
+            client, _, response = await self.answered(answer, method=method)
+            self.assertEqual(await response.collect(10), body)
             self.assertEqual((client.idle, client.busy), (1, 0))
 
     async def test_truncated(self) -> None:
@@ -38,10 +38,10 @@ class ResponseTests(StreamingCase):
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nbody",
         ):
-            client, there, got = await self.answered(answer)
+            client, wire, response = await self.answered(answer)
             sink = Sink()
-            done = got.deliver(sink)
-            there.close()
+            done = response.deliver(sink)
+            wire.close()
             self.assertEqual(str(await self.assertFailure(done, Unreachable)), "unexpected EOF")
             self.assertEqual(sink.data, b"body")
             self.assertIsNone(sink.producer)
@@ -50,29 +50,29 @@ class ResponseTests(StreamingCase):
     async def test_malformed_chunks(self) -> None:
         """Malformed chunks fail the response."""
         for chunk in (b"x\r\n", b"-1\r\n", b"4\r\nbodyno", b"1" * 5000):
-            _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-            done = got.deliver(Sink())
-            there.send(chunk)
+            _, wire, response = await self.answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            done = response.deliver(Sink())
+            wire.send(chunk)
             self.assertEqual(str(await self.assertFailure(done, Unreachable)), "malformed chunked encoding")
-            await there.end()
+            await wire.end()
 
     async def test_too_long(self) -> None:
         """Collecting a body longer than the limit fails."""
-        _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
-        collecting = Deferred.fromCoroutine(got.collect(100))
+        _, wire, response = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
+        collecting = Deferred.fromCoroutine(response.collect(100))
         self.assertEqual(str(await self.assertFailure(collecting, Unreachable)), "the answer is longer than 100 bytes")
-        await there.end()
+        await wire.end()
 
     async def test_paced(self) -> None:
         """A paused consumer receives no data until it resumes."""
-        client, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
+        client, wire, response = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
         sink = Sink()
-        done = got.deliver(sink)
+        done = response.deliver(sink)
         self.assertEqual(sink.data, b"one")
         (connection,) = client._open
         sink.producer.pauseProducing()
         self.assertTrue(connection._paused)
-        there.send(b"two")
+        wire.send(b"two")
         sink.producer.resumeProducing()
         self.assertFalse(connection._paused)
         await done
@@ -81,13 +81,13 @@ class ResponseTests(StreamingCase):
     async def test_discarded(self) -> None:
         """Discarding an incomplete response closes its connection; discarding a complete one does not."""
         for stop in (lambda answer, sink: answer.abort(), lambda answer, sink: sink.producer.stopProducing()):
-            _, there, got = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
+            _, wire, response = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none")
             sink = Sink()
-            got.deliver(sink).addErrback(lambda _: None)
-            stop(got, sink)
-            await there.end()
-        client, _, got = await self.answered(OK)
-        got.abort()
+            response.deliver(sink).addErrback(lambda _: None)
+            stop(response, sink)
+            await wire.end()
+        client, _, response = await self.answered(OK)
+        response.abort()
         self.assertEqual(client.idle, 1)
 
 
@@ -103,14 +103,14 @@ class UploadTests(StreamingCase):
             (b"POST", None, b"\r\ncontent-length: 0\r\n"),
             (b"DELETE", b"", b"DELETE "),
         ):
-            asked = self.get(client, method, body)
-            there = backend.wires[0] if backend.wires else await backend.connection()
-            head = await there.until(b"\r\n\r\n")
+            pending = self.get(client, method, body)
+            wire = backend.wires[0] if backend.wires else await backend.connection()
+            head = await wire.until(b"\r\n\r\n")
             self.assertIn(line, head)
             self.assertEqual(b"length" in head, method == b"POST")
-            self.assertEqual(await there.take(len(body or b"")), body or b"")
-            there.send(OK)
-            await (await asked).collect(10)
+            self.assertEqual(await wire.take(len(body or b"")), body or b"")
+            wire.send(OK)
+            await (await pending).collect(10)
 
     async def test_wrong_length(self) -> None:
         """A body whose length differs from the announced one fails the request and closes the connection."""
@@ -119,8 +119,8 @@ class UploadTests(StreamingCase):
             flow = BodyStream(None)  # type: ignore[arg-type]
             flow.received(written)
             flow.finish()
-            asked = self.get(self.client(backend), b"POST", Upload(5, flow.deliver))
-            await self.assertFailure(asked, Unreachable)
+            pending = self.get(self.client(backend), b"POST", Upload(5, flow.deliver))
+            await self.assertFailure(pending, Unreachable)
             self.assertNotIn(b"f", (await (await backend.connection()).end()).partition(b"\r\n\r\n")[2])
 
     async def test_broken(self) -> None:
@@ -130,11 +130,11 @@ class UploadTests(StreamingCase):
         source = StringTransport()
         source.resume_reading = source.pause_reading = lambda: None  # type: ignore[attr-defined]
         flow = BodyStream(source)  # type: ignore[arg-type]
-        asked = self.get(client, b"POST", Upload(None, flow.deliver))
-        there = await backend.connection()
+        pending = self.get(client, b"POST", Upload(None, flow.deliver))
+        wire = await backend.connection()
         flow.received(b"abc")
-        await there.until(b"3\r\nabc\r\n")
+        await wire.until(b"3\r\nabc\r\n")
         flow.stopProducing()
-        self.assertEqual(await there.end(), b"")
-        await self.assertFailure(asked, Unreachable)
+        self.assertEqual(await wire.end(), b"")
+        await self.assertFailure(pending, Unreachable)
         self.assertEqual((client.idle, client.busy), (0, 0))

@@ -32,10 +32,10 @@ class _Resolver:
         self._addresses = addresses
         self._slow = slow
         self._receiver: Any = None
-        self.asked: list[str] = []
+        self.addresses: list[str] = []
 
     def resolveHostName(self, receiver: Any, name: str, *others: Any) -> Any:
-        self.asked.append(name)
+        self.addresses.append(name)
         self._receiver = receiver
         receiver.resolutionBegan(self)
         if not self._slow:
@@ -92,14 +92,14 @@ class DialingTests(ClientCase):
         """Addresses of this machine's interfaces count as loopback addresses if configured, and can be allowed."""
         self.assertTrue(is_local("127.0.0.1"))
         self.assertFalse(is_local("192.0.2.1"))
-        asked: list[str] = []
-        self.patch(dialing, "is_local", lambda address: asked.append(address) or address in ("10.1.2.3", "fd00::7"))
+        addresses: list[str] = []
+        self.patch(dialing, "is_local", lambda address: addresses.append(address) or address in ("10.1.2.3", "fd00::7"))
         for address in ("10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::a01:203", "fd00::7"):
             self.assertTrue(is_internal_address(address, interfaces_are_loopback=True), address)
             self.assertFalse(is_internal_address(address, interfaces_are_loopback=True, allow_loopback=True), address)
             self.assertFalse(is_internal_address(address), address)
         self.assertFalse(is_internal_address("10.1.2.4", interfaces_are_loopback=True))
-        self.assertEqual(asked, ["10.1.2.3"] * 3 + ["fd00::7", "10.1.2.4"])
+        self.assertEqual(addresses, ["10.1.2.3"] * 3 + ["fd00::7", "10.1.2.4"])
 
     def test_own_interfaces_are_not_called(self) -> None:
         """No connection is opened to an address of this machine's interfaces."""
@@ -178,7 +178,7 @@ class DialingTests(ClientCase):
         )
         self.addCleanup(client.close)
         answer = await client.post(b"{}", timeout=10)
-        self.assertEqual((answer.code, resolver.asked), (200, ["hook.example"]))
+        self.assertEqual((answer.code, resolver.addresses), (200, ["hook.example"]))
 
     async def test_rebinding(self) -> None:
         """A name that resolves to a forbidden address is refused."""
@@ -226,19 +226,19 @@ class DialingTests(ClientCase):
     async def test_moved(self) -> None:
         """After a service has moved, the new address is called; after its deletion the old connection is not used."""
         one = await self.serve(lambda call: {"n": 1}, names=("hook",))
-        where: list[Any] = [("127.0.0.1", one.port)]
+        target: list[Any] = [("127.0.0.1", one.port)]
 
         def dial() -> tuple[str, int]:
-            if where[0] is None:
+            if target[0] is None:
                 raise Unreachable('service "hook" not found')
-            return where[0]  # type: ignore[no-any-return]
+            return target[0]  # type: ignore[no-any-return]
 
         client = self.client_of(RESTConfig(url="https://hook/", insecure=True, resolve_address=dial))
         first = await client.post(b"", timeout=10)
         two = await self.serve(lambda call: {"n": 2}, names=("hook",))
-        where[0] = ("127.0.0.1", two.port)
+        target[0] = ("127.0.0.1", two.port)
         second = await client.post(b"", timeout=10)
         self.assertEqual((first.body, second.body), (b'{"n": 1}', b'{"n": 2}'))
-        where[0] = None
+        target[0] = None
         error = await self.refusal(client)
         self.assertEqual(str(error), 'Post "https://hook/?timeout=10s": service "hook" not found')

@@ -102,14 +102,14 @@ class FailureTests(ClientCase):
 
     async def test_retired(self) -> None:
         """A retired client completes pending calls, then closes its connections."""
-        held: Deferred[Any] = Deferred()
-        server = await self.serve(lambda call: held)
+        pending: Deferred[Any] = Deferred()
+        server = await self.serve(lambda call: pending)
         client = self.client(server)
         calling = Deferred.fromCoroutine(client.post(b"{}", timeout=10))
         while not server.calls:
             await turns()
         client.retire()
-        held.callback({"late": True})
+        pending.callback({"late": True})
         self.assertEqual((await calling).body, b'{"late": true}')
         while server._site.protocols:
             await turns()

@@ -95,7 +95,7 @@ class KubeconfigTests(SynchronousTestCase):
 
     def test_invalid(self) -> None:
         """An unusable kubeconfig is refused; the error has the file's name and client-go's text where one exists."""
-        for config, why in (
+        for config, expected in (
             ([], 'error loading config file "file": it is no kubeconfig'),
             ({}, "file: invalid configuration: no configuration has been provided"),
             (document(**{"current-context": "other"}), "file: context was not found for specified context: other"),
@@ -112,7 +112,7 @@ class KubeconfigTests(SynchronousTestCase):
             ),
         ):
             error = self.assertRaises(InvalidKubeconfig, self.parse, config)
-            self.assertEqual(str(error), why)
+            self.assertEqual(str(error), expected)
 
     def test_unreadable(self) -> None:
         """The error for an unreadable file contains its path."""

@@ -60,27 +60,27 @@ class MalformedTests(StreamingCase):
             start + b"A: b\r\n" * 501 + b"\r\n",
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
         ):
-            client, there, error = await self.answered(answer)
+            client, wire, error = await self.answered(answer)
             self.assertIsInstance(error, Unreachable, answer)
             self.assertTrue(str(error).startswith(BROKEN), error)
-            await there.end()
+            await wire.end()
             self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_oversized_head(self) -> None:
         """A head above the size limit fails the request."""
         for size in (MAX_HEAD, MAX_HEAD + 1000):
-            _, there, error = await self.answered(b"HTTP/1.1 200 OK\r\nA: " + b"b" * size)
+            _, wire, error = await self.answered(b"HTTP/1.1 200 OK\r\nA: " + b"b" * size)
             self.assertIn("server response headers exceeded", str(error))
-            await there.end()
+            await wire.end()
 
     async def test_endless_interim(self) -> None:
         """Interim responses are skipped up to a limit."""
         interim = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-        _, _, got = await self.answered(interim * 5 + OK)
-        self.assertEqual(await got.collect(10), b"ok")
-        _, there, error = await self.answered(interim * 6 + OK)
+        _, _, response = await self.answered(interim * 5 + OK)
+        self.assertEqual(await response.collect(10), b"ok")
+        _, wire, error = await self.answered(interim * 6 + OK)
         self.assertEqual(str(error), f"{BROKEN}too many 1xx informational responses")
-        await there.end()
+        await wire.end()
 
 
 class HeadTests(SynchronousTestCase):
@@ -97,5 +97,5 @@ class HeadTests(SynchronousTestCase):
                 continue
             for name, value in head.fields:
                 self.assertTrue(name)
-                for odd in b"\r\n\0":
-                    self.assertNotIn(odd, name + value)
+                for forbidden_byte in b"\r\n\0":
+                    self.assertNotIn(forbidden_byte, name + value)

@@ -41,10 +41,10 @@ class RetryTests(SynchronousTestCase):
         failing = self.start()
         self.clock.pump([0.05] * 200)
         self.failureResultOf(failing, APIStatusError)
-        waits = [round(after - before, 2) for before, after in zip(self.tries, self.tries[1:], strict=False)]
+        delays = [round(after - before, 2) for before, after in zip(self.tries, self.tries[1:], strict=False)]
         self.assertEqual(len(self.tries), 5)
-        for wait, wanted in zip(waits, (0.5, 0.75, 1.125, 1.6875), strict=True):
-            self.assertTrue(wanted <= wait <= wanted + 0.1, waits)
+        for wait, expected_delay in zip(delays, (0.5, 0.75, 1.125, 1.6875), strict=True):
+            self.assertTrue(expected_delay <= wait <= expected_delay + 0.1, delays)
 
     def test_recovery(self) -> None:
         """The result of the first successful attempt is returned."""

@@ -28,7 +28,7 @@ class ReviewTests(SynchronousTestCase):
 
     def test_not_quoted(self) -> None:
         """A response that is not a review fails with an error that does not quote it."""
-        for body, why in (
+        for body, expected in (
             (b"", "0-length response with status code: 200"),
             (b"secret", "it is no JSON"),
             (b'["secret"]', "is no TokenReview"),
@@ -37,5 +37,5 @@ class ReviewTests(SynchronousTestCase):
             (b'{"status":"secret"}', "its status is no object"),
         ):
             error = self.assertRaises(ValueError, status, body)
-            self.assertIn(why, str(error))
+            self.assertIn(expected, str(error))
             self.assertNotIn("secret", str(error))

@@ -30,7 +30,7 @@ class ServicesTests(SynchronousTestCase):
 
     def test_unresolvable(self) -> None:
         """A service without an address fails with the reference's text."""
-        for spec, name, why in (
+        for spec, name, expected in (
             ({}, "other", 'service "other" not found'),
             ({"type": "ClusterIP", "clusterIP": "None"}, "web", 'cannot route to service with ClusterIP "None"'),
             (
@@ -41,7 +41,7 @@ class ServicesTests(SynchronousTestCase):
             ({"type": "Odd"}, "web", 'unsupported service type "Odd"'),
         ):
             error = self.assertRaises(NoSuchService, self.services(spec).resolve, "ns", name, 443)
-            self.assertEqual(str(error), why)
+            self.assertEqual(str(error), expected)
 
     def test_settings(self) -> None:
         """The settings of a service use its DNS name and deny internal addresses."""

@@ -29,14 +29,14 @@ class ConnectionTests(StreamingCase):
         first, second = self.get(client), self.get(client)
         one, other = await backend.connection(), await backend.connection()
         self.assertEqual((client.idle, client.busy), (0, 2))
-        for there in (one, other):
-            there.send(OK)
-        for asked in (first, second):
-            self.assertEqual(await (await asked).collect(10), b"ok")
+        for wire in (one, other):
+            wire.send(OK)
+        for pending in (first, second):
+            self.assertEqual(await (await pending).collect(10), b"ok")
         self.assertEqual((client.idle, client.busy), (2, 0))
         third = self.get(client)
-        there = await self.busy_wire((one, other), 2)
-        there.send(OK)
+        wire = await self.busy_wire((one, other), 2)
+        wire.send(OK)
         await (await third).collect(10)
         self.assertEqual(len(backend.wires), 2)
 
@@ -57,17 +57,17 @@ class ConnectionTests(StreamingCase):
             OK.replace(b"1.1", b"1.0"),
             OK + b"more",
         ):
-            client, there, got = await self.answered(answer)
-            self.assertEqual(await got.collect(10), b"ok")
-            await there.end()
+            client, wire, response = await self.answered(answer)
+            self.assertEqual(await response.collect(10), b"ok")
+            await wire.end()
             self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_unexpected_data(self) -> None:
         """Data on an idle connection close it."""
-        client, there, got = await self.answered(OK)
-        await got.collect(10)
-        there.send(OK)
-        await there.end()
+        client, wire, response = await self.answered(OK)
+        await response.collect(10)
+        wire.send(OK)
+        await wire.end()
         self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_stale(self) -> None:
@@ -75,14 +75,14 @@ class ConnectionTests(StreamingCase):
         backend = self.backend()
         client = self.client(backend)
         for method, repeated in ((b"GET", True), (b"POST", False)):
-            asked = self.get(client)
-            there = await backend.connection()
-            there.send(OK)
-            await (await asked).collect(10)
-            there.data.clear()
+            pending = self.get(client)
+            wire = await backend.connection()
+            wire.send(OK)
+            await (await pending).collect(10)
+            wire.data.clear()
             again = self.get(client, method)
-            await there.until(b"\r\n\r\n")
-            there.kill()
+            await wire.until(b"\r\n\r\n")
+            wire.kill()
             if not repeated:
                 error = await self.assertFailure(again, Unreachable)
                 self.assertIn("connection reset by peer", str(error))
@@ -95,18 +95,18 @@ class ConnectionTests(StreamingCase):
     async def test_closed_before_the_answer(self) -> None:
         """A new connection that is closed before the response fails the request."""
         backend = self.backend()
-        asked = self.get(self.client(backend))
+        pending = self.get(self.client(backend))
         (await backend.connection()).close()
-        self.assertEqual(str(await self.assertFailure(asked, Unreachable)), "EOF")
+        self.assertEqual(str(await self.assertFailure(pending, Unreachable)), "EOF")
         self.assertEqual(len(backend.wires), 1)
 
     async def test_lost_while_idle(self) -> None:
         """A request on a lost connection fails."""
-        client, there, got = await self.answered(OK)
-        await got.collect(10)
+        client, wire, response = await self.answered(OK)
+        await response.collect(10)
         (connection,) = client._open
-        there.kill()
-        await there.end()
+        wire.kill()
+        await wire.end()
         while client._open:
             turn: Deferred[None] = Deferred()
             reactor.callLater(0, turn.callback, None)
@@ -133,11 +133,11 @@ class ConnectionTests(StreamingCase):
         self.assertEqual(str(error), f"dial tcp 127.0.0.1:{backend.port}: address not allowed")
         self.assertEqual(backend.wires, [])
         self.outgoing.address_overrides[("10.0.0.7", 80)] = ("127.0.0.1", backend.port)
-        asked = self.get(self.client(backend, url="http://10.0.0.7", deny_internal=True))
-        there = await backend.connection()
-        self.assertIn(b"host: 10.0.0.7\r\n", await there.until(b"\r\n\r\n"))
-        asked.cancel()
-        await self.assertFailure(asked, CancelledError)
+        pending = self.get(self.client(backend, url="http://10.0.0.7", deny_internal=True))
+        wire = await backend.connection()
+        self.assertIn(b"host: 10.0.0.7\r\n", await wire.until(b"\r\n\r\n"))
+        pending.cancel()
+        await self.assertFailure(pending, CancelledError)
 
     async def test_moved(self) -> None:
         """After a service has moved, its old connection is not reused."""
@@ -145,34 +145,34 @@ class ConnectionTests(StreamingCase):
         places = [("127.0.0.1", old.port), ("127.0.0.1", new.port)]
         client = self.client(old, resolve_address=lambda: places.pop(0))
         for backend in (old, new):
-            asked = self.get(client)
+            pending = self.get(client)
             (await backend.connection()).send(OK)
-            self.assertEqual(await (await asked).collect(10), b"ok")
+            self.assertEqual(await (await pending).collect(10), b"ok")
         self.assertEqual(client.idle, 2)
 
     async def test_cancelled(self) -> None:
         """Cancelling a request closes its connection."""
         backend = self.backend()
         client = self.client(backend)
-        asked = self.get(client)
-        there = await backend.connection()
-        await there.until(b"\r\n\r\n")
-        asked.cancel()
-        await self.assertFailure(asked, CancelledError)
-        await there.end()
+        pending = self.get(client)
+        wire = await backend.connection()
+        await wire.until(b"\r\n\r\n")
+        pending.cancel()
+        await self.assertFailure(pending, CancelledError)
+        await wire.end()
         self.assertEqual((client.idle, client.busy), (0, 0))
 
     async def test_close(self) -> None:
         """Closing the client fails pending requests and later ones."""
         backend = self.backend()
         client = self.client(backend)
-        asked = self.get(client)
-        there = await backend.connection()
-        await there.until(b"\r\n\r\n")
+        pending = self.get(client)
+        wire = await backend.connection()
+        await wire.until(b"\r\n\r\n")
         closing = client.close()
-        await self.assertFailure(asked, Unreachable)
+        await self.assertFailure(pending, Unreachable)
         await closing
-        await there.end()
+        await wire.end()
         self.assertEqual((client.idle, client.busy), (0, 0))
         self.assertEqual(str(await self.assertFailure(self.get(client), Unreachable)), "context canceled")
 
@@ -180,24 +180,24 @@ class ConnectionTests(StreamingCase):
         """A retired client completes pending requests first."""
         backend = self.backend()
         client = self.client(backend)
-        asked = self.get(client)
-        there = await backend.connection()
-        await there.until(b"\r\n\r\n")
+        pending = self.get(client)
+        wire = await backend.connection()
+        await wire.until(b"\r\n\r\n")
         client.retire()
-        there.send(OK)
-        self.assertEqual(await (await asked).collect(10), b"ok")
-        await there.end()
+        wire.send(OK)
+        self.assertEqual(await (await pending).collect(10), b"ok")
+        await wire.end()
         await self.assertFailure(self.get(client), Unreachable)
 
     async def test_idle(self) -> None:
         """Idle connections are closed after a timeout."""
-        client, there, got = await self.answered(OK)
-        await got.collect(10)
+        client, wire, response = await self.answered(OK)
+        await response.collect(10)
         self.assertEqual(client.idle, 1)
         (sweep,) = [call for call in reactor.getDelayedCalls() if call.func == client._close_idle]
         client._idle[0].idle_since -= IDLE_TIMEOUT
         sweep.reset(0)
-        await there.end()
+        await wire.end()
         self.assertEqual((client.idle, client.busy), (0, 0))
 
     def test_invalid_settings(self) -> None:
@@ -216,8 +216,8 @@ class ConnectionTests(StreamingCase):
             (b"/x", [(b"a\r", b"b")]),
             (b"/x", [(b"a", b"\0")]),
         ):
-            asked = Deferred.fromCoroutine(client.request(b"GET", target, fields))
-            self.assertIn("invalid header", str(await self.assertFailure(asked, Unreachable)))
+            pending = Deferred.fromCoroutine(client.request(b"GET", target, fields))
+            self.assertIn("invalid header", str(await self.assertFailure(pending, Unreachable)))
             self.assertEqual(await (await backend.connection()).end(), b"")
 
 
@@ -226,12 +226,12 @@ class TLSTests(StreamingCase):
 
     async def tls_answer(self, backend: Backend, **settings: Any) -> bytes:
         """Return the body of a response over TLS."""
-        asked = self.get(self.client(backend, **settings))
-        asked.addErrback(lambda failure: failure)
+        pending = self.get(self.client(backend, **settings))
+        pending.addErrback(lambda failure: failure)
         waiting = backend.connection()
-        waiting.addCallback(lambda there: there.when(lambda: there.data or there.lost))
+        waiting.addCallback(lambda wire: wire.when(lambda: wire.data or wire.lost))
         waiting.addCallbacks(lambda _: backend.wires[-1].send(OK), lambda _: None)
-        answer = await asked
+        answer = await pending
         return await answer.collect(10)
 
     async def test_trusted(self) -> None:
@@ -267,36 +267,36 @@ class TLSTests(StreamingCase):
     async def test_handshake_timeout(self) -> None:
         """A TLS handshake that does not complete in time fails the request."""
         backend = self.backend()
-        asked = self.get(self.client(backend, url=backend.url.replace("http:", "https:"), dial_timeout=0.05))
-        there = await backend.connection()
-        self.assertEqual(str(await self.assertFailure(asked, Unreachable)), "net/http: TLS handshake timeout")
-        await there.end()
+        pending = self.get(self.client(backend, url=backend.url.replace("http:", "https:"), dial_timeout=0.05))
+        wire = await backend.connection()
+        self.assertEqual(str(await self.assertFailure(pending, Unreachable)), "net/http: TLS handshake timeout")
+        await wire.end()
 
     async def test_no_tls(self) -> None:
         """A server without TLS fails the request with Go's text."""
         backend = self.backend()
-        asked = self.get(self.client(backend, url=backend.url.replace("http:", "https:")))
+        pending = self.get(self.client(backend, url=backend.url.replace("http:", "https:")))
         (await backend.connection()).send(OK)
-        error = await self.assertFailure(asked, Unreachable)
+        error = await self.assertFailure(pending, Unreachable)
         self.assertEqual(str(error), "http: server gave HTTP response to HTTPS client")
 
     async def test_truncated(self) -> None:
         """A body that ends with the connection is complete only after a TLS close notification."""
-        for end, whole in (("close", True), ("kill", False)):
+        for end, complete in (("close", True), ("kill", False)):
             backend = self.backend(tls=True)
-            asked = self.get(self.client(backend))
-            there = await backend.connection()
-            await there.until(b"\r\n\r\n")
-            there.send(b"HTTP/1.1 200 OK\r\n\r\nall")
-            answer = await asked
+            pending = self.get(self.client(backend))
+            wire = await backend.connection()
+            await wire.until(b"\r\n\r\n")
+            wire.send(b"HTTP/1.1 200 OK\r\n\r\nall")
+            answer = await pending
             sink = Sink()
             done = answer.deliver(sink)
             if end == "kill":
                 # The plain connection ends below TLS.
-                there.transport.transport.loseConnection()
+                wire.transport.transport.loseConnection()
             else:
-                there.close()
-            if whole:
+                wire.close()
+            if complete:
                 await done
             else:
                 await self.assertFailure(done, Unreachable)

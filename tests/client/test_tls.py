@@ -103,5 +103,5 @@ class TrustTests(ClientCase):
 
     def test_secrets_are_not_shown(self) -> None:
         """The repr of settings contains no secrets."""
-        shown = repr(RESTConfig(url="https://x", token="hush", basic_auth=("me", "hush"), key=b"hush"))
-        self.assertNotIn("hush", shown)
+        text = repr(RESTConfig(url="https://x", token="hush", basic_auth=("me", "hush"), key=b"hush"))
+        self.assertNotIn("hush", text)

@@ -44,7 +44,7 @@ class CallTests(TestCase):
         self.assertIsInstance(call, Call)
         return dict(call.headers)
 
-    def begun(self) -> Span:
+    def traced_request(self) -> Span:
         """Return the span of a traced request."""
         self.spans: list[Span] = []
         request = Tracer(0, self.spans.append).start_trace(CALLER, True, b"who=me", 1.0)
@@ -54,7 +54,7 @@ class CallTests(TestCase):
 
     async def test_recorded(self) -> None:
         """A call has a span and sends the trace context; the span does not contain the user."""
-        request = self.begun()
+        request = self.traced_request()
         headers = await self.called_with(request, {})
         span = self.spans[0]
         self.assertEqual((span.name, span.kind, span.parent_id), ("HTTP POST", CLIENT, request.span_id))
@@ -77,7 +77,7 @@ class CallTests(TestCase):
     async def test_errors(self) -> None:
         """A failed call marks its span as failed."""
         for answer, kind in ((Reply(503), "503"), (HANG_UP, "CallError")):
-            await self.called_with(self.begun(), answer)
+            await self.called_with(self.traced_request(), answer)
             self.assertEqual((self.spans[0].failed, self.spans[0].attributes["error.type"]), (True, kind))
 
 

@@ -56,7 +56,7 @@ class AuditCase(SynchronousTestCase):
         handle: Callable[[KubeRequest], Any] = echo,
         level: str = "Metadata",
         *,
-        waits: bool = False,
+        blocking: bool = False,
         strict: bool = False,
         authenticator: Any = None,
         authorizer: Any = None,
@@ -65,9 +65,9 @@ class AuditCase(SynchronousTestCase):
         """Return a site whose audit policy has one rule."""
         content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": level, **rule}]}
         self.clock = Clock()
-        self.kept = Kept(waits)
+        self.backend = Kept(blocking)
         self.counts = Counts()
-        auditor = Auditor(read_policy(json.dumps(content).encode()), [self.kept], strict, self.counts)
+        auditor = Auditor(read_policy(json.dumps(content).encode()), [self.backend], strict, self.counts)
         handler = build_handler_chain(
             traverse(Leaf(handle)),
             reactor=self.clock,
@@ -81,7 +81,7 @@ class AuditCase(SynchronousTestCase):
 
     def events(self) -> list[Any]:
         """Return the collected events, decoded."""
-        return [json.loads(event.json()) for event in self.kept.events]
+        return [json.loads(event.json()) for event in self.backend.events]
 
     def stages(self) -> list[str]:
         """Return the stages of the collected events."""
@@ -121,7 +121,7 @@ class StageTests(AuditCase):
 
         client = Client(self.site(handle, level="None"))
         self.assertEqual(client.request("GET", POD).code, 200)
-        self.assertEqual((seen, self.kept.events), ([None], []))
+        self.assertEqual((seen, self.backend.events), ([None], []))
 
     def test_long_running(self) -> None:
         """A watch has another event when its response starts, and is complete when its connection ends."""
@@ -225,7 +225,7 @@ class UserTests(AuditCase):
         self.assertEqual((event["stage"], event["user"]), ("ResponseStarted", {}))
         self.assertEqual(event["responseStatus"]["message"], "Unauthorized")
         self.assertEqual(event["responseObject"]["code"], 401)
-        self.assertNotIn(b"s3cret", self.kept.events[0].json())
+        self.assertNotIn(b"s3cret", self.backend.events[0].json())
 
     def test_bad_timeout(self) -> None:
         """A request with an invalid timeout has one event."""
@@ -262,7 +262,7 @@ class UserTests(AuditCase):
         Client(self.site(level="RequestResponse")).request(
             "GET", f"{POD}?access_token=s3cret", Authorization="Bearer s3cret"
         )
-        self.assertFalse([event for event in self.kept.events if b"s3cret" in event.json()])
+        self.assertFalse([event for event in self.backend.events if b"s3cret" in event.json()])
 
 
 class Annotates:
@@ -391,12 +391,12 @@ class WaitingTests(AuditCase):
 
     def test_response_waits(self) -> None:
         """A response is delayed until its event is written, and cannot be replaced before."""
-        client = Client(self.site(waits=True))
+        client = Client(self.site(blocking=True))
         client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
         self.assertEqual((self.stages(), client.answers()), (["RequestReceived", "ResponseComplete"], []))
         self.clock.advance(100)
         self.assertEqual(client.answers(), [])
-        self.kept.answer()
+        self.backend.answer()
         self.assertEqual([answer.code for answer in client.answers()], [200])
 
     def test_end_waits(self) -> None:
@@ -406,29 +406,29 @@ class WaitingTests(AuditCase):
             request.write(b"a")
             request.finish()
 
-        client = Client(self.site(handle, waits=True))
+        client = Client(self.site(handle, blocking=True))
         client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
         self.assertNotIn(b"0\r\n\r\n", client.transport.value())
-        self.kept.answer()
+        self.backend.answer()
         self.assertEqual([answer.body for answer in client.answers()], [b"a"])
 
     def test_strict(self) -> None:
         """In strict mode a request starts after its first event is written."""
-        begun: list[KubeRequest] = []
-        client = Client(self.site(begun.append, waits=True, strict=True))
+        started: list[KubeRequest] = []
+        client = Client(self.site(started.append, blocking=True, strict=True))
         client.send(b"DELETE %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
-        self.assertEqual(begun, [])
-        self.kept.answer()
-        self.assertEqual(len(begun), 1)
+        self.assertEqual(started, [])
+        self.backend.answer()
+        self.assertEqual(len(started), 1)
 
     def test_strict_failure(self) -> None:
         """In strict mode a request fails if its first event cannot be written."""
-        begun: list[KubeRequest] = []
-        client = Client(self.site(begun.append, waits=True, strict=True))
+        started: list[KubeRequest] = []
+        client = Client(self.site(started.append, blocking=True, strict=True))
         client.send(b"DELETE %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
-        self.kept.answer(False)
+        self.backend.answer(False)
         (answer,) = client.answers()
-        self.assertEqual((answer.code, begun, self.counts.rejected), (500, [], 1))
+        self.assertEqual((answer.code, started, self.counts.rejected), (500, [], 1))
         self.assertEqual(answer.body.decode(), f'Internal Server Error: "{POD}": failed to store audit event\n')
         self.assertEqual(self.stages(), ["RequestReceived"])
 

@@ -36,10 +36,10 @@ class AuditIDTests(SynchronousTestCase):
     def test_random_uuid(self) -> None:
         """Generated ids are random UUIDs."""
         pattern = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-        made = [random_uuid() for _ in range(200)]
-        for one in made:
+        ids = [random_uuid() for _ in range(200)]
+        for one in ids:
             self.assertRegex(one, pattern)
-        self.assertEqual(len(set(made)), len(made))
+        self.assertEqual(len(set(ids)), len(ids))
 
     def test_forked(self) -> None:
         """A forked process generates other ids than its parent."""
@@ -50,8 +50,8 @@ class AuditIDTests(SynchronousTestCase):
             os.write(writing, "".join(random_uuid() for _ in range(70)).encode())
             os._exit(0)
         os.waitpid(child, 0)
-        theirs = os.read(reading, 1 << 16).decode()
+        child_ids = os.read(reading, 1 << 16).decode()
         os.close(reading)
         os.close(writing)
-        self.assertEqual(len(theirs), 70 * 36)
-        self.assertEqual([one for one in (random_uuid() for _ in range(70)) if one in theirs], [])
+        self.assertEqual(len(child_ids), 70 * 36)
+        self.assertEqual([one for one in (random_uuid() for _ in range(70)) if one in child_ids], [])

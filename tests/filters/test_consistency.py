@@ -21,13 +21,13 @@ class Storage:
     """A storage whose current revision is set by the test."""
 
     def __init__(self) -> None:
-        self.asked: list[Deferred[int]] = []
+        self.queries: list[Deferred[int]] = []
 
     async def current_revision(self) -> int:
         """Wait until the test sets the revision."""
-        asked: Deferred[int] = Deferred()
-        self.asked.append(asked)
-        return await asked
+        queries: Deferred[int] = Deferred()
+        self.queries.append(queries)
+        return await queries
 
 
 class Cache:
@@ -50,8 +50,8 @@ class Cache:
     def advance(self, revision: int) -> None:
         """Set the revision, and call the waiters."""
         self.revision = revision
-        for wanted, waiting in self._waiting:
-            if wanted <= revision and not waiting.called:
+        for awaited_revision, waiting in self._waiting:
+            if awaited_revision <= revision and not waiting.called:
                 waiting.callback(None)
 
 
@@ -98,14 +98,14 @@ class ConsistencyTests(SynchronousTestCase):
         """Create a storage and two caches."""
         self.clock = Clock()
         self.storage, self.pods, self.fallback = Storage(), Cache(self.clock), Cache(self.clock)
-        self.answered: list[Request] = []
+        self.handled: list[Request] = []
 
         def find(group: str, resource: str) -> Any:
             return self.pods if resource == "pods" else None
 
         consistency = ConsistentReadFilter(self.storage, find, self.fallback, Registry())  # type: ignore[arg-type]
         self.consistency = consistency
-        self.handler: Any = consistency.wrap(self.answered.append)  # type: ignore[arg-type]
+        self.handler: Any = consistency.wrap(self.handled.append)  # type: ignore[arg-type]
 
     def ask(self, *arguments: bytes) -> Request:
         """Pass a request to the filter."""
@@ -116,23 +116,23 @@ class ConsistencyTests(SynchronousTestCase):
     def test_waiting(self) -> None:
         """A request continues when the cache has reached the storage's revision at its arrival."""
         request = self.ask()
-        self.storage.asked[0].callback(7)
-        self.assertEqual(self.answered, [])
+        self.storage.queries[0].callback(7)
+        self.assertEqual(self.handled, [])
         self.pods.advance(6)
-        self.assertEqual(self.answered, [])
+        self.assertEqual(self.handled, [])
         self.pods.advance(7)
-        self.assertEqual(self.answered, [request])
+        self.assertEqual(self.handled, [request])
 
     def test_shared_query(self) -> None:
         """Waiting requests share a query; later requests need another one, since its result may be newer."""
         first = self.ask()
         fallback = [self.ask() for _ in range(5)]
-        self.assertEqual(len(self.storage.asked), 1)
-        self.storage.asked[0].callback(5)
-        self.assertEqual(self.answered, [first])
-        self.assertEqual(len(self.storage.asked), 2)
-        self.storage.asked[1].callback(5)
-        self.assertEqual(self.answered, [first, *fallback])
+        self.assertEqual(len(self.storage.queries), 1)
+        self.storage.queries[0].callback(5)
+        self.assertEqual(self.handled, [first])
+        self.assertEqual(len(self.storage.queries), 2)
+        self.storage.queries[1].callback(5)
+        self.assertEqual(self.handled, [first, *fallback])
 
     def deferring_filter(self, seconds: Any = lambda: 0.0) -> Any:
         """Return a handler whose deferred calls run in the next L{turn}."""
@@ -144,14 +144,14 @@ class ConsistencyTests(SynchronousTestCase):
             Registry(),
             self.soon.append,
             seconds,
-        ).wrap(self.answered.append)  # type: ignore[arg-type]
+        ).wrap(self.handled.append)  # type: ignore[arg-type]
 
     def turn(self) -> int:
         """Run the deferred calls; return the number of queries so far."""
         calls, self.soon[:] = self.soon[:], []
         for call in calls:
             call()
-        return len(self.storage.asked)
+        return len(self.storage.queries)
 
     def test_gathered(self) -> None:
         """
@@ -164,10 +164,10 @@ class ConsistencyTests(SynchronousTestCase):
         for number in range(MAX_GATHER_ITERATIONS):
             handler(Request())
             if not number:
-                self.storage.asked[0].callback(5)
+                self.storage.queries[0].callback(5)
             self.assertEqual(self.turn(), 1 if number < MAX_GATHER_ITERATIONS - 1 else 2)
-        self.storage.asked[1].callback(5)
-        self.assertEqual(len(self.answered), 1 + MAX_GATHER_ITERATIONS)
+        self.storage.queries[1].callback(5)
+        self.assertEqual(len(self.handled), 1 + MAX_GATHER_ITERATIONS)
 
     def test_slices(self) -> None:
         """Requests are continued in slices of the maximum duration."""
@@ -176,52 +176,52 @@ class ConsistencyTests(SynchronousTestCase):
         for _ in range(3):
             handler(Request())
         self.assertEqual([self.turn(), self.turn()], [0, 1])
-        self.storage.asked[0].callback(5)
-        self.assertEqual(len(self.answered), 2)
+        self.storage.queries[0].callback(5)
+        self.assertEqual(len(self.handled), 2)
         self.turn()
-        self.assertEqual(len(self.answered), 3)
+        self.assertEqual(len(self.handled), 3)
 
     def test_what_waits(self) -> None:
         """Writes and watches wait; reads with a resource version and non-resource requests do not."""
         for method in (b"POST", b"PUT", b"PATCH", b"DELETE"):
             self.ask(method)
         self.ask(b"GET", PODS + b"?watch=1")
-        self.assertEqual(self.answered, [])
+        self.assertEqual(self.handled, [])
         at_once = [self.ask(b"GET", PODS + b"?resourceVersion=0"), self.ask(b"GET", b"/version")]
-        self.assertEqual(self.answered, at_once)
+        self.assertEqual(self.handled, at_once)
 
     def test_late_cache(self) -> None:
         """After the timeout of the cache, reads go to the storage and other requests fail with a retriable error."""
         read, write, other = self.ask(), self.ask(b"PUT", PODS + b"/a"), self.ask(b"GET", b"/api/v1/nodes")
-        self.storage.asked[0].callback(7)
-        self.storage.asked[1].callback(7)
+        self.storage.queries[0].callback(7)
+        self.storage.queries[1].callback(7)
         self.clock.advance(CACHE_SYNC_TIMEOUT)
-        self.assertEqual((self.answered, read.read_from_storage), ([read], True))
+        self.assertEqual((self.handled, read.read_from_storage), ([read], True))
         self.assertEqual([one.failure.code for one in (write, other)], [504, 504])
 
     def test_storage_error(self) -> None:
         """An error of the storage fails the request."""
         request = self.ask()
-        self.storage.asked[0].errback(StorageUnavailable("etcdserver: no leader"))
-        self.assertEqual((self.answered, str(request.failure)), ([], "etcdserver: no leader"))
+        self.storage.queries[0].errback(StorageUnavailable("etcdserver: no leader"))
+        self.assertEqual((self.handled, str(request.failure)), ([], "etcdserver: no leader"))
 
     def test_before_authentication(self) -> None:
         """A request with a token or impersonation headers waits before authentication, and not again after it."""
-        answered: list[Request] = []
-        early: Any = self.consistency.before_authentication(answered.append)  # type: ignore[arg-type]
+        handled: list[Request] = []
+        early: Any = self.consistency.before_authentication(handled.append)  # type: ignore[arg-type]
         anonymous, token, other = Request(), Request(), Request()
         token.fields = {b"authorization": [b"Bearer x"]}
         other.fields = {b"impersonate-user": [b"jane"]}
         for request in (anonymous, token, other):
             early(request)
-        self.assertEqual(answered, [anonymous])
-        self.storage.asked[0].callback(5)
-        self.storage.asked[1].callback(5)
-        self.assertEqual(answered, [anonymous, token, other])
+        self.assertEqual(handled, [anonymous])
+        self.storage.queries[0].callback(5)
+        self.storage.queries[1].callback(5)
+        self.assertEqual(handled, [anonymous, token, other])
         for request in (token, other):
             self.handler(request)
-        self.assertEqual(self.answered, [token, other])
-        self.assertEqual(len(self.storage.asked), 2)
+        self.assertEqual(self.handled, [token, other])
+        self.assertEqual(len(self.storage.queries), 2)
 
     def test_storage_error_before_authentication(self) -> None:
         """An error of the storage before authentication is answered after it."""
@@ -230,18 +230,18 @@ class ConsistencyTests(SynchronousTestCase):
         request = Request()
         request.fields = {b"authorization": [b"Bearer x"]}
         early(request)
-        self.storage.asked[0].errback(StorageUnavailable("etcdserver: no leader"))
+        self.storage.queries[0].errback(StorageUnavailable("etcdserver: no leader"))
         self.assertEqual((known, request.failure), ([request], None))
         self.handler(request)
-        self.assertEqual((self.answered, str(request.failure)), ([], "etcdserver: no leader"))
-        self.assertEqual(len(self.storage.asked), 1)
+        self.assertEqual((self.handled, str(request.failure)), ([], "etcdserver: no leader"))
+        self.assertEqual(len(self.storage.queries), 1)
 
     def test_disconnected(self) -> None:
         """A request whose client has disconnected is not continued."""
         early, late = self.ask(), self.ask()
         early._disconnected = True
-        self.storage.asked[0].callback(5)
-        self.storage.asked[1].callback(7)
+        self.storage.queries[0].callback(5)
+        self.storage.queries[1].callback(7)
         late._disconnected = True
         self.pods.advance(7)
-        self.assertEqual(self.answered, [])
+        self.assertEqual(self.handled, [])

@@ -34,8 +34,8 @@ class HeaderTests(SynchronousTestCase):
             b"impersonate-group": [b"a", b"b"],
             b"impersonate-extra-acme.com%2fproject": [b"x", b"y"],
         }
-        wanted = UserInfo("zoë", "u", ("a", "b"), {"acme.com/project": ("x", "y")})
-        self.assertEqual(process_impersonation_headers(fields), wanted)
+        target = UserInfo("zoë", "u", ("a", "b"), {"acme.com/project": ("x", "y")})
+        self.assertEqual(process_impersonation_headers(fields), target)
 
     def test_no_name(self) -> None:
         """Headers without a user name are refused with the reference's text."""
@@ -61,7 +61,7 @@ class HeaderTests(SynchronousTestCase):
 
     def test_ambiguous(self) -> None:
         """Headers that resemble impersonation headers, and values that are not text, are refused."""
-        for field, value, why in (
+        for field, value, reason in (
             (b"impersonate_user", b"root", "can be taken for Impersonate-User"),
             (b"impersonate_extra-k", b"v", "can be taken for Impersonate-Extra-K"),
             (b"impersonate-group", b"a\x01", "has control characters"),
@@ -72,7 +72,7 @@ class HeaderTests(SynchronousTestCase):
                 APIStatusError, process_impersonation_headers, {b"impersonate-user": [b"a"], field: [value]}
             )
             self.assertEqual(error.code, 400)
-            self.assertIn(why, error.message)
+            self.assertIn(reason, error.message)
 
 
 class ImpersonationTests(SynchronousTestCase):
@@ -82,13 +82,13 @@ class ImpersonationTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Allow all requests synchronously."""
-        self.asked: list[AuthorizerAttributes] = []
+        self.authorized: list[AuthorizerAttributes] = []
         self.refused = ""
         self.late = False
 
     def authorize(self, attributes: AuthorizerAttributes) -> object:
         """Allow all requests except for impersonating C{refused}."""
-        self.asked.append(attributes)
+        self.authorized.append(attributes)
         refuse = attributes.verb.startswith("impersonate") and attributes.name == (self.refused or None)
         verdict = Verdict(Decision.NO_OPINION if refuse else Decision.ALLOW)
         return succeed(verdict) if self.late else verdict
@@ -107,15 +107,15 @@ class ImpersonationTests(SynchronousTestCase):
     def test_none(self) -> None:
         """Without headers the user is unchanged, and no further authorization takes place."""
         self.assertEqual(json.loads(self.ask().body)[0], "boss")
-        self.assertEqual([ask.verb for ask in self.asked], ["list"])
+        self.assertEqual([ask.verb for ask in self.authorized], ["list"])
 
     def test_allowed(self) -> None:
         """An allowed impersonation replaces the user for the later filters."""
         for self.late in (False, True):
-            self.asked.clear()
+            self.authorized.clear()
             answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
             self.assertEqual(json.loads(answer.body), ["dave", "devs", "system:authenticated"])
-            self.assertEqual([ask.user.name for ask in self.asked], ["boss", "boss", "boss", "dave"])
+            self.assertEqual([ask.user.name for ask in self.authorized], ["boss", "boss", "boss", "dave"])
             self.assertEqual(self.request.impersonator, BOSS)
             self.assertEqual(self.request.impersonation_constraint, "impersonate:user-info")
             self.assertEqual([name for name in self.request.fields if b"imp" in name], [])
@@ -126,8 +126,8 @@ class ImpersonationTests(SynchronousTestCase):
         for self.late in (False, True):
             answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
             self.assertEqual(answer.code, 403)
-            where = 'in API group "authentication.k8s.io" at the cluster scope'
-            text = f'User "boss" cannot impersonate:user-info resource "groups" {where}'
+            scope = 'in API group "authentication.k8s.io" at the cluster scope'
+            text = f'User "boss" cannot impersonate:user-info resource "groups" {scope}'
             self.assertEqual(
                 json.loads(answer.body)["message"], f'groups.authentication.k8s.io "devs" is forbidden: {text}'
             )
@@ -136,4 +136,4 @@ class ImpersonationTests(SynchronousTestCase):
         """Invalid headers are answered with 400 without authorization."""
         answer = self.ask(Impersonate_Group="devs")
         self.assertEqual((answer.code, answer.header("x-content-type-options")), (400, "nosniff"))
-        self.assertEqual(self.asked, [])
+        self.assertEqual(self.authorized, [])

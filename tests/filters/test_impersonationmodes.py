@@ -59,11 +59,11 @@ class CheckTests(SynchronousTestCase):
 
     def test_each_part(self) -> None:
         """Each part of an identity requires a check."""
-        wanted = UserInfo("dave", "u", ("a", "b"), {"k": ("v", "w")})
-        found = [(ask.group, ask.resource, ask.subresource, ask.name) for ask in impersonation_checks(BOSS, wanted)]
+        target = UserInfo("dave", "u", ("a", "b"), {"k": ("v", "w")})
+        result = [(ask.group, ask.resource, ask.subresource, ask.name) for ask in impersonation_checks(BOSS, target)]
         authentication = "authentication.k8s.io"
         self.assertEqual(
-            found,
+            result,
             [
                 ("", "users", "", "dave"),
                 (authentication, "uids", "", "u"),
@@ -73,7 +73,7 @@ class CheckTests(SynchronousTestCase):
                 (authentication, "userextras", "k", "w"),
             ],
         )
-        for ask in impersonation_checks(BOSS, wanted):
+        for ask in impersonation_checks(BOSS, target):
             self.assertEqual((ask.user, ask.verb), (BOSS, "impersonate"))
 
     def test_service_account(self) -> None:
@@ -94,27 +94,27 @@ class ModeTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Deny all requests."""
-        self.asked: list[AuthorizerAttributes] = []
+        self.authorized: list[AuthorizerAttributes] = []
         self.allowed: set[tuple[str, str, str]] = set()
         self.modes = ImpersonationModesTracker(self, True)
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """Allow the requests in C{allowed}, by verb, resource and name; an empty name matches all."""
-        self.asked.append(attributes)
+        self.authorized.append(attributes)
         verb, resource = attributes.verb, attributes.resource
         allowed = {(verb, resource, attributes.name), (verb, resource, "")} & self.allowed
         return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION)
 
-    def find(self, wanted: UserInfo, by: UserInfo = BOSS) -> Impersonated:
+    def find(self, target: UserInfo, by: UserInfo = BOSS) -> Impersonated:
         """Return the impersonated user of a request that lists pods."""
         attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
-        return self.successResultOf(Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, wanted)))  # type: ignore[no-any-return]
+        return self.successResultOf(Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, target)))  # type: ignore[no-any-return]
 
-    def refused(self, wanted: UserInfo, by: UserInfo = BOSS) -> str:
+    def refused(self, target: UserInfo, by: UserInfo = BOSS) -> str:
         """Return the message for a denied impersonation."""
         attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
         failure = self.failureResultOf(
-            Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, wanted)), ImpersonationDenied
+            Deferred.fromCoroutine(self.modes.get_impersonated_user(attributes, target)), ImpersonationDenied
         )
         refused = failure.value
         assert isinstance(refused, ImpersonationDenied)
@@ -123,12 +123,12 @@ class ModeTests(SynchronousTestCase):
     def test_constrained(self) -> None:
         """Constrained impersonation requires permission for the user and for the action."""
         self.allowed = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "dave")}
-        found = self.find(UserInfo("dave"))
+        result = self.find(UserInfo("dave"))
         self.assertEqual(
-            found, Impersonated(UserInfo("dave", groups=("system:authenticated",)), "impersonate:user-info")
+            result, Impersonated(UserInfo("dave", groups=("system:authenticated",)), "impersonate:user-info")
         )
         self.assertEqual(
-            [(ask.verb, ask.group, ask.resource, ask.namespace, ask.name) for ask in self.asked],
+            [(ask.verb, ask.group, ask.resource, ask.namespace, ask.name) for ask in self.authorized],
             [
                 ("impersonate-on:user-info:list", "", "pods", "ns", ""),
                 ("impersonate:user-info", "authentication.k8s.io", "users", "", "dave"),
@@ -139,15 +139,15 @@ class ModeTests(SynchronousTestCase):
         """The error names the first check; all modes are tried."""
         text = 'User "boss" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "ns"'
         self.assertEqual(self.refused(UserInfo("dave")), f"pods is forbidden: {text}")
-        self.assertEqual([ask.verb for ask in self.asked], ["impersonate-on:user-info:list", "impersonate"])
+        self.assertEqual([ask.verb for ask in self.authorized], ["impersonate-on:user-info:list", "impersonate"])
 
     def test_legacy_mode(self) -> None:
         """The legacy mode allows every action; it is tried first the next time."""
         self.allowed = {("impersonate", "users", "")}
         for tried in (2, 1):
-            self.asked.clear()
+            self.authorized.clear()
             self.assertEqual(self.find(UserInfo("dave")).constraint, "")
-            self.assertEqual(len(self.asked), tried)
+            self.assertEqual(len(self.authorized), tried)
         self.allowed = set()
         text = 'User "boss" cannot impersonate resource "users" in API group "" at the cluster scope'
         self.assertEqual(self.refused(UserInfo("dave")), f'users "dave" is forbidden: {text}')
@@ -156,7 +156,7 @@ class ModeTests(SynchronousTestCase):
         """Without the feature only the legacy mode is tried."""
         self.modes = ImpersonationModesTracker(self, False)
         self.refused(UserInfo("dave"))
-        self.assertEqual([ask.verb for ask in self.asked], ["impersonate"])
+        self.assertEqual([ask.verb for ask in self.authorized], ["impersonate"])
 
     def test_masters(self) -> None:
         """The groups system:masters and the empty group cannot be impersonated in constrained modes."""
@@ -168,11 +168,11 @@ class ModeTests(SynchronousTestCase):
                 ("impersonate:user-info", "groups"),
             )
         }
-        for group, why in (
+        for group, reason in (
             ("system:masters", "impersonating the system:masters group is not allowed"),
             ("", "impersonating the empty string group is not allowed"),
         ):
-            self.assertTrue(self.refused(UserInfo("dave", groups=(group,))).endswith(f"at the cluster scope: {why}"))
+            self.assertTrue(self.refused(UserInfo("dave", groups=(group,))).endswith(f"at the cluster scope: {reason}"))
         self.allowed |= {("impersonate", "users", ""), ("impersonate", "groups", "")}
         self.assertEqual(self.find(UserInfo("dave", groups=("system:masters",))).constraint, "")
 
@@ -196,16 +196,16 @@ class ModeTests(SynchronousTestCase):
                 ("impersonate:user-info", "userextras"),
             )
         }
-        for extra, why in (
+        for extra, reason in (
             ({"k": ("v",)}, 'extra.key: Invalid value: "k": must be a domain-prefixed path (such as "acme.io/foo")'),
             ({"": ("v",)}, "impersonating the empty string key in extra is not allowed"),
             ({"acme.io/k": ()}, "impersonating empty values in extra is not allowed"),
             ({"acme.io/k": ("",)}, "impersonating the empty string value in extra is not allowed"),
             ({"acme.io/K": ("v",)}, 'impersonating a non-lowercase key in extra is not allowed: "acme.io/K"'),
         ):
-            self.assertIn(why, self.refused(UserInfo("dave", extra=extra)))
+            self.assertIn(reason, self.refused(UserInfo("dave", extra=extra)))
         self.find(UserInfo("dave", extra={"acme.io/k": ("v", "w")}))
-        self.assertEqual([ask.name for ask in self.asked[-2:]], ["v", "w"])
+        self.assertEqual([ask.name for ask in self.authorized[-2:]], ["v", "w"])
 
     def test_accounts(self) -> None:
         """A service account is impersonated with its default groups only."""
@@ -214,9 +214,9 @@ class ModeTests(SynchronousTestCase):
             ("impersonate-on:serviceaccount:list", "pods", ""),
             ("impersonate:serviceaccount", "serviceaccounts", "robot"),
         }
-        found = self.find(UserInfo(name))
-        self.assertEqual(found.constraint, "impersonate:serviceaccount")
-        self.assertIn("system:serviceaccounts:ns", found.user.groups)
+        result = self.find(UserInfo(name))
+        self.assertEqual(result.constraint, "impersonate:serviceaccount")
+        self.assertIn("system:serviceaccounts:ns", result.user.groups)
         self.assertIn("cannot impersonate resource", self.refused(UserInfo(name, groups=("a",))))
 
     def test_nodes(self) -> None:
@@ -225,9 +225,9 @@ class ModeTests(SynchronousTestCase):
             ("impersonate-on:arbitrary-node:list", "pods", ""),
             ("impersonate:arbitrary-node", "nodes", "n1"),
         }
-        found = self.find(UserInfo("system:node:n1"))
+        result = self.find(UserInfo("system:node:n1"))
         user = UserInfo("system:node:n1", groups=("system:nodes", "system:authenticated"))
-        self.assertEqual(found, Impersonated(user, "impersonate:arbitrary-node"))
+        self.assertEqual(result, Impersonated(user, "impersonate:arbitrary-node"))
         self.refused(UserInfo("system:node:n2"))
 
     def test_associated_node(self) -> None:
@@ -236,10 +236,10 @@ class ModeTests(SynchronousTestCase):
             ("impersonate-on:associated-node:list", "pods", ""),
             ("impersonate:associated-node", "nodes", "*"),
         }
-        found = self.find(UserInfo("system:node:n1"), self.robot)
-        self.assertEqual((found.user.name, found.constraint), ("system:node:n1", "impersonate:associated-node"))
+        result = self.find(UserInfo("system:node:n1"), self.robot)
+        self.assertEqual((result.user.name, result.constraint), ("system:node:n1", "impersonate:associated-node"))
         keys = ("authentication.kubernetes.io/node-name", "authentication.kubernetes.io/pod-name")
-        for ask in self.asked:
+        for ask in self.authorized:
             self.assertEqual(ask.user.extra, {"authentication.kubernetes.io/associated-node-keys": keys})
         self.assertIn("impersonate-on:arbitrary-node:list", self.refused(UserInfo("system:node:n2"), self.robot))
         self.assertIn("impersonate-on:arbitrary-node:list", self.refused(UserInfo("system:node:n1")))
@@ -290,9 +290,9 @@ class ConstrainedImpersonationTests(SynchronousTestCase):
         )
         self.assertEqual(self.list()[0], 200)
         code, answer = self.list(CONFIG_MAPS.replace("configmaps", "secrets"))
-        where = 'in API group "" in the namespace "default"'
-        why = f'User "bob" cannot impersonate-on:user-info:list resource "secrets" {where}'
-        self.assertEqual((code, answer["message"]), (403, f"secrets is forbidden: {why}"))
+        scope = 'in API group "" in the namespace "default"'
+        reason = f'User "bob" cannot impersonate-on:user-info:list resource "secrets" {scope}'
+        self.assertEqual((code, answer["message"]), (403, f"secrets is forbidden: {reason}"))
         code, answer = self.server.ask("bob", "POST", CONFIG_MAPS, {"metadata": {"name": "x"}}, Impersonate_User="dave")
         self.assertIn("impersonate-on:user-info:create", answer["message"])
 
@@ -318,9 +318,9 @@ class ConstrainedImpersonationTests(SynchronousTestCase):
         )
         code, answer = self.list()
         self.assertEqual(code, 403)
-        where = f'in API group "{AUTHENTICATION}" at the cluster scope'
-        why = f'User "bob" cannot impersonate:user-info resource "users" {where}'
-        self.assertEqual(answer["message"], f'users.{AUTHENTICATION} "dave" is forbidden: {why}')
+        scope = f'in API group "{AUTHENTICATION}" at the cluster scope'
+        reason = f'User "bob" cannot impersonate:user-info resource "users" {scope}'
+        self.assertEqual(answer["message"], f'users.{AUTHENTICATION} "dave" is forbidden: {reason}')
 
     def test_legacy(self) -> None:
         """The legacy permission allows everything that dave may do."""

@@ -13,8 +13,8 @@ from kubetwist.filters.latencytrackers import with_latency_trackers
 
 def request(**values: Any) -> Any:
     """Return a request with the attributes that the filter reads."""
-    given = {"audit": None, "apf_queue_seconds": 0.0, "times": None, "info": SimpleNamespace(long_running=False)}
-    return SimpleNamespace(**{**given, **values})
+    defaults = {"audit": None, "apf_queue_seconds": 0.0, "times": None, "info": SimpleNamespace(long_running=False)}
+    return SimpleNamespace(**{**defaults, **values})
 
 
 class MeasuringTests(SynchronousTestCase):
@@ -24,9 +24,9 @@ class MeasuringTests(SynchronousTestCase):
         """Seconds are attributed to the request; the context is restored afterwards."""
 
         def spend(request: Any) -> None:
-            found = latencies.get()
-            assert found is not None
-            found[ETCD] = 1.0
+            result = latencies.get()
+            assert result is not None
+            result[ETCD] = 1.0
 
         one = request(apf_queue_seconds=0.5)
         with_latency_trackers(spend)(one)

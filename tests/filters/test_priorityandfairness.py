@@ -61,7 +61,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.addCleanup(self.server.stop)
         await self.server.start()
         self.flow = self.server._service.server.apis.flow  # type: ignore[union-attr]
-        self.held: list[Deferred[Any]] = []
+        self.delayed: list[Deferred[Any]] = []
         self.webhook = WebhookServer(reactor, self.hold)
         self.addCleanup(self.webhook.stop)
         self.addCleanup(self.release)
@@ -81,16 +81,16 @@ class FairnessTests(KubeAPIMixin, TestCase):
 
     def hold(self, call: Call) -> Deferred[Any]:
         """Return a review that is answered by L{release}."""
-        held: Deferred[Any] = Deferred()
+        delayed: Deferred[Any] = Deferred()
         review = call.json()
         response = {"uid": review["request"]["uid"], "allowed": True}
-        self.held.append(held)
-        return held.addCallback(lambda _: {**review, "response": response})
+        self.delayed.append(delayed)
+        return delayed.addCallback(lambda _: {**review, "response": response})
 
     def release(self) -> None:
         """Answer all reviews."""
-        held, self.held = self.held, []
-        for one in held:
+        delayed, self.delayed = self.delayed, []
+        for one in delayed:
             one.callback(None)
 
     def ask(self, user: str, method: str, path: str, body: Any = None) -> Deferred[tuple[int, Any]]:
@@ -140,7 +140,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
     async def test_waiting(self) -> None:
         """A request without a free seat is queued; exempt requests are not."""
         first = self.write("jane", "a")
-        await self.until(lambda: len(self.held) == 1)
+        await self.until(lambda: len(self.delayed) == 1)
         second = self.ask("jane", "GET", MAPS)
         level = self.flow.levels["global-default"]
         await self.until(lambda: level.queues.waiting == 1)
@@ -160,7 +160,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
     async def test_metrics(self) -> None:
         """C{/metrics} has executing and queued requests by priority level and flow schema."""
         first = self.write("jane", "a")
-        await self.until(lambda: len(self.held) == 1)
+        await self.until(lambda: len(self.delayed) == 1)
         second = self.ask("jane", "GET", MAPS)
         await self.until(lambda: self.flow.levels["global-default"].queues.waiting == 1)
         _, text = await self.ask("admin", "GET", "/metrics")
@@ -180,7 +180,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         """A level without queues answers 429 with Retry-After, and accepts requests when seats are free."""
         await self.configure("strict", {"type": "Reject"}, "joe")
         first = self.write("joe", "a")
-        await self.until(lambda: len(self.held) == 1)
+        await self.until(lambda: len(self.delayed) == 1)
         code, headers, text = await deferToThread(self.bare, "joe-token")
         self.assertEqual((code, text), (429, "Too many requests, please try again later.\n"))
         self.assertEqual(headers["Retry-After"], "1")
@@ -205,7 +205,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
     async def test_waiting_too_long(self) -> None:
         """A request that waits for a quarter of the request timeout is answered with 429."""
         first = self.write("jane", "a")
-        await self.until(lambda: len(self.held) == 1)
+        await self.until(lambda: len(self.delayed) == 1)
         second = self.ask("jane", "GET", MAPS)
         queues = self.flow.levels["global-default"].queues
         await self.until(lambda: queues.waiting == 1)
@@ -219,7 +219,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
         """A client that disconnects leaves its queue or releases its seat."""
         connection = self.server.connection
         first = self.write("jane", "a")
-        await self.until(lambda: len(self.held) == 1)
+        await self.until(lambda: len(self.delayed) == 1)
 
         def hang_up() -> None:
             client = http.client.HTTPSConnection("127.0.0.1", connection.port, context=connection.ssl_context())
@@ -243,18 +243,18 @@ class FairnessTests(KubeAPIMixin, TestCase):
             _, obj = await self.ask("admin", "GET", f"{FLOW}/flowschemas/lost")
             return next((one for one in (obj.get("status") or {}).get("conditions") or ()), {})
 
-        while (found := await condition()).get("status") != "True":
+        while (result := await condition()).get("status") != "True":
             await deferLater(reactor, 0.01)
-        self.assertEqual((found["type"], found["reason"]), ("Dangling", "NotFound"))
+        self.assertEqual((result["type"], result["reason"]), ("Dangling", "NotFound"))
         self.assertEqual((await self.ask("joe", "GET", MAPS))[0], 200)
         limited = {"nominalConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}
         spec = {"type": "Limited", "limited": limited}
         await self.ask(
             "admin", "POST", f"{FLOW}/prioritylevelconfigurations", {"metadata": {"name": "nowhere"}, "spec": spec}
         )
-        while (found := await condition()).get("status") != "False":
+        while (result := await condition()).get("status") != "False":
             await deferLater(reactor, 0.01)
-        self.assertEqual(found["reason"], "Found")
+        self.assertEqual(result["reason"], "Found")
 
     async def test_watches(self) -> None:
         """A watch occupies a seat only until its initial events are written."""

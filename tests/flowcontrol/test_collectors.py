@@ -26,7 +26,7 @@ class CollectorTests(SynchronousTestCase):
         self.registry = Registry()
         register_collectors(self.flow, self.registry)
 
-    def found(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
+    def samples_of(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
         """Return the samples of a metric by labels."""
         return read(self.registry).get(f"apiserver_flowcontrol_{name}", {})
 
@@ -34,23 +34,23 @@ class CollectorTests(SynchronousTestCase):
         """Each level has its limits; its current limit is between the lower and the upper one."""
         for name in ("nominal_limit_seats", "lower_limit_seats", "upper_limit_seats", "current_limit_seats"):
             self.assertEqual(
-                {dict(labels)["priority_level"] for labels in self.found(name)}, {"catch-all", "exempt"}, name
+                {dict(labels)["priority_level"] for labels in self.samples_of(name)}, {"catch-all", "exempt"}, name
             )
         level = (("priority_level", "catch-all"),)
-        self.assertLessEqual(self.found("lower_limit_seats")[level], self.found("current_limit_seats")[level])
-        self.assertLessEqual(self.found("current_limit_seats")[level], self.found("upper_limit_seats")[level])
+        self.assertLessEqual(self.samples_of("lower_limit_seats")[level], self.samples_of("current_limit_seats")[level])
+        self.assertLessEqual(self.samples_of("current_limit_seats")[level], self.samples_of("upper_limit_seats")[level])
 
     def test_requests(self) -> None:
         """Requests are counted by flow schema and priority level, including those that did not wait."""
         metrics = self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods")).metrics
         metrics.immediate_one_seat = 3
         metrics.rejected_queue_full = 2
-        self.assertEqual(self.found("dispatched_requests_total"), {BOTH: 3})
-        self.assertEqual(self.found("rejected_requests_total"), {(*BOTH, ("reason", "queue-full")): 2})
-        waited = self.found("request_wait_duration_seconds_count")
+        self.assertEqual(self.samples_of("dispatched_requests_total"), {BOTH: 3})
+        self.assertEqual(self.samples_of("rejected_requests_total"), {(*BOTH, ("reason", "queue-full")): 2})
+        waited = self.samples_of("request_wait_duration_seconds_count")
         self.assertEqual(list(waited.values()), [3])
 
     def test_nothing_rejected(self) -> None:
         """Reasons without rejected requests have no series."""
         self.flow.classify(UserInfo("u"), request_info_of(b"GET", b"/api/v1/pods"))
-        self.assertEqual(self.found("rejected_requests_total"), {})
+        self.assertEqual(self.samples_of("rejected_requests_total"), {})

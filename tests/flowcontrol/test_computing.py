@@ -36,19 +36,19 @@ class ComputingTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Create a thread pool whose calls are run by the test."""
-        self.begun: list[tuple[Callable[..., Any], tuple[Any, ...], Deferred[Any]]] = []
+        self.started: list[tuple[Callable[..., Any], tuple[Any, ...], Deferred[Any]]] = []
         self.clock = Clock()
         self.computing = Computing(self._in_thread, self.clock)
         self.addCleanup(gc.enable)
 
     def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
         result: Deferred[Any] = Deferred()
-        self.begun.append((function, arguments, result))
+        self.started.append((function, arguments, result))
         return result
 
     def _work(self) -> None:
         """Run the next call of the pool."""
-        function, arguments, result = self.begun.pop(0)
+        function, arguments, result = self.started.pop(0)
         try:
             value = function(*arguments)
         except Exception:
@@ -59,19 +59,19 @@ class ComputingTests(SynchronousTestCase):
     def test_one_at_a_time(self) -> None:
         """Computations run one after the other, in the order of their submission."""
         results = [self.computing(lambda value: value * 2, number) for number in range(4)]
-        self.assertEqual((len(self.begun), self.computing.waiting), (1, 3))
+        self.assertEqual((len(self.started), self.computing.waiting), (1, 3))
         for number, result in enumerate(results):
             self.assertNoResult(result)
             self._work()
             self.assertEqual(self.successResultOf(result), number * 2)
-        self.assertEqual((len(self.begun), self.computing.waiting), (0, 0))
+        self.assertEqual((len(self.started), self.computing.waiting), (0, 0))
 
     def test_next_starts_first(self) -> None:
         """The next computation starts before the result of the previous one is handled."""
         seen: list[int] = []
         first = self.computing(int)
         self.computing(int)
-        first.addCallback(lambda value: seen.append(len(self.begun)))
+        first.addCallback(lambda value: seen.append(len(self.started)))
         self._work()
         self.assertEqual(seen, [1])
 
@@ -194,7 +194,7 @@ class ComputingTests(SynchronousTestCase):
     def test_freeze(self) -> None:
         """Objects that existed before the freeze are excluded from later collections."""
         self.addCleanup(gc.unfreeze)
-        held = [{"a": [number]} for number in range(1000)]
+        objects = [{"a": [number]} for number in range(1000)]
         freeze()
-        self.assertGreaterEqual(gc.get_freeze_count(), 2 * len(held))
-        self.assertFalse(any(one is held for one in gc.get_objects()))
+        self.assertGreaterEqual(gc.get_freeze_count(), 2 * len(objects))
+        self.assertFalse(any(one is objects for one in gc.get_objects()))

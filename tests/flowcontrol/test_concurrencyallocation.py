@@ -34,15 +34,15 @@ class NominalTests(SynchronousTestCase):
             "a": {"type": "Limited", "limited": {"nominalConcurrencyShares": 40, "lendablePercent": 25}},
             "b": {"type": "Limited", "limited": {"nominalConcurrencyShares": 20, "borrowingLimitPercent": 10}},
         }
-        found = nominal_limits(levels, 100)
-        self.assertEqual(found["exempt"], ConcurrencyLimits(0, 0, 100))
-        self.assertEqual(found["a"], ConcurrencyLimits(67, 50, 100))
-        self.assertEqual(found["b"], ConcurrencyLimits(34, 34, 37))
+        limits = nominal_limits(levels, 100)
+        self.assertEqual(limits["exempt"], ConcurrencyLimits(0, 0, 100))
+        self.assertEqual(limits["a"], ConcurrencyLimits(67, 50, 100))
+        self.assertEqual(limits["b"], ConcurrencyLimits(34, 34, 37))
 
     def test_default(self) -> None:
         """A level without shares has thirty."""
-        found = nominal_limits({"a": {"type": "Limited", "limited": {}}}, 10)
-        self.assertEqual(found["a"].nominal, 10)
+        limits = nominal_limits({"a": {"type": "Limited", "limited": {}}}, 10)
+        self.assertEqual(limits["a"].nominal, 10)
 
 
 class DemandTests(SynchronousTestCase):
@@ -75,10 +75,10 @@ class AllocationTests(SynchronousTestCase):
         self.assertEqual(shares[2], 3)
 
     @given(WISHES, st.floats(0, 1))
-    def test_properties(self, items: list[AllocationItem], part: float) -> None:
+    def test_properties(self, items: list[AllocationItem], fraction_of_range: float) -> None:
         """All seats are allocated, and no bound is exceeded."""
         lowest, highest = sum(one.lower for one in items), sum(one.upper for one in items)
-        total = lowest + (highest - lowest) * part
+        total = lowest + (highest - lowest) * fraction_of_range
         shares, _ = compute_concurrency_allocation(total, items)
         self.assertAlmostEqual(sum(shares), total, places=3)
         for share, item in zip(shares, items, strict=True):

@@ -43,14 +43,14 @@ class DumpTests(SynchronousTestCase):
         request: Any = SimpleNamespace(apf_classification=assigned, info=info, user=UserInfo(user))
         return QueueSetRequest(request, 1, 0.0)
 
-    def busy(self, waiting: str = "bob") -> None:
+    def occupy(self, waiting: str = "bob") -> None:
         """Execute a request of alice, and queue another one."""
         self.queues.begin(self.make_request("alice"), 0.0)
         self.assertTrue(self.queues.enqueue(self.make_request(waiting), iter([1])))
 
     def test_levels(self) -> None:
         """Each level has a row, sorted by name."""
-        self.busy()
+        self.occupy()
         head, catch_all, exempt = rows(dump_levels(self.flow))
         self.assertEqual(
             head[:6],
@@ -61,13 +61,13 @@ class DumpTests(SynchronousTestCase):
 
     def test_queues(self) -> None:
         """A queue has a row with its number and the number of its requests."""
-        self.busy()
+        self.occupy()
         [queue] = [row for row in rows(dump_queues(self.flow))[1:] if row[2] != "0"]
         self.assertEqual(queue[:5], ["catch-all", "1", "1", "0", "0"])
 
     def test_requests(self) -> None:
         """A queued request has a queue index and a position; an executing request that did not wait has none."""
-        self.busy()
+        self.occupy()
         table = rows(dump_requests(self.flow, False, 0.0))[1:]
         self.assertEqual(
             [row[:5] for row in table],
@@ -81,7 +81,7 @@ class DumpTests(SynchronousTestCase):
 
     def test_details(self) -> None:
         """With details a row has the user and the attributes of the request."""
-        self.busy()
+        self.occupy()
         row = rows(dump_requests(self.flow, True, 0.0))[1]
         self.assertEqual(
             row[-8:],
@@ -99,13 +99,13 @@ class DumpTests(SynchronousTestCase):
 
     def test_unprintable_names(self) -> None:
         """A line break in a name is replaced."""
-        self.busy("b\nob")
+        self.occupy("b\nob")
         self.assertEqual(len(rows(dump_requests(self.flow, True, 0.0))), 3)
         self.assertIn("b?ob", dump_requests(self.flow, False, 0.0))
 
     def test_aligned(self) -> None:
         """The columns are aligned."""
-        self.busy()
+        self.occupy()
         for table in (dump_levels(self.flow), dump_requests(self.flow, True, 0.0)):
             lines = table.splitlines()
             begin = lines[0].index(lines[0].split(", ")[1].strip())

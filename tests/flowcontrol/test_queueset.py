@@ -45,9 +45,9 @@ class QueueTests(SynchronousTestCase):
         self.queues = QueueSet(QueueSetConfig(2, 4, 1, 10))
         self.now = 0.0
 
-    def waiting(self, what: object, queue: int, seats: int = 1) -> QueueSetRequest:
+    def waiting(self, name: object, queue: int, seats: int = 1) -> QueueSetRequest:
         """Return a queued request."""
-        ticket = QueueSetRequest(what, seats, self.now)
+        ticket = QueueSetRequest(name, seats, self.now)
         self.assertTrue(self.queues.enqueue(ticket, iter([queue])))
         return ticket
 
@@ -74,7 +74,7 @@ class QueueTests(SynchronousTestCase):
             self.waiting(f"w{number}", 0, seats=2)
             self.waiting(f"n{number}", 1)
         order = self.order()
-        waiting_one_seat = sum(str(what).startswith("n") for what in order[:9])
+        waiting_one_seat = sum(str(name).startswith("n") for name in order[:9])
         self.assertGreaterEqual(waiting_one_seat, 5)
 
     def test_no_credit(self) -> None:
@@ -89,7 +89,7 @@ class QueueTests(SynchronousTestCase):
             self.queues.end(ticket, self.now)
         for number in range(4):
             self.waiting(f"b{number}", 1)
-        order = [str(what)[0] for what in self.order()[:8]]
+        order = [str(name)[0] for name in self.order()[:8]]
         self.assertLessEqual(abs(order.count("a") - order.count("b")), 1)
 
     def test_seats(self) -> None:

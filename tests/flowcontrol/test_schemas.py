@@ -67,8 +67,8 @@ class MatchTests(SynchronousTestCase):
             ({"clusterScope": False}, b"GET", b"/api/v1/pods", False),
             ({"clusterScope": True, "namespaces": []}, b"GET", pods, False),
         ):
-            made = {"subjects": everybody, "resourceRules": [{**ALL, **rule}]}
-            self.assertEqual(self.matches(made, UserInfo("jane"), method, uri), expected, rule)
+            flow_schema = {"subjects": everybody, "resourceRules": [{**ALL, **rule}]}
+            self.assertEqual(self.matches(flow_schema, UserInfo("jane"), method, uri), expected, rule)
 
     def test_paths(self) -> None:
         """Non-resource rules match a path and everything below it."""
@@ -81,9 +81,9 @@ class MatchTests(SynchronousTestCase):
             (["/healthz"], b"/healthzz", False),
             (["/readyz"], b"/healthz", False),
         ):
-            made = {"subjects": everybody, "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": paths}]}
-            self.assertEqual(self.matches(made, UserInfo("jane"), b"GET", uri), expected, paths)
-            self.assertFalse(self.matches(made, UserInfo("jane"), b"GET", b"/api/v1/pods"))
+            flow_schema = {"subjects": everybody, "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": paths}]}
+            self.assertEqual(self.matches(flow_schema, UserInfo("jane"), b"GET", uri), expected, paths)
+            self.assertFalse(self.matches(flow_schema, UserInfo("jane"), b"GET", b"/api/v1/pods"))
 
     def test_order(self) -> None:
         """Schemas are sorted by precedence, then by name."""
@@ -94,5 +94,5 @@ class MatchTests(SynchronousTestCase):
         """The flow distinguisher is the user, the namespace, or empty."""
         info = request_info_of(b"GET", b"/api/v1/namespaces/one/pods")
         for method, expected in ({"type": "ByUser"}, "jane"), ({"type": "ByNamespace"}, "one"), (None, ""):
-            made = FlowSchema.from_object(schema([], distinguisherMethod=method))
-            self.assertEqual(made.flow(UserInfo("jane"), info), expected)
+            flow_schema = FlowSchema.from_object(schema([], distinguisherMethod=method))
+            self.assertEqual(flow_schema.flow(UserInfo("jane"), info), expected)

@@ -16,7 +16,7 @@ WIDE = PriorityLevelState("wide", "", False, {}, max_seats_per_request=8)
 EXEMPT = PriorityLevelState("exempt", "", True, {})
 
 
-def wanted(path: str, count: int = 100, size: int = 10_000, level: PriorityLevelState = WIDE) -> int:
+def seats_of(path: str, count: int = 100, size: int = 10_000, level: PriorityLevelState = WIDE) -> int:
     """Return the number of seats of a GET, given number and size of the objects."""
     uri = path.encode()
     _, _, query = uri.partition(b"?")
@@ -30,22 +30,22 @@ class SeatTests(SynchronousTestCase):
     def test_lists(self) -> None:
         """A list needs a seat per 100,000 bytes, rounded up, up to the maximum of its level."""
         for count, expected in ((0, 1), (1, 1), (10, 1), (11, 2), (40, 4), (10_000, 8)):
-            self.assertEqual(wanted("/api/v1/pods", count), expected, count)
+            self.assertEqual(seats_of("/api/v1/pods", count), expected, count)
 
     def test_exempt(self) -> None:
         """A list of an exempt level needs at most ten seats, for a megabyte in memory."""
-        self.assertEqual(wanted("/api/v1/pods", 10_000, level=EXEMPT), 10)
+        self.assertEqual(seats_of("/api/v1/pods", 10_000, level=EXEMPT), 10)
 
     def test_limit(self) -> None:
         """A valid limit below the number of objects reduces the seats."""
         for limit, expected in (("1", 1), ("25", 3), ("0", 8), ("", 8), ("x", 8), ("1000", 8), ("9" * 50, 8)):
-            self.assertEqual(wanted(f"/api/v1/pods?limit={limit}"), expected, limit)
+            self.assertEqual(seats_of(f"/api/v1/pods?limit={limit}"), expected, limit)
 
     def test_one_object(self) -> None:
         """A request for one object or for a resource that is not stored needs one seat."""
-        self.assertEqual(wanted("/api/v1/namespaces/n/pods/p"), 1)
-        self.assertEqual(wanted("/api/v1/pods?fieldSelector=metadata.name%3Dp"), 1)
-        self.assertEqual(wanted("/api/v1/nodes"), 1)
+        self.assertEqual(seats_of("/api/v1/namespaces/n/pods/p"), 1)
+        self.assertEqual(seats_of("/api/v1/pods?fieldSelector=metadata.name%3Dp"), 1)
+        self.assertEqual(seats_of("/api/v1/nodes"), 1)
 
     def test_watches(self) -> None:
         """A watch that begins with the existing objects needs as many seats as a list."""
@@ -56,4 +56,4 @@ class SeatTests(SynchronousTestCase):
             ("resourceVersion=5&sendInitialEvents=true", 8),
             ("resourceVersion=5&sendInitialEvents=false", 1),
         ):
-            self.assertEqual(wanted(f"/api/v1/pods?watch=true&{query}"), expected, query)
+            self.assertEqual(seats_of(f"/api/v1/pods?watch=true&{query}"), expected, query)

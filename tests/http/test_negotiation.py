@@ -147,8 +147,8 @@ class NegotiatorTests(SynchronousTestCase):
         """A client that requests a view gets the media type that it names first, since neither is the stored form."""
         partial = b";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
         protobuf = b"application/vnd.kubernetes.protobuf" + partial
-        found = BUILT_IN.object(protobuf + b",application/json")
-        self.assertEqual((found.media, found.transform), ("protobuf", "PartialObjectMetadata"))
+        negotiated_form = BUILT_IN.object(protobuf + b",application/json")
+        self.assertEqual((negotiated_form.media, negotiated_form.transform), ("protobuf", "PartialObjectMetadata"))
         json = b"application/json" + partial
         for forms in (BUILT_IN, CUSTOM):
             for accept, media in (
@@ -156,15 +156,17 @@ class NegotiatorTests(SynchronousTestCase):
                 (json + b"," + protobuf, "json"),
                 (protobuf + b";q=0.9," + json, "json"),
             ):
-                found = forms.object(accept)
-                self.assertEqual((found.media, found.transform), (media, "PartialObjectMetadata"), accept)
+                negotiated_form = forms.object(accept)
+                self.assertEqual(
+                    (negotiated_form.media, negotiated_form.transform), (media, "PartialObjectMetadata"), accept
+                )
 
     def test_protobuf_streams(self) -> None:
         """The content type of a watch in protobuf has the stream parameter."""
         stream = b"application/vnd.kubernetes.protobuf;stream=watch"
         for accept in (stream, b"application/vnd.kubernetes.protobuf"):
-            found = BUILT_IN.watch(accept)
-            self.assertEqual((found.media, found.content_type), ("protobuf", stream))
+            negotiated_form = BUILT_IN.watch(accept)
+            self.assertEqual((negotiated_form.media, negotiated_form.content_type), ("protobuf", stream))
         self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "json")
 
     def test_no_protobuf(self) -> None:

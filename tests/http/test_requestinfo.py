@@ -89,9 +89,9 @@ class RequestInfoTests(SynchronousTestCase):
     def test_resources(self) -> None:
         """Paths of resources are parsed as in the reference."""
         for line in RESOURCES.strip().splitlines():
-            method, uri, *wanted = line.split()
+            method, uri, *expected = line.split()
             info = request_info_of(method.encode(), uri.encode())
-            found = [
+            actual = [
                 info.verb,
                 info.api_prefix,
                 info.group,
@@ -102,7 +102,7 @@ class RequestInfoTests(SynchronousTestCase):
                 info.name,
                 "/".join(info.parts),
             ]
-            self.assertEqual([part or "-" for part in found], wanted, line)
+            self.assertEqual([part or "-" for part in actual], expected, line)
             self.assertTrue(info.is_resource_request)
 
     def test_non_resource_paths(self) -> None:

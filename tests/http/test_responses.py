@@ -80,16 +80,16 @@ class PacedBodyTests(SynchronousTestCase):
         """At most one piece is written to a slow client at a time."""
         self.slow()
         self.begin()
-        whole = b""
+        received = b""
         turns = 0
-        while len(whole) < 1_600_000:
+        while len(received) < 1_600_000:
             data = self.client.transport.value()
             self.assertLessEqual(len(data), respond.PIECE + 1000)
             self.client.transport.clear()
-            whole += data
+            received += data
             turns += 1
             self.client.channel.resumeProducing()
-        (answer,) = parse_answers(whole + self.client.transport.value())
+        (answer,) = parse_answers(received + self.client.transport.value())
         self.assertEqual(answer.body, b"".join(self.parts))
         self.assertGreater(turns, 5)
         self.assertTrue(self.requests[0].finished)

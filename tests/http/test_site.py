@@ -259,11 +259,11 @@ class StoppingTests(SynchronousTestCase):
     def test_end_long_running(self) -> None:
         """Open long-running requests are ended by their registered functions."""
         ended: list[str] = []
-        one, other, over = (self.open(Client(self.site)) for _ in range(3))
+        one, other, finished = (self.open(Client(self.site)) for _ in range(3))
         one.register_long_running(lambda: ended.append("one"))
         other.register_long_running(lambda: (ended.append("other"), other.finish()))
-        over.register_long_running(lambda: ended.append("over"))
-        over.finish()
+        finished.register_long_running(lambda: ended.append("over"))
+        finished.finish()
         self.site.end_long_running()
         self.assertEqual(ended, ["one", "other"])
         self.assertEqual(set(self.site.long_running_requests), {one})

@@ -262,13 +262,13 @@ class BodyTests(StreamedCase):
 
     def test_malformed(self) -> None:
         """A malformed body fails the delivery and closes the connection."""
-        for begun in (False, True):
+        for response_started in (False, True):
             self.setUp()
             request, _, done = self.begin(CHUNKED + b"5\r\nhello\r\n")
-            if begun:
+            if response_started:
                 request.write(b"so far")
             self.client.send(b"nonsense\r\n")
-            if begun:
+            if response_started:
                 self.assertTrue(self.transport.disconnected)
             else:
                 self.failureResultOf(done, ConnectionDone)
@@ -324,7 +324,7 @@ class BodyTests(StreamedCase):
 UPGRADE = b"GET /u HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
 
-class Other(Protocol):
+class RecordingProtocol(Protocol):
     """The protocol of a switched connection."""
 
     def __init__(self) -> None:
@@ -343,12 +343,12 @@ class Other(Protocol):
 class SwitchTests(StreamedCase):
     """Switched connections."""
 
-    def switch(self, ahead: bytes = b"") -> tuple[KubeRequest, Other]:
+    def switch(self, ahead: bytes = b"") -> tuple[KubeRequest, RecordingProtocol]:
         """Return a switched request and its protocol."""
         self.client.send(UPGRADE + ahead)
-        request, other = self.requests[-1], Other()
-        self.assertTrue(request.switch_protocols([(b"Upgrade", b"websocket"), (b"X-Odd", b"a\r\nb: c")], other))
-        return request, other
+        request, protocol = self.requests[-1], RecordingProtocol()
+        self.assertTrue(request.switch_protocols([(b"Upgrade", b"websocket"), (b"X-Odd", b"a\r\nb: c")], protocol))
+        return request, protocol
 
     def test_head(self) -> None:
         """The client receives one 101 head without injected lines."""
@@ -363,45 +363,45 @@ class SwitchTests(StreamedCase):
 
     def test_data(self) -> None:
         """Data after the switch belong to the other protocol, including data sent ahead."""
-        request, other = self.switch(GET)
-        self.assertEqual(other.data, GET)
+        request, protocol = self.switch(GET)
+        self.assertEqual(protocol.data, GET)
         self.client.send(GET)
-        self.assertEqual(other.data, GET * 2)
+        self.assertEqual(protocol.data, GET * 2)
         self.transport.clear()
-        assert other.transport is not None
-        other.transport.write(b"words")
-        other.transport.writeSequence([b"mo", b"re"])
+        assert protocol.transport is not None
+        protocol.transport.write(b"words")
+        protocol.transport.writeSequence([b"mo", b"re"])
         self.assertEqual(self.transport.value(), b"wordsmore")
         self.assertEqual(len(self.requests), 1)
         self.assertTrue(request.switched)
 
     def test_late_response(self) -> None:
         """A response after the switch is dropped."""
-        request, other = self.switch()
+        request, protocol = self.switch()
         self.transport.clear()
         request.respond(200, b"late", b"text/plain")
         request.fail(APIStatusError.unauthorized())
         request.write(b"late")
         request.finish()
         self.assertEqual(self.transport.value(), b"")
-        self.assertFalse(other.lost)
+        self.assertFalse(protocol.lost)
 
     def test_not_twice(self) -> None:
         """A request that is answered or disconnected is not switched."""
         self.client.send(UPGRADE)
         self.requests[0].respond(200, b"ok", b"text/plain")
-        self.assertFalse(self.requests[0].switch_protocols([], Other()))
+        self.assertFalse(self.requests[0].switch_protocols([], RecordingProtocol()))
         self.client.send(UPGRADE)
         self.client.channel.connectionLost(Failure(ConnectionDone()))
-        other = Other()
-        self.assertFalse(self.requests[1].switch_protocols([], other))
-        self.assertIsNone(other.transport)
+        protocol = RecordingProtocol()
+        self.assertFalse(self.requests[1].switch_protocols([], protocol))
+        self.assertIsNone(protocol.transport)
 
     def test_failing_protocol(self) -> None:
         """An exception of the protocol when its connection is lost does not keep the request open."""
-        request, other = self.switch()
+        request, protocol = self.switch()
         ended = request.notifyFinish()
-        self.patch(other, "connectionLost", lambda reason: 1 / 0)
+        self.patch(protocol, "connectionLost", lambda reason: 1 / 0)
         with self.assertRaises(ZeroDivisionError):
             self.client.channel.connectionLost(Failure(ConnectionDone()))
         self.failureResultOf(ended, ConnectionDone)
@@ -428,11 +428,11 @@ class SwitchTests(StreamedCase):
 
     def test_disconnected(self) -> None:
         """The protocol and the request are notified when the client disconnects."""
-        request, other = self.switch()
+        request, protocol = self.switch()
         ended = request.notifyFinish()
         self.client.channel.connectionLost(Failure(ConnectionDone()))
         self.failureResultOf(ended, ConnectionDone)
-        self.assertTrue(other.lost)
+        self.assertTrue(protocol.lost)
         self.assertEqual(
             (self.site.open_requests, self.site.long_running_requests, self.site.connections.channels),
             (set(), {}, set()),
@@ -440,25 +440,25 @@ class SwitchTests(StreamedCase):
 
     def test_ended_twice(self) -> None:
         """A lost connection is not aborted by its protocol."""
-        _, other = self.switch()
+        _, protocol = self.switch()
         self.client.channel.connectionLost(Failure(ConnectionDone()))
-        assert other.transport is not None
-        other.transport.abortConnection()  # type: ignore[attr-defined]
+        assert protocol.transport is not None
+        protocol.transport.abortConnection()  # type: ignore[attr-defined]
         self.assertFalse(self.transport.disconnected)
 
     def test_no_deadline(self) -> None:
         """A switched connection has no deadline."""
-        _, other = self.switch()
+        _, protocol = self.switch()
         self.clock.pump([60.0] * 60)
         self.assertFalse(self.transport.disconnecting or self.transport.disconnected)
         self.client.send(b"still there")
-        self.assertEqual(other.data, b"still there")
+        self.assertEqual(protocol.data, b"still there")
 
     def test_close_timeout(self) -> None:
         """A client that does not read the last data is disconnected after a timeout."""
-        _, other = self.switch()
-        assert other.transport is not None
-        other.transport.loseConnection()
+        _, protocol = self.switch()
+        assert protocol.transport is not None
+        protocol.transport.loseConnection()
         self.assertTrue(self.transport.disconnecting)
         self.assertFalse(self.transport.disconnected)
         self.clock.pump([1.0] * (int(GRACEFUL_CLOSE_TIMEOUT) + 2))
@@ -475,14 +475,14 @@ class SwitchTests(StreamedCase):
         self.setUp()
         self.client.send(UPGRADE)
         ended: list[bool] = []
-        self.requests[0].switch_protocols([], Other(), lambda: ended.append(True))
+        self.requests[0].switch_protocols([], RecordingProtocol(), lambda: ended.append(True))
         self.site.end_long_running()
         self.assertEqual(ended, [True])
 
     def test_paced(self) -> None:
         """Flow control applies to the protocol and to its client."""
-        _, other = self.switch()
-        assert other.transport is not None
+        _, protocol = self.switch()
+        assert protocol.transport is not None
         calls: list[str] = []
 
         class Producer:
@@ -495,14 +495,14 @@ class SwitchTests(StreamedCase):
             def stopProducing(self) -> None:
                 calls.append("stop")
 
-        other.transport.registerProducer(Producer(), True)  # type: ignore[attr-defined]
+        protocol.transport.registerProducer(Producer(), True)  # type: ignore[attr-defined]
         self.transport.producer.pauseProducing()
         self.transport.producer.resumeProducing()
         self.assertEqual(calls, ["pause", "resume"])
-        other.transport.unregisterProducer()  # type: ignore[attr-defined]
-        other.transport.pauseProducing()  # type: ignore[attr-defined]
+        protocol.transport.unregisterProducer()  # type: ignore[attr-defined]
+        protocol.transport.pauseProducing()  # type: ignore[attr-defined]
         self.assertFalse(self.reading)
-        other.transport.resumeProducing()  # type: ignore[attr-defined]
+        protocol.transport.resumeProducing()  # type: ignore[attr-defined]
         self.assertTrue(self.reading)
 
     def test_exception(self) -> None:

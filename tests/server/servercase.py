@@ -26,7 +26,7 @@ from tests.http.harness import Answer, Leaf, parse_answers
 reactor: Any = the_reactor
 
 
-class Talk(Protocol):
+class RawConnection(Protocol):
     """A raw connection to a server."""
 
     def __init__(self) -> None:
@@ -37,10 +37,10 @@ class Talk(Protocol):
     def dataReceived(self, data: bytes) -> None:
         """Collect data, and call the waiters whose condition is met."""
         self.received += data
-        for waits in list(self._waiting):
-            if waits[0](self.received):
-                self._waiting.remove(waits)
-                waits[1].callback(self.received)
+        for waiter in list(self._waiting):
+            if waiter[0](self.received):
+                self._waiting.remove(waiter)
+                waiter[1].callback(self.received)
 
     def connectionLost(self, reason: Any = None) -> None:
         """Record the loss."""
@@ -148,34 +148,36 @@ class ServerCase(TestCase):
         """Return the client certificate of the administrator."""
         return CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
 
-    async def connect(self, certificate: CertKeyPair | None = None) -> Talk:
+    async def connect(self, certificate: CertKeyPair | None = None) -> RawConnection:
         """Open a TLS connection that trusts the server's authority."""
         port = int(self.service.server.url.rpartition(":")[2])
         authority = Certificate.loadPEM((self.pki / "ca.crt").read_bytes())
-        shown = None if certificate is None else PrivateCertificate.loadPEM(certificate.key + certificate.certificate)
-        options = optionsForClientTLS("localhost", trustRootFromCertificates([authority]), shown)
+        client_certificate = (
+            None if certificate is None else PrivateCertificate.loadPEM(certificate.key + certificate.certificate)
+        )
+        options = optionsForClientTLS("localhost", trustRootFromCertificates([authority]), client_certificate)
         endpoint = wrapClientTLS(options, TCP4ClientEndpoint(reactor, "127.0.0.1", port))
-        talk: Talk = await connectProtocol(endpoint, Talk())
+        connection: RawConnection = await connectProtocol(endpoint, RawConnection())
 
         def close() -> Deferred[None]:
-            if talk.transport is not None and talk.transport.connected:
-                talk.transport.abortConnection()
-            return talk.ended
+            if connection.transport is not None and connection.transport.connected:
+                connection.transport.abortConnection()
+            return connection.ended
 
         self.addCleanup(close)
-        return talk
+        return connection
 
     async def ask(self, path: str, certificate: CertKeyPair | None = None, **headers: str) -> Answer:
         """Send a request on a new connection."""
-        talk = await self.connect(certificate)
-        return await self.ask_on(talk, path, **headers)
+        connection = await self.connect(certificate)
+        return await self.ask_on(connection, path, **headers)
 
-    async def ask_on(self, talk: Talk, path: str, **headers: str) -> Answer:
+    async def ask_on(self, connection: RawConnection, path: str, **headers: str) -> Answer:
         """Send a request on an open connection."""
         fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        talk.received = b""
-        talk.transport.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
-        (answer,) = parse_answers(await talk.until(is_whole))
+        connection.received = b""
+        connection.transport.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
+        (answer,) = parse_answers(await connection.until(is_whole))
         return answer
 
 

@@ -53,11 +53,11 @@ class WebhookCase(KubeAPIMixin, TestCase):
         self.addCleanup(globalLogPublisher.removeObserver, observe)
         return lines
 
-    async def wait_for_error(self, lines: list[str], why: str) -> None:
+    async def wait_for_error(self, lines: list[str], message: str) -> None:
         """Wait until an error of a reload is logged."""
 
         async def found() -> bool:
-            return any(why in line for line in lines)
+            return any(message in line for line in lines)
 
         await self.until(found)
 
@@ -399,19 +399,19 @@ class FileTests(WebhookCase):
         server = await self.startKubeAPI(f"--tls-cert-file={files[0]}", f"--tls-private-key-file={files[1]}")
         address = ("127.0.0.1", server.connection.port)
 
-        async def shown() -> bytes:
+        async def presented() -> bytes:
             return (await deferToThread(ssl.get_server_certificate, address)).encode()
 
-        self.assertEqual(await shown(), first.certificate)
+        self.assertEqual(await presented(), first.certificate)
         # A certificate without its key is none.
         lines = self.log()
         files[0].write_bytes(second.certificate)
         await self.wait_for_error(lines, "certificate and key do not match")
-        self.assertEqual(await shown(), first.certificate)
+        self.assertEqual(await presented(), first.certificate)
         put_pair(second)
 
         async def changed() -> bool:
-            return await shown() == second.certificate
+            return await presented() == second.certificate
 
         await self.until(changed)
 

@@ -188,11 +188,11 @@ class BackupTests(SynchronousTestCase):
         self.restore()
         renamed = Path.rename
         for calls in range(1, 6):
-            left = [calls]
+            remaining = [calls]
 
-            def rename(path: Path, to: Path, left: list[int] = left) -> Path:
-                left[0] -= 1
-                if not left[0]:
+            def rename(path: Path, to: Path, remaining: list[int] = remaining) -> Path:
+                remaining[0] -= 1
+                if not remaining[0]:
                     raise OSError("cut off")
                 return renamed(path, to)
 

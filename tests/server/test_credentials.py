@@ -53,10 +53,10 @@ class CredentialTests(TestCase):
             "data": {key: b64encode(value.encode()).decode() for key, value in data.items()},
         }
         self.assertEqual((await self.ask("POST", SECRETS, secret))[0], 201)
-        found = await self.review("abcdef.0123456789abcdef")
-        self.assertEqual(found["user"]["username"], "system:bootstrap:abcdef")
+        config_map = await self.review("abcdef.0123456789abcdef")
+        self.assertEqual(config_map["user"]["username"], "system:bootstrap:abcdef")
         groups = ["system:bootstrappers", "system:bootstrappers:workers", "system:authenticated"]
-        self.assertEqual(found["user"]["groups"], groups)
+        self.assertEqual(config_map["user"]["groups"], groups)
         self.assertEqual((await self.review("abcdef.fedcba9876543210"))["error"], "invalid bearer token")
         await self.ask("DELETE", f"{SECRETS}/bootstrap-token-abcdef")
         self.assertNotIn("authenticated", await self.review("abcdef.0123456789abcdef"))
@@ -64,17 +64,17 @@ class CredentialTests(TestCase):
     async def test_tracking(self) -> None:
         """The server records the start of tracking of secret tokens, and repairs an invalid record."""
         path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
-        _, found = await self.ask("GET", path)
-        self.assertRegex(found["data"]["since"], "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
-        (entry,) = found["metadata"]["managedFields"]
+        _, config_map = await self.ask("GET", path)
+        self.assertRegex(config_map["data"]["since"], "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+        (entry,) = config_map["metadata"]["managedFields"]
         self.assertEqual(entry["manager"], "kube-apiserver")
-        since = found["data"]["since"]
-        found["data"]["since"] = "spoilt"
-        self.assertEqual((await self.ask("PUT", path, found))[0], 200)
-        while found["data"]["since"] == "spoilt":
-            _, found = await self.ask("GET", path)
+        since = config_map["data"]["since"]
+        config_map["data"]["since"] = "spoilt"
+        self.assertEqual((await self.ask("PUT", path, config_map))[0], 200)
+        while config_map["data"]["since"] == "spoilt":
+            _, config_map = await self.ask("GET", path)
             await deferLater(reactor, 0.01)
-        self.assertEqual(found["data"]["since"], since)
+        self.assertEqual(config_map["data"]["since"], since)
 
 
 class AuthenticationInfoTests(TestCase):
@@ -96,10 +96,10 @@ class AuthenticationInfoTests(TestCase):
         await server.start()
         self.addCleanup(server.stop)
         path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-        _, found = await deferToThread(server.request, "GET", path)
-        self.assertEqual(found["data"]["requestheader-username-headers"], '["X-Remote-User"]')
+        _, config_map = await deferToThread(server.request, "GET", path)
+        self.assertEqual(config_map["data"]["requestheader-username-headers"], '["X-Remote-User"]')
         # The server's client certificate for extension servers has another authority.
         own = server._service.server.config.credentials.front_proxy_authority.decode()
         published = (folder / "proxies.crt").read_text() + own
-        self.assertEqual(found["data"]["requestheader-client-ca-file"], published)
-        self.assertIn((folder / "users.crt").read_text(), found["data"]["client-ca-file"])
+        self.assertEqual(config_map["data"]["requestheader-client-ca-file"], published)
+        self.assertIn((folder / "users.crt").read_text(), config_map["data"]["client-ca-file"])

@@ -78,14 +78,14 @@ class EncryptionCase(KubeAPIMixin, TestCase):
     async def put(self, name: str, **changes: Any) -> int:
         """Create a secret; return its resource version."""
         secret = {"metadata": {"name": name, **changes}, "data": {"password": VALUE}}
-        code, made = await self.ask("POST", SECRETS, secret)
-        self.assertEqual(code, 201, made)
-        return int(made["metadata"]["resourceVersion"])
+        code, created = await self.ask("POST", SECRETS, secret)
+        self.assertEqual(code, 201, created)
+        return int(created["metadata"]["resourceVersion"])
 
     async def value(self, name: str) -> Any:
         """Return the value of a secret, or code and message of the error."""
-        code, found = await self.ask("GET", f"{SECRETS}/{name}")
-        return found["data"]["password"] if code == 200 else (code, found["message"])
+        code, result = await self.ask("GET", f"{SECRETS}/{name}")
+        return result["data"]["password"] if code == 200 else (code, result["message"])
 
     def stored(self, name: str) -> bytes:
         """Return the newest stored value of a secret."""
@@ -94,9 +94,9 @@ class EncryptionCase(KubeAPIMixin, TestCase):
     def rows(self, key: str) -> list[bytes]:
         """Return all stored values of a key."""
         with sqlite3.connect(f"file:{self.folder / 'data' / 'store.sqlite'}?mode=ro", uri=True) as store:
-            found = store.execute("SELECT value FROM log WHERE key = ? ORDER BY rowid", (key,)).fetchall()
+            result = store.execute("SELECT value FROM log WHERE key = ? ORDER BY rowid", (key,)).fetchall()
         store.close()
-        return [row[0] for row in found]
+        return [row[0] for row in result]
 
     def damage(self, name: str, value: bytes) -> None:
         """Change the stored value of a secret while no server runs."""
@@ -125,8 +125,8 @@ class EncryptionTests(EncryptionCase):
         self.assertEqual(await self.value("db"), VALUE)
         await self.stop()
         files = b"".join(path.read_bytes() for path in (self.folder / "data").glob("store.sqlite*"))
-        for text, there in ((VALUE, False), ("correct horse", False), ("password", False), ("ultramarine", True)):
-            self.assertEqual(text.encode() in files, there, text)
+        for text, expected_in in ((VALUE, False), ("correct horse", False), ("password", False), ("ultramarine", True)):
+            self.assertEqual(text.encode() in files, expected_in, text)
         self.assertIn(b"k8s:enc:aesgcm:v1:one:", files)
         await self.start()
         self.assertEqual(await self.value("db"), VALUE)
@@ -170,15 +170,15 @@ class EncryptionTests(EncryptionCase):
         await self.put("kept")
         self.configure(provider("aesgcm", "two"))
         await self.start()
-        why = (
+        message = (
             'Internal error occurred: unable to transform key "/registry/secrets/default/lost": '
             "no matching key was found for the provided AES transformer"
         )
-        self.assertEqual([await self.value("kept"), await self.value("lost")], [VALUE, (500, why)])
+        self.assertEqual([await self.value("kept"), await self.value("lost")], [VALUE, (500, message)])
         self.assertEqual((await self.ask("GET", f"{SECRETS}/none"))[0], 404)
         for path in (SECRETS, f"{SECRETS}?limit=1", "/api/v1/secrets", f"{SECRETS}?resourceVersion=0"):
             code, status = await self.ask("GET", path)
-            self.assertEqual((code, status["reason"], status["message"]), (500, "InternalError", why), path)
+            self.assertEqual((code, status["reason"], status["message"]), (500, "InternalError", message), path)
         self.assertEqual((await self.ask("GET", "/api/v1/namespaces/kube-system/secrets"))[0], 200)
         self.assertEqual((await self.ask("GET", f"{SECRETS}?watch=1"))[0], 429)
         secret = {"metadata": {"name": "lost"}, "data": {}}
@@ -202,9 +202,9 @@ class EncryptionTests(EncryptionCase):
         await self.stop()
         self.damage("b", self.stored("a"))
         await self.start()
-        why = 'unable to transform key "/registry/secrets/default/b": cipher: message authentication failed'
+        message = 'unable to transform key "/registry/secrets/default/b": cipher: message authentication failed'
         self.assertEqual(
-            [await self.value("a"), await self.value("b")], [VALUE, (500, f"Internal error occurred: {why}")]
+            [await self.value("a"), await self.value("b")], [VALUE, (500, f"Internal error occurred: {message}")]
         )
 
     async def test_without_configuration(self) -> None:
@@ -236,8 +236,8 @@ class EncryptionTests(EncryptionCase):
         await self.ask("POST", definitions, {"metadata": {"name": "swans.example.com"}, "spec": spec})
         code = 404
         while code == 404:  # Until the names are accepted.
-            code, made = await self.ask("POST", "/apis/example.com/v1/swans", swan)
-        self.assertEqual(code, 201, made)
+            code, created = await self.ask("POST", "/apis/example.com/v1/swans", swan)
+        self.assertEqual(code, 201, created)
         await self.start()
         self.assertEqual((await self.ask("GET", "/apis/example.com/v1/swans/s"))[0], 200)
         with sqlite3.connect(self.folder / "data" / "store.sqlite") as store:
@@ -303,9 +303,9 @@ class ReloadTests(EncryptionCase):
         """There are a health check, except for /livez, and a hook."""
         self.configure(IDENTITY)
         await self.start(self.FLAG)
-        for path, there in (("healthz", True), ("readyz", True), ("livez", False)):
+        for path, expected_in in (("healthz", True), ("readyz", True), ("livez", False)):
             code, lines = await self.ask("GET", f"/{path}?verbose")
-            self.assertEqual((code, "[+]kms-providers ok" in lines), (200, there), lines)
+            self.assertEqual((code, "[+]kms-providers ok" in lines), (200, expected_in), lines)
             self.assertIn("[+]poststarthook/start-encryption-provider-config-automatic-reload ok", lines)
 
     async def test_not_reloaded(self) -> None:
@@ -396,11 +396,11 @@ class ServiceTests(EncryptionCase):
         await self.put("b")
         self.plugin.lost.add("key-1")
         await self.start()
-        why = (
+        message = (
             'Internal error occurred: unable to transform key "/registry/secrets/default/a": failed to decrypt DEK, '
             "error: rpc error: code = NotFound desc = key-1 is lost"
         )
-        self.assertEqual([await self.value("a"), await self.value("b")], [(500, why), VALUE])
+        self.assertEqual([await self.value("a"), await self.value("b")], [(500, message), VALUE])
 
     async def test_unavailable_service(self) -> None:
         """
@@ -414,13 +414,13 @@ class ServiceTests(EncryptionCase):
         self.plugin.stop()
         self.configure(self.service("100ms"))
         await self.start()
-        why = "got unexpected nil transformer"
-        named = f'Internal error occurred: unable to transform key "/registry/secrets/default/a": {why}'
+        message = "got unexpected nil transformer"
+        named = f'Internal error occurred: unable to transform key "/registry/secrets/default/a": {message}'
         for path in (f"{SECRETS}/a", SECRETS):
             code, status = await self.ask("GET", path)
             self.assertEqual((code, status["message"]), (500, named))
         code, status = await self.ask("POST", SECRETS, {"metadata": {"name": "b"}})
-        self.assertEqual((code, status["message"]), (500, f"Internal error occurred: {why}"))
+        self.assertEqual((code, status["message"]), (500, f"Internal error occurred: {message}"))
         self.assertEqual((await self.ask("GET", f"{SECRETS}?watch=1"))[0], 429)
         maps = "/api/v1/namespaces/default/configmaps"
         self.assertEqual((await self.ask("POST", maps, {"metadata": {"name": "m"}}))[0], 201)

@@ -77,9 +77,9 @@ class HostTests(SynchronousTestCase):
 
     def test_chosen(self) -> None:
         """A server on the loopback address or on all addresses advertises a global address of the host, or loopback."""
-        found = {advertised_address(bind, "") for bind in ("127.0.0.1", "0.0.0.0")}
-        self.assertEqual(len(found), 1)
-        (address,) = found
+        result = {advertised_address(bind, "") for bind in ("127.0.0.1", "0.0.0.0")}
+        self.assertEqual(len(result), 1)
+        (address,) = result
         self.assertFalse(ipaddress.ip_address(address).is_unspecified)
         self.assertIn(address, {"127.0.0.1", *(one for each in read_interfaces() for one in each.addresses)})
 

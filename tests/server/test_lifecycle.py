@@ -39,9 +39,9 @@ class StartTests(ServerCase):
         """A client certificate authenticates its user, once per connection."""
         await self.start()
         admin = CertKeyPair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
-        talk = await self.connect(admin)
+        connection = await self.connect(admin)
         for _ in range(2):
-            answer = await self.ask_on(talk, "/api/v1/x/y")
+            answer = await self.ask_on(connection, "/api/v1/x/y")
             self.assertEqual(answer.body, b"kubernetes-admin system:masters,system:authenticated")
 
     async def test_other_certificates(self) -> None:
@@ -213,9 +213,9 @@ class StopTests(ServerCase):
     async def test_delay(self) -> None:
         """During the shutdown delay the server answers, and /readyz fails."""
         await self.start("--shutdown-delay-duration=300ms", "--authorization-mode=AlwaysAllow")
-        talk = await self.connect(self.admin)
+        connection = await self.connect(self.admin)
         stopped = self.service.stopService()
-        answer = await self.ask_on(talk, "/readyz")
+        answer = await self.ask_on(connection, "/readyz")
         self.assertEqual(answer.code, 500)
         self.assertIn(b"[-]shutdown failed: reason withheld\n", answer.body)
         self.assertEqual((await self.ask("/livez", self.admin)).code, 200)
@@ -247,12 +247,12 @@ class StopTests(ServerCase):
     async def test_never_answered(self) -> None:
         """A request that is not answered delays the stop only up to the request timeout."""
         await self.start("--authorization-mode=AlwaysAllow", "--request-timeout=200ms")
-        talk = await self.connect(self.admin)
-        talk.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection = await self.connect(self.admin)
+        connection.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
         while not self.waiting:
             await deferLater(reactor, 0.01)
         await self.service.stopService()
-        await talk.ended
+        await connection.ended
 
     async def test_large_response(self) -> None:
         """A response that is being sent is completed."""
@@ -263,9 +263,9 @@ class StopTests(ServerCase):
 
         self.handle = handle  # type: ignore[method-assign]
         await self.start("--authorization-mode=AlwaysAllow")
-        talk = await self.connect(self.admin)
-        talk.transport.write(b"GET /api/v1/x HTTP/1.1\r\nHost: x\r\n\r\n")
-        await talk.until(bool)
+        connection = await self.connect(self.admin)
+        connection.transport.write(b"GET /api/v1/x HTTP/1.1\r\nHost: x\r\n\r\n")
+        await connection.until(bool)
         await self.service.stopService()
-        await talk.ended
-        self.assertEqual(len(talk.received.partition(b"\r\n\r\n")[2]), size)
+        await connection.ended
+        self.assertEqual(len(connection.received.partition(b"\r\n\r\n")[2]), size)

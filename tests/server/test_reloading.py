@@ -27,13 +27,13 @@ class ReloadingTests(ServerCase):
         path = self.folder / "clients.crt"
         path.write_bytes(first.pair.certificate)
         await self.start(f"--client-ca-file={path}")
-        talk = await self.connect(first.issue(CertConfig("alice")))
-        self.assertEqual((await self.ask_on(talk, "/api/v1/x")).code, 200)
+        connection = await self.connect(first.issue(CertConfig("alice")))
+        self.assertEqual((await self.ask_on(connection, "/api/v1/x")).code, 200)
         carol = second.issue(CertConfig("carol"))
         self.assertEqual((await self.ask("/api/v1/x", carol)).code, 401)
         path.write_bytes(second.pair.certificate)
         self.check_files()
-        self.assertEqual((await self.ask_on(talk, "/api/v1/x")).code, 401)
+        self.assertEqual((await self.ask_on(connection, "/api/v1/x")).code, 401)
         self.assertEqual((await self.ask("/api/v1/x", carol)).code, 200)
         self.assertEqual((await self.ask("/api/v1/x", self.admin)).code, 200)
         path.write_text("garbage")
@@ -61,9 +61,9 @@ class ReloadingTests(ServerCase):
         await self.start(f"--client-ca-file={paths[0]}", f"--requestheader-client-ca-file={paths[1]}")
 
         async def asked() -> list[str]:
-            talk = await self.connect()
-            await self.ask_on(talk, "/readyz")
-            return sorted(name.CN for name in talk.transport.getHandle().get_client_ca_list())
+            connection = await self.connect()
+            await self.ask_on(connection, "/readyz")
+            return sorted(name.CN for name in connection.transport.getHandle().get_client_ca_list())
 
         self.assertEqual(await asked(), ["first", "kubetwist-ca", "second"])
         paths[0].write_bytes(CertificateAuthority.make("third").pair.certificate)

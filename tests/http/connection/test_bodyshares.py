@@ -44,9 +44,11 @@ class Waiting:
 class HeadTests(SynchronousTestCase):
     """Requests with large bodies are authorized by their heads."""
 
-    def client(self, authorizer: Allow | None = None, user: UserInfo | None = None, **how: Any) -> Client:
+    def client(self, authorizer: Allow | None = None, user: UserInfo | None = None, **options: Any) -> Client:
         """Return a connection to a site with all filters."""
-        self.site = filtered_site(authorizer=authorizer, authenticator=how.pop("authenticator", Everyone(user)), **how)
+        self.site = filtered_site(
+            authorizer=authorizer, authenticator=options.pop("authenticator", Everyone(user)), **options
+        )
         return Client(self.site)
 
     def refusing(self) -> Allow:
@@ -230,12 +232,12 @@ class ShareTests(SynchronousTestCase):
     def test_bounded(self, steps: list[tuple[str, int, bool]]) -> None:
         """The total is never exceeded, and is zero after all releases."""
         shares = BodyShares(1000)
-        held = []
+        reservations = []
         for client, size, anonymous in steps:
             if shares.reserve(client, size, anonymous=anonymous):
-                held.append((client, size, anonymous))
-            self.assertEqual(shares.used, sum(size for _, size, _ in held))
+                reservations.append((client, size, anonymous))
+            self.assertEqual(shares.used, sum(size for _, size, _ in reservations))
             self.assertLessEqual(shares.used, 1000)
-        for client, size, anonymous in held:
+        for client, size, anonymous in reservations:
             shares.release(client, size, anonymous=anonymous)
         self.assertEqual((shares.used, shares._held, shares._anonymous), (0, {}, 0))

@@ -97,5 +97,5 @@ class ConnectionLimiterTests(SynchronousTestCase):
         """The default limit is below the limit of open files."""
         most = ConnectionLimiter().limit
         self.assertTrue(0 < most < resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-        self.patch(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.patch(resource, "getrlimit", lambda limit_kind: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         self.assertGreater(ConnectionLimiter().limit, 1_000_000)

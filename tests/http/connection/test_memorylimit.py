@@ -76,9 +76,9 @@ class LimitTests(SynchronousTestCase):
 
     def test_usage(self) -> None:
         """The memory of this process is read from the system."""
-        found = read_usage()
-        self.assertLess(MIB, found.resident)
-        self.assertLess(found.resident, found.mapped)
+        usage = read_usage()
+        self.assertLess(MIB, usage.resident)
+        self.assertLess(usage.resident, usage.mapped)
 
 
 class GuardTests(GuardCase):
@@ -176,5 +176,5 @@ class ProcessTests(SynchronousTestCase):
         resource.prlimit(server.pid, resource.RLIMIT_AS, unlimited)
         server.kill()
         server.start()
-        found = {one["metadata"]["name"] for one in server.request("GET", MAPS)[1]["items"]}
-        self.assertEqual(found, {name for name, code, _ in answers if code == 201})
+        usage = {one["metadata"]["name"] for one in server.request("GET", MAPS)[1]["items"]}
+        self.assertEqual(usage, {name for name, code, _ in answers if code == 201})

@@ -17,11 +17,11 @@ class Caller:
     """A caller that records its certificates."""
 
     def __init__(self) -> None:
-        self.shown: list[CertKeyPair] = []
+        self.presented: list[CertKeyPair] = []
 
     def use_identity(self, certificate: bytes, key: bytes) -> None:
         """Record the certificate."""
-        self.shown.append(CertKeyPair(certificate, key))
+        self.presented.append(CertKeyPair(certificate, key))
 
 
 class Files:
@@ -64,14 +64,14 @@ class FrontProxyTests(SynchronousTestCase):
     def test_own(self) -> None:
         """Without flags the certificate of the data directory is presented."""
         self.show()
-        self.assertEqual(self.caller.shown, [self.default_certificate])
+        self.assertEqual(self.caller.presented, [self.default_certificate])
 
     def test_given(self) -> None:
         """With flags the certificate of the files is presented, also after a change."""
         self.show(str(self.certificate), str(self.key))
         self.write(self.later)
         self.files.again()
-        self.assertEqual(self.caller.shown, [self.given, self.later])
+        self.assertEqual(self.caller.presented, [self.given, self.later])
 
     def test_unusable(self) -> None:
         """Missing or mismatched files fail the start."""
@@ -80,4 +80,4 @@ class FrontProxyTests(SynchronousTestCase):
         self.key.write_bytes(self.later.key)
         error = self.assertRaises(StartError, self.show, str(self.certificate), str(self.key))
         self.assertIn("cannot use the certificate for other API servers", str(error))
-        self.assertEqual(self.caller.shown, [])
+        self.assertEqual(self.caller.presented, [])

@@ -16,11 +16,11 @@ class KeyTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Replace the generation of keys by a counter."""
         self.patch(keymaking, "_pending", [])
-        self.made: list[Any] = []
+        self.generated: list[Any] = []
 
         def make() -> Any:
-            self.made.append(f"key {len(self.made)}")
-            return self.made[-1]
+            self.generated.append(f"key {len(self.generated)}")
+            return self.generated[-1]
 
         self.patch(keymaking, "_make", make)
 
@@ -29,7 +29,7 @@ class KeyTests(SynchronousTestCase):
         begin_key()
         begin_key()
         self.assertEqual([take_key(), take_key()], ["key 0", "key 1"])
-        self.assertEqual(len(self.made), 2)
+        self.assertEqual(len(self.generated), 2)
 
     def test_failure(self) -> None:
         """A key whose generation in the thread failed is generated again."""

@@ -34,13 +34,13 @@ class KubeconfigTests(DataDirectoryTestCase):
             document["clusters"][0]["cluster"] = {"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": True}
             document["current-context"] = "mine"
 
-        found = self.change(path, change)
+        document = self.change(path, change)
         self.assertEqual(mode(path), 0o600)
-        self.assertEqual(found["clusters"], fresh["clusters"])
-        self.assertEqual(found["users"], [{"name": "bob", "user": {"token": "abc"}}, *fresh["users"]])
-        self.assertEqual([one["name"] for one in found["contexts"]], ["kubernetes-admin@kubetwist", "mine"])
-        self.assertEqual(found["contexts"][0]["context"], fresh["contexts"][0]["context"] | {"namespace": "demo"})
-        self.assertEqual(found["current-context"], "mine")
+        self.assertEqual(document["clusters"], fresh["clusters"])
+        self.assertEqual(document["users"], [{"name": "bob", "user": {"token": "abc"}}, *fresh["users"]])
+        self.assertEqual([one["name"] for one in document["contexts"]], ["kubernetes-admin@kubetwist", "mine"])
+        self.assertEqual(document["contexts"][0]["context"], fresh["contexts"][0]["context"] | {"namespace": "demo"})
+        self.assertEqual(document["current-context"], "mine")
 
     def test_missing_entries(self) -> None:
         """Missing entries are added."""

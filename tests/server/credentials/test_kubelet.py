@@ -84,8 +84,8 @@ class KubeletCredentialsTests(TestCase):
         )
         second = await credentials.current()
         self.assertNotEqual(second.certificate, first.certificate)
-        for shown in (first, second):
-            self.assertTrue(credentials.is_client_certificate(x509.load_pem_x509_certificate(shown.certificate)))
+        for presented in (first, second):
+            self.assertTrue(credentials.is_client_certificate(x509.load_pem_x509_certificate(presented.certificate)))
 
     async def test_full_disk(self) -> None:
         """If no certificate can be written, kubelets are called without one."""

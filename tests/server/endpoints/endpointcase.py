@@ -22,7 +22,7 @@ class EndpointCase(KubeAPIMixin, TestCase):
         """Start a server."""
         self.server: InProcessServer = await self.startKubeAPI("--controllers=", *arguments)
 
-    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+    async def ask(self, method: str, path: str, body: Any = None, **options: Any) -> tuple[int, Any]:
         """Send a request as the admin, or with a token."""
-        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
-        return await deferToThread(connection.request, method, path, body, **more)
+        connection = evolve(self.server.connection, token=options.pop("token", self.server.connection.token))
+        return await deferToThread(connection.request, method, path, body, **options)

@@ -15,8 +15,8 @@ class ConfigzTests(EndpointCase):
         await self.serve("--event-ttl=90m", "--max-requests-inflight=7", "--vmodule=httplog=1", "--etcd-prefix=/a")
         code, answer = await self.ask("GET", "/configz")
         self.assertEqual((code, list(answer)), (200, ["apiserver"]))
-        found = answer["apiserver"]
-        wanted = {
+        actual = answer["apiserver"]
+        expected = {
             "event-ttl": "1h30m0s",
             "max-requests-inflight": 7,
             "profiling": True,
@@ -25,6 +25,6 @@ class ConfigzTests(EndpointCase):
             "etcd-prefix": "/a",
             "feature-gates": {},
         }
-        self.assertEqual({name: found[name] for name in wanted}, wanted)
-        self.assertEqual(set(found), {flag.name for flag in FLAGS})
+        self.assertEqual({name: actual[name] for name in expected}, expected)
+        self.assertEqual(set(actual), {flag.name for flag in FLAGS})
         self.assertNotIn("/configz", (await self.ask("GET", "/"))[1]["paths"])

@@ -63,8 +63,8 @@ class DebuggingTests(EndpointCase):
         self.patch(sys, "argv", ["/bin/twist", "kubeapi", "--etcd-servers=http://me:secret@a,http://b", "--v=1"])
         for method in ("GET", "POST"):
             code, text = await self.ask(method, "/debug/pprof/cmdline")
-            wanted = "/bin/twist\0kubeapi\0--etcd-servers=http://CLASSIFIED@a,http://b\0--v=1"
-            self.assertEqual((code, text), (200, wanted))
+            expected = "/bin/twist\0kubeapi\0--etcd-servers=http://CLASSIFIED@a,http://b\0--v=1"
+            self.assertEqual((code, text), (200, expected))
         self.assertEqual(await self.ask("POST", "/debug/pprof/symbol"), (200, "num_symbols: 0\n"))
         self.assertEqual(await self.ask("GET", "/debug/pprof/trace"), (404, "Unknown profile\n"))
 

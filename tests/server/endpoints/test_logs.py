@@ -40,10 +40,10 @@ class LogFileTests(KubeAPIMixin, TestCase):
             "--controllers=", f"--logs-directory={self.folder}", *arguments
         )
 
-    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+    async def ask(self, method: str, path: str, body: Any = None, **options: Any) -> tuple[int, Any]:
         """Send a request as the admin, or with a token."""
-        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
-        return await deferToThread(connection.request, method, path, body, **more)
+        connection = evolve(self.server.connection, token=options.pop("token", self.server.connection.token))
+        return await deferToThread(connection.request, method, path, body, **options)
 
     async def test_files(self) -> None:
         """A directory is a page of escaped links; a file is returned as text."""
