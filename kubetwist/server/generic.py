@@ -180,7 +180,7 @@ class GenericServer:
         try:
             await _await_hook(run)
         except Exception:
-            self._log.failure("{what} {name} failed", action=action, name=name)
+            self._log.failure("{action} {name} failed", action=action, name=name)
 
 
 async def _await_hook(run: Hook) -> None:

@@ -79,7 +79,7 @@ class InstalledTests(SynchronousTestCase):
         self.assertEqual(
             str(error),
             "an installed authorizer factory cannot be used: Nameless lacks the attribute name of IAuthorizerFactory"
-            " (As in --authorization-mode.)",
+            " (The name in --authorization-mode.)",
         )
 
 
