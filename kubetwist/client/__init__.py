@@ -1,1 +1,1 @@
-"""The HTTP client for webhooks of every sort. The server makes no other outgoing HTTP calls."""
+"""HTTP clients for webhooks and other servers. All outgoing HTTP calls of the server use them."""

@@ -1,4 +1,4 @@
-"""A cache of answers, bounded in time and size."""
+"""A cache of responses, limited in time and size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class ExpiringCache(Generic[K, V]):
-    """Keeps values until they expire; a full cache drops the least recently used one."""
+    """Cache of values that expire; a full cache drops the least recently used one."""
 
     def __init__(self, size: int, now: Callable[[], float]) -> None:
         """

@@ -137,7 +137,7 @@ class StreamingResponse(BodyStream):
 
 @implementer(IConsumer)
 class _Collected:
-    """Buffers the written data."""
+    """Consumer that buffers data up to a limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -161,7 +161,7 @@ class _Collected:
 
 @implementer(IConsumer)
 class _Uploading:
-    """Frames the written data as a body."""
+    """Consumer that sends data as a request body."""
 
     def __init__(self, transport: StreamTransport, length: int | None) -> None:
         self._transport = transport

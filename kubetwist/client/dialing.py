@@ -129,7 +129,7 @@ def _effective_address(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Ad
 
 @implementer(IStreamClientEndpoint)
 class SSRFCheckedEndpoint:
-    """Connects to a host; fails with L{Unreachable}."""
+    """Endpoint that connects to the checked addresses of a host; it fails with L{Unreachable}."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ def name_server() -> str:
 
 @implementer(IResolutionReceiver)
 class _Addresses:
-    """Collects the addresses of a name."""
+    """Receiver of the addresses of a name."""
 
     def __init__(self) -> None:
         self._hosts: list[str] = []
@@ -252,7 +252,7 @@ class _Addresses:
 
 @implementer(IStreamClientEndpoint)
 class WatchedEndpoint:
-    """Opens connections that report errors with Go's texts, and limit the size of responses."""
+    """Endpoint whose connections report errors with Go's texts, and limit the size of responses."""
 
     def __init__(
         self, endpoint: IStreamClientEndpoint, limit: int, count: Callable[[int], object] = lambda connections: None

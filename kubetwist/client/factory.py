@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class ClientFactory:
     """
-    Creates the clients of a server, and closes them when it stops.
+    Factory of the clients of a server, which are closed when it stops.
 
     @ivar services: Finds services by their names.
     @ivar denied_networks: Networks that are forbidden for URLs in API objects.

@@ -74,7 +74,7 @@ class Response:
 
 class WebhookClient:
     """
-    Calls the server in its settings, over persistent connections.
+    Client of the server in its settings, with persistent connections.
 
     @ivar settings: The settings, unchanged.
     """
@@ -333,7 +333,7 @@ class WebhookClient:
 
 
 class _Always:
-    """Returns one endpoint for all URLs."""
+    """Factory that returns one endpoint for all URLs."""
 
     def __init__(self, endpoint: IStreamClientEndpoint) -> None:
         self._endpoint = endpoint

@@ -20,7 +20,7 @@ from .restconfig import RESTConfig
 
 
 class KubeconfigClient:
-    """Calls the server in the current kubeconfig."""
+    """Client of the server in the current kubeconfig."""
 
     def __init__(self, outgoing: ClientFactory, files: FileWatcher, path: str | Path, source: str) -> None:
         """

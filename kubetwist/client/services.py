@@ -28,7 +28,7 @@ class NoSuchService(Unreachable):
 
 
 class Services:
-    """Resolves references to services into addresses, from the current state of the API."""
+    """Resolver of references to services, with the current state of the API."""
 
     def __init__(self, find: FindService) -> None:
         self._find = find

@@ -50,7 +50,7 @@ _RETRIABLE_METHODS: Final = (b"GET", b"HEAD", b"OPTIONS")
 
 class StreamingClient:
     """
-    Calls the server in its settings; each request names a path.
+    Client of the server in its settings; each request names a path.
 
     @ivar settings: The settings, unchanged.
     @ivar host: The value of the C{Host} header, unless a request sets another.

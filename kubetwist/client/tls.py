@@ -65,7 +65,7 @@ def certificates(content: bytes) -> list[Certificate]:
 
 @implementer(IOpenSSLClientConnectionCreator)
 class ClientTLS:
-    """Makes the TLS side of connections to one host."""
+    """Factory of TLS connections to one host."""
 
     def __init__(self, settings: RESTConfig, host: str, protocols: Sequence[bytes] = (b"http/1.1",)) -> None:
         """

@@ -17,7 +17,7 @@ from .httpclient import (
 
 
 class TracedClient(WebhookClient):
-    """Wraps a client; each call during a request has a span, and a C{traceparent} header."""
+    """Client whose calls during a request have a span and a C{traceparent} header."""
 
     async def _call(
         self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **options: bool

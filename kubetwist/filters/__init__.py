@@ -1,1 +1,1 @@
-"""What every request passes before it is routed: one module per filter."""
+"""Filters of requests in front of the routing, one module per filter."""

@@ -1,4 +1,4 @@
-"""Audit ids: each request has one, chosen by the client or by the server, which each response repeats."""
+"""Audit ids: each request has one, from the client or from the server, and its response contains it."""
 
 from __future__ import annotations
 

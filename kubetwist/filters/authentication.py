@@ -97,7 +97,7 @@ def with_authentication(
 
 
 class _UnauthorizedHandler:
-    """Answers 401 without a reason, and logs the reason, within a rate limit."""
+    """Handler of failed authentication: answers 401 without a reason, and logs the reason within a rate limit."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now

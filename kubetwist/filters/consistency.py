@@ -40,7 +40,7 @@ FindCache = Callable[[str, str], "WatchCache | None"]
 
 
 class ConsistentReadFilter:
-    """Delays requests until the watch cache has reached the storage's revision at their arrival."""
+    """Filter that delays requests until the watch cache has reached the storage's revision at their arrival."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 class DenialLog:
     """
-    Logs denials, with rate limits.
+    Log of denied requests, with rate limits.
 
     A client that polls a path it may not read, such as a probe of /readyz without credentials, is logged once a minute.
     Denials of anonymous clients are logged with C{-v=4} only, as kube-apiserver logs all denials.

@@ -1,5 +1,5 @@
 """
-Impersonation: clients that are allowed to may act as another user.
+Impersonation filter: authorized clients act as another user.
 
 @see: kubernetes, C{apiserver/pkg/endpoints/filters/impersonation}.
 """

@@ -76,7 +76,7 @@ class Impersonated:
 
 
 class ImpersonationModesTracker:
-    """Tries the impersonation modes, and caches the last successful one of each user."""
+    """Cache of the last successful impersonation mode of each user, which is tried first."""
 
     def __init__(self, authorizer: IAuthorizer, constrained: bool) -> None:
         """

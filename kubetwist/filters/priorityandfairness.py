@@ -72,7 +72,7 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
 
 
 class MaxInFlightLimit:
-    """Limits the open requests, with --enable-priority-and-fairness=false (Go: C{WithMaxInFlightLimit})."""
+    """Limit of open requests, with --enable-priority-and-fairness=false (Go: C{WithMaxInFlightLimit})."""
 
     def __init__(self, read_only_limit: int, mutating_limit: int) -> None:
         """

@@ -47,7 +47,7 @@ class _RequestTrace:
 
 
 class RequestTracing:
-    """Creates the spans of requests of one server."""
+    """Spans of the requests of one server."""
 
     def __init__(self, tracer: Tracer, now: Callable[[], float]) -> None:
         """

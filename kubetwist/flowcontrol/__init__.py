@@ -1,1 +1,1 @@
-"""API priority and fairness: which requests go first, and how many at a time."""
+"""API priority and fairness: classification, queuing and dispatch of requests."""

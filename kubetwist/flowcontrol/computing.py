@@ -74,7 +74,7 @@ class _Computation:
 
 class Computing:
     """
-    Calls functions in a thread, in the order of their submission.
+    Queue of functions that run in a thread, in the order of their submission.
 
     @ivar waiting: The number of waiting calls.
     """

@@ -65,7 +65,7 @@ def _shares(spec: JSONObject) -> int:
 @define
 class SeatDemandIntegrator:
     """
-    Integrates the seat demand of a level: seats of executing and of waiting requests.
+    Integral of the seat demand of a level: seats of executing and of waiting requests.
 
     @ivar high: High watermark since the last L{reset}.
     @ivar deviation: Standard deviation in the last period.

@@ -31,7 +31,7 @@ CHEAP_EXPIRY_ITERATIONS: Final = 64
 
 class CooperativeScheduler:
     """
-    Limits the expensive work of each iteration of the reactor, and queues the rest.
+    Queue of expensive work, with a time limit per iteration of the reactor.
 
     @ivar waiting: Number of queued pieces.
     """

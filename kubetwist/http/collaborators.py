@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 class WorkScheduler(Protocol):
     """
-    Schedules expensive work in small pieces, so that other requests are served between them.
+    Scheduler of expensive work in small pieces, between which other requests are served.
 
     @see: L{kubetwist.flowcontrol.scheduler.CooperativeScheduler}, which implements it.
     """
@@ -73,7 +73,7 @@ class AuditTrail(Protocol):
 
 class DeferToThread(Protocol):
     """
-    Calls a function with arguments in a thread.
+    Function that calls another function with arguments in a thread.
 
     @see: L{kubetwist.flowcontrol.computing.Computing}, which calls one function at a time.
     """

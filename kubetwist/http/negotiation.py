@@ -173,7 +173,7 @@ def _discovery_views_with_beta(media: str, group: str, version: str, kind: str) 
 
 class Negotiator:
     """
-    Negotiates the responses of one kind of endpoint; call it with the C{Accept} header.
+    Negotiator of the responses of one kind of endpoint; it is called with the C{Accept} header.
 
     @ivar routed: The media types that the router lists; L{None} for endpoints without a router.
     """

@@ -30,7 +30,7 @@ SMALL_PIECE = 32 * 1024
 
 
 class Body:
-    """A response body in parts, so that a large one can be written as fast as it is read."""
+    """A response body in parts, so that a large one can be written at the pace of the client."""
 
     __slots__ = ("length", "parts")
 
@@ -137,7 +137,7 @@ def start_response(request: KubeRequest, code: int, content_type: bytes, length:
 
 @implementer(IPushProducer)
 class PacedBody:
-    """Writes a large body at the pace of the client, without a second copy of it."""
+    """Producer of a large body, at the pace of the client and without a second copy."""
 
     def __init__(self, request: KubeRequest, body: Body, compressor: zlib._Compress | None) -> None:
         self._request = request

@@ -1,5 +1,5 @@
 """
-The web site: creates connections, registers requests, and connects both with their handlers.
+The web site: the factory of connections and the registry of requests.
 
 It connects the parts of the engine, which are independent of each other: requests (L{kubetwist.http.request}), the
 protocol (L{kubetwist.http.http1}), connections (L{kubetwist.http.connection}), and responses to errors
@@ -36,7 +36,7 @@ __all__ = ["KubeSite", "traverse"]
 
 class KubeSite(Site):
     """
-    Creates connections, and registers the requests that arrive on them.
+    Factory of connections, and registry of their requests.
 
     @ivar handler: Answers requests: the filters, and behind them the servers of the chain.
     @ivar open_requests: Requests without a complete response.

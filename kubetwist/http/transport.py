@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 class RequestTransport(Protocol[R]):
     """
-    Carries one request and its response: a connection of HTTP/1.1, or a stream of another protocol.
+    Transport of one request and its response: a connection of HTTP/1.1, or a stream of another protocol.
 
     It frames the response (lines and chunks of HTTP/1.1) from the attributes of the request, and applies the flow
     control of its client to the producer of a response. All calls come in the reactor's thread.

@@ -11,7 +11,7 @@ from ..api.jsontypes import JSONValue
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes YAML as the reference's encoder does, a port of libyaml with the same folding and indentation."""
+    """YAML encoder in the style of the reference's, a port of libyaml with the same folding and indentation."""
 
     def ignore_aliases(self, data: JSONValue) -> bool:
         """Write equal objects twice, without aliases."""

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class InstalledAPIs(Protocol):
-    """The APIs of a chain of servers, as the server that runs them needs them."""
+    """Interface of the APIs of a chain of servers, for the server that runs them."""
 
     @property
     def registry(self) -> ResourceRegistry:
-        """The stores, and what they share."""
+        """The stores and their shared parts."""
 
     @property
     def flusher(self) -> WatchFlusher:

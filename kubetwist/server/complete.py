@@ -54,7 +54,7 @@ class Access:
 
 class Completion:
     """
-    Completes the configuration of a Kubernetes API server.
+    Completion of the configuration of a Kubernetes API server.
 
     Subclasses complete other kinds of servers, with other certificates, authenticators and authorizers.
     """

@@ -54,7 +54,7 @@ _SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
 
 
 class FlowControlSampler:
-    """Samples the utilization of priority levels."""
+    """Sampler of the utilization of priority levels."""
 
     def __init__(
         self,

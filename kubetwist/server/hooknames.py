@@ -1,5 +1,5 @@
 """
-The checks of the reference's servers, in the order in which its health paths show them.
+The checks of the reference's servers, in the order of its health paths.
 
 Monitoring requests single checks (C{/readyz/poststarthook/rbac/bootstrap-roles}), so their names are part of the
 API. A hook that is registered under one of these names takes its place in the order. Hooks that are not registered

@@ -309,7 +309,7 @@ class APIServer:
             )
 
     def _prepare_run(self, server: GenericServer, apis: InstalledAPIs | None) -> None:
-        """Prepare the parts that all chains have."""
+        """Register the paths and checks that all servers have (Go: C{PrepareRun})."""
         config = self.config
         server.mux.handle_prefix("/version", VersionResource(config.kubernetes_version))
         server.mux.handle_prefix(WHY, lambda: _why(config))

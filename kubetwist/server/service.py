@@ -33,7 +33,7 @@ SWITCH_INTERVAL = 0.001
 
 class KubeAPIService(Service):
     """
-    Starts and stops an L{APIServer}.
+    Service that starts and stops an L{APIServer}.
 
     @ivar ready: Fires when the server is ready; fails with L{StartError} if the start fails.
     @ivar server: The started server.

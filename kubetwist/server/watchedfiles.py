@@ -68,7 +68,7 @@ class _Change:
 
 
 class FileReloader:
-    """Polls files and reloads them when they change."""
+    """Watcher that polls files and reloads them when they change."""
 
     _log = Logger()
 

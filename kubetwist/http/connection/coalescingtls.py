@@ -154,7 +154,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
 
 class CoalescingTLSFactory(TLSMemoryBIOFactory):
-    """Puts TLS in front of a site, as C{reactor.listenSSL} does."""
+    """Factory of TLS connections to a site, in place of C{reactor.listenSSL}."""
 
     protocol = CoalescingTLSTransport
     _log = Logger()

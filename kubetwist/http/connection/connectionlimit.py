@@ -18,7 +18,7 @@ _IPV6_PREFIX_LENGTH: Final = 64
 
 class ConnectionLimiter:
     """
-    Counts connections by address, or by network for clients that own all addresses of one.
+    Limit of connections by address, or by network for clients that own all addresses of one.
 
     @ivar limit: Maximum number of connections per address or network.
     """

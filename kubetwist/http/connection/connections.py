@@ -55,7 +55,7 @@ class Connection(Protocol):
 
 
 class Paused(Protocol):
-    """A connection that is not read from."""
+    """A connection with paused reading."""
 
     def check_peer_closed(self) -> None:
         """Close the connection if the client has disconnected."""

@@ -113,7 +113,7 @@ def read_usage() -> Usage:
 
 class MemoryGuard:
     """
-    Decides which requests are admitted.
+    Admission of requests by the free memory.
 
     @ivar limit: Maximum resident bytes of the process; 0 if only its address space is limited.
     @ivar reserved: Bytes that admitted requests may still need.

@@ -39,7 +39,7 @@ def find_trim() -> Callable[[int], int] | None:
 
 
 class MemoryRelease:
-    """Counts closed connections, and releases memory after many of them."""
+    """Release of memory after many connections were closed."""
 
     def __init__(self, reactor: ReleaseReactor, trim: Callable[[int], int] | None) -> None:
         """@param trim: L{find_trim}; called in a thread, as it takes some milliseconds."""

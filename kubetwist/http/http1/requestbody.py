@@ -56,7 +56,7 @@ class ChannelSite(RequestSite[KubeRequest], Protocol):
 
 class BodyReader(HTTPChannel):
     """
-    The part of a connection that reads bodies; L{kubetwist.http.http1.channel.KubeChannel} is the whole.
+    Base of L{kubetwist.http.http1.channel.KubeChannel}: the reading of bodies.
 
     @ivar deadline: Time limit for the head or the body, in the site's time; L{None} while a request is
         answered.

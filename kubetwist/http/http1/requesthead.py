@@ -45,7 +45,7 @@ _REASONS: Final = {
 
 class Malformed(Exception):
     """
-    The client did not send a request that this server accepts; the connection ends.
+    The request is malformed or exceeds a limit; the connection is closed.
 
     @ivar code: The status code of the response.
     """

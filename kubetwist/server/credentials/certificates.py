@@ -72,7 +72,7 @@ class CertConfig:
 
 class CertificateAuthority:
     """
-    Issues certificates.
+    Issuer of certificates.
 
     @raise BadCertificate: The certificate is not one of an authority.
     """

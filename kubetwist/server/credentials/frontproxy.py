@@ -12,7 +12,7 @@ from .certificates import CertKeyPair
 
 
 class Caller(Protocol):
-    """Calls other API servers; L{kubetwist.controllers.aggregation.apiservices.Aggregation} implements it."""
+    """Client of other API servers; L{kubetwist.controllers.aggregation.apiservices.Aggregation} implements it."""
 
     def use_identity(self, certificate: bytes, key: bytes) -> None:
         """Present this certificate from now on; both parameters are PEM."""

@@ -57,7 +57,7 @@ def parse_named_files(text: str) -> tuple[NamedFiles, ...]:
 
 class NamedCertificates:
     """
-    Selects a TLS context by host name.
+    TLS contexts by host name.
 
     Names of the flag take precedence over names in certificates, exact names over wildcards, and earlier values over
     later ones.

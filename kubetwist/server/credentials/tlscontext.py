@@ -25,7 +25,7 @@ _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv
 @implementer(IOpenSSLContextFactory)
 class ServingContextFactory:
     """
-    Creates the contexts of incoming connections.
+    Factory of the contexts of incoming connections.
 
     A client certificate is requested, and accepted unverified in the handshake, as in the reference: authenticators
     verify it and answer 401, while a failed handshake has no response.

@@ -88,7 +88,7 @@ T = TypeVar("T")
 
 
 class LogsResource(Resource):
-    """Serves files as text, and directories as pages."""
+    """Resource that serves files as text, and directories as pages of links."""
 
     isLeaf = True
 
@@ -156,7 +156,7 @@ class LogsResource(Resource):
 
 @implementer(IPullProducer)
 class _File:
-    """Writes a file, up to its size when it was opened, at the pace of the client."""
+    """Producer of a file, up to its size when it was opened, at the pace of the client."""
 
     def __init__(
         self, in_thread: Callable[..., Deferred[bytes]], request: KubeRequest, descriptor: int, size: int

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class MetricsResource(Resource):
-    """Serves all families of a registry for any method, as in the reference."""
+    """Resource that returns all metrics of a registry to any method, as in the reference."""
 
     isLeaf = True
 

@@ -1,4 +1,4 @@
-"""C{/version}."""
+"""C{/version}: the emulated Kubernetes version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..version import version_document
 
 
 class VersionResource(Resource):
-    """Returns the Kubernetes version that is served."""
+    """Resource that returns the emulated Kubernetes version."""
 
     isLeaf = True
 

@@ -66,7 +66,7 @@ MAX_RULES: Final = 200_000
 
 
 class WhyResource(Resource):
-    """Answers GET on the path."""
+    """Resource that explains an authorization decision."""
 
     isLeaf = True
 
