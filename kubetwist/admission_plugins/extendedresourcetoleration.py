@@ -9,7 +9,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
-from ..api.podspecs import declared
+from ..api.podspecs import declared_containers
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission
 from ..registry.core.pod.validation.resources import is_extended
@@ -33,7 +33,7 @@ class ExtendedResourceToleration:
         spec = attributes.object["spec"]
         names = {
             name
-            for container, _, _ in declared(spec)
+            for container, _, _ in declared_containers(spec)
             for name in (container.get("resources") or {}).get("requests") or ()
             if is_extended(name)
         }

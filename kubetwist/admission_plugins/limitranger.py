@@ -10,7 +10,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
-from ..api.podspecs import declared
+from ..api.podspecs import declared_containers
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
@@ -124,7 +124,7 @@ def _merge_pod_resource_defaults(pod: JSONObject, limit_range: JSONObject) -> No
 
 def _containers(spec: JSONObject) -> list[tuple[JSONObject, str]]:
     """Return the containers that may request resources with their kinds; regular ones first, as in the reference."""
-    pairs = [(container, kind) for container, _, kind in declared(spec)]
+    pairs = [(container, kind) for container, _, kind in declared_containers(spec)]
     return sorted(pairs, key=lambda one: one[1] != "container")
 
 

@@ -63,8 +63,8 @@ class PodResizeValidator:
         requested = pod_resources(spec, "requests")
         problems = []
         for resource, exponent in _COMPARED:
-            request = requested.get(resource, _ZERO).scaled(exponent)
-            capacity = Quantity.parse(allocatable.get(resource, "0")).scaled(exponent)
+            request = requested.get(resource, _ZERO).scaled_value(exponent)
+            capacity = Quantity.parse(allocatable.get(resource, "0")).scaled_value(exponent)
             if request > capacity:
                 problems.append(f"{resource}, requested: {request}, allocatable: {capacity}")
         if problems:

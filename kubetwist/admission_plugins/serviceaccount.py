@@ -12,7 +12,7 @@ from zope.interface import implementer
 from ..api.admission import AdmissionAttributes
 from ..api.errors import APIStatusError
 from ..api.names import generate_name
-from ..api.podspecs import DEBUGGING, containers, declared
+from ..api.podspecs import DEBUGGING, containers, declared_containers
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.core.pod.references import MIRROR_ANNOTATION, secret_names
@@ -145,7 +145,7 @@ def _mount_token(spec: JSONObject) -> None:
     existing = next((one["name"] for one in volumes if (one.get("name") or "").startswith(_VOLUME)), None)
     name = existing or generate_name(_VOLUME)
     mounted = False
-    for container, _, _ in declared(spec):
+    for container, _, _ in declared_containers(spec):
         mounts = container.get("volumeMounts") or []
         if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
             continue

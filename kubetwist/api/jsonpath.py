@@ -48,7 +48,7 @@ class Budget:
     def __init__(self, values: int = MAX_VISITED) -> None:
         self.remaining = values
 
-    def taken(self, values: Sequence[JSONValue] | JSONObject) -> bool:
+    def consume(self, values: Sequence[JSONValue] | JSONObject) -> bool:
         """Charge values that are about to be visited; return whether the budget allows it."""
         # Visiting a value only skips it; sorting or storing takes a sixteenth of the time.
         self.remaining -= len(values) >> 4
@@ -164,7 +164,7 @@ def _wildcard(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue
     for value in values:
         if isinstance(value, list):
             yield from value
-        elif isinstance(value, dict) and budget.taken(value):
+        elif isinstance(value, dict) and budget.consume(value):
             yield from (value[name] for name in sorted(value))
 
 
@@ -174,9 +174,9 @@ def _descend(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]
         value = pending.pop()
         yield value
         if isinstance(value, dict):
-            if budget.taken(value):
+            if budget.consume(value):
                 pending += [value[name] for name in sorted(value, reverse=True)]
-        elif isinstance(value, list) and budget.taken(value):
+        elif isinstance(value, list) and budget.consume(value):
             pending += value[::-1]
 
 
@@ -195,7 +195,7 @@ def _slice(start: int | None, stop: int | None, stride: int | None) -> Step:
 
     def step(values: Iterator[JSONValue], budget: Budget) -> Iterator[JSONValue]:
         for value in values:
-            if isinstance(value, list) and budget.taken(value):
+            if isinstance(value, list) and budget.consume(value):
                 yield from value[start:stop:stride]
 
     return step

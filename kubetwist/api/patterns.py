@@ -71,7 +71,7 @@ class PatternError(ValueError):
 _CACHED_LENGTH: Final = 512
 
 
-def compiled(pattern: str) -> Pattern:
+def compile_pattern(pattern: str) -> Pattern:
     """
     Compile an expression.
 

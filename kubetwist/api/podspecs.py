@@ -76,6 +76,6 @@ def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObjec
                 yield container, f"{path}.{name}[{index}]", kind
 
 
-def declared(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
+def declared_containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
     """Yield all L{containers} except for ephemeral ones: the containers with which a pod is created."""
     return (result for result in containers(spec, path) if result[2] != DEBUGGING)

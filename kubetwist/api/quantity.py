@@ -75,7 +75,7 @@ class Quantity:
         """Return 1, 0 or -1."""
         return (self.nanos > 0) - (self.nanos < 0)
 
-    def scaled(self, exponent: int = 0) -> int:
+    def scaled_value(self, exponent: int = 0) -> int:
         """Return the amount in units of 10**C{exponent} (-3 for thousandths), rounded away from zero."""
         amount, unit = abs(self.nanos), 10 ** (9 + exponent) if exponent > -9 else 1
         rounded = -(-amount // unit) * (10 ** (-9 - exponent) if exponent < -9 else 1)

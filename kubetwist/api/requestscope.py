@@ -73,7 +73,7 @@ class RequestScope:
     pause: Callable[[], Any] | None = None
     ignores_error: Callable[[FieldError], bool] | None = None
 
-    def large(self, size: int = 0) -> bool:
+    def is_large(self, size: int = 0) -> bool:
         """
         Return whether computations on the object run in the computation thread.
 
@@ -83,10 +83,10 @@ class RequestScope:
 
     async def compute(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """
-        Call a function: immediately for small objects, in the computation thread for L{large} ones.
+        Call a function: immediately for small objects, in the computation thread for L{is_large} ones.
 
         @param function: Accesses only its arguments and immutable objects.
-        @param size: As in L{large}.
+        @param size: As in L{is_large}.
         """
         if self.in_thread is not None and max(self.size, size) * self.weight > MAX_SIZE_IN_REACTOR:
             return await self.in_thread(function, *arguments)

@@ -72,7 +72,7 @@ async def compute_rules(
     in_thread = scope.in_thread
     if in_thread is None:
         return function(*arguments)
-    if not scope.large(size):
+    if not scope.is_large(size):
         try:
             return with_allowance(function, *arguments)
         except AllowanceExceeded:

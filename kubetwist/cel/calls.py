@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kubetwist.api.patterns import PatternError, compiled
+from kubetwist.api.patterns import PatternError, compile_pattern
 from kubetwist.cel.ast import Call, Expr
 from kubetwist.cel.checker import Resolution
 from kubetwist.cel.compiling import ExpressionPlanner
@@ -201,7 +201,7 @@ def _constant_regex(
     if type(pattern) is not str:
         return None
     try:
-        search = compiled(pattern).search
+        search = compile_pattern(pattern).search
     except PatternError as error:
         raise ConstantError(str(error)) from None
     if resolution.function != "matches" or not is_certain(planner.type(arguments[0])):

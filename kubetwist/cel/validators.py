@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from kubetwist.api.patterns import PatternError, compiled
+from kubetwist.api.patterns import PatternError, compile_pattern
 from kubetwist.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, children, walk
 from kubetwist.cel.checker import Checked
 from kubetwist.cel.errors import CelError
@@ -37,7 +37,7 @@ def _timestamp(value: Value) -> None:
 
 def _pattern(value: Value) -> None:
     if type(value) is str:
-        compiled(value)
+        compile_pattern(value)
 
 
 _LITERALS: Final[dict[str, Callable[[Value], None]]] = {

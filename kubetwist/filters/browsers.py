@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..api.patterns import compiled
+from ..api.patterns import compile_pattern
 from ..http.request import Handler, KubeRequest
 
 _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
@@ -41,7 +41,7 @@ def with_cors(handler: Handler, patterns: Sequence[str]) -> Handler:
 
     @param patterns: RE2 patterns; an origin is allowed if one of them matches a part of it.
     """
-    allowed = [compiled(pattern) for pattern in patterns]
+    allowed = [compile_pattern(pattern) for pattern in patterns]
 
     def origins(request: KubeRequest) -> None:
         origin = request.getHeader(b"origin") or b""

@@ -49,7 +49,7 @@ class OutputFormat(NamedTuple):
     async def encode_async(self, result: Result, scope: RequestScope) -> bytes:
         """Encode a single object, in the computation thread if it is large and not only stored bytes."""
         size = len(result.item) if isinstance(result, Record) else 0
-        if not scope.large(size) or (size and not self.pretty and getattr(self.encoder, "stored", False)):
+        if not scope.is_large(size) or (size and not self.pretty and getattr(self.encoder, "stored", False)):
             return self.encode_object(result)
         body: bytes = await scope.compute(size, self.encode_object, result)
         return body

@@ -13,7 +13,7 @@ from typing import Final
 
 from ..api.errors import FieldError, forbidden, invalid, required
 from ..api.jsontypes import JSONValue
-from ..api.patterns import PatternError, compiled
+from ..api.patterns import PatternError, compile_pattern
 from ..api.resource import JSONObject
 
 _ROOT, _ITEM, _FIELD = range(3)
@@ -199,7 +199,7 @@ def _validate_value(schema: JSONObject, path: str, *, skip_any: bool | None = No
     pattern = schema.get("pattern")
     if pattern:
         try:
-            compiled(pattern)
+            compile_pattern(pattern)
         except PatternError as error:
             text = f"must be a valid regular expression, but isn't: {error}"
             causes.append(invalid(f"{path}.pattern", pattern, text))

@@ -11,7 +11,7 @@ import orjson
 from twisted.trial.unittest import SynchronousTestCase
 
 import kubetwist
-from kubetwist.api.podspecs import CONTAINER_LISTS, TEMPLATES, containers, declared, pod_template
+from kubetwist.api.podspecs import CONTAINER_LISTS, TEMPLATES, containers, declared_containers, pod_template
 from kubetwist.cli.flags.kubetwist import DEFAULT_KUBERNETES_VERSION
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.schema.definitions import Definitions
@@ -46,7 +46,9 @@ class PodSpecTests(SynchronousTestCase):
             "initContainers": [{"name": "b"}],
             "ephemeralContainers": [{"name": "c"}],
         }
-        self.assertEqual([path for _, path, _ in declared(spec)], ["spec.initContainers[0]", "spec.containers[0]"])
+        self.assertEqual(
+            [path for _, path, _ in declared_containers(spec)], ["spec.initContainers[0]", "spec.containers[0]"]
+        )
 
     def test_all_lists(self) -> None:
         """CVE-2023-2727 and similar: no release has a list of containers that is missed."""

@@ -107,9 +107,9 @@ class QuantityTests(SynchronousTestCase):
         self.assertEqual(Quantity.parse("1000m"), Quantity.parse("1"))
         self.assertGreater(Quantity.parse("1Ki"), Quantity.parse("1k"))
         self.assertEqual([Quantity.parse(text).sign() for text in ("-1", "0", "1n")], [-1, 0, 1])
-        self.assertEqual(Quantity.parse("1500m").scaled(), 2)
-        self.assertEqual(Quantity.parse("-1500m").scaled(), -2)
-        self.assertEqual(Quantity.parse("1.5").scaled(-3), 1500)
+        self.assertEqual(Quantity.parse("1500m").scaled_value(), 2)
+        self.assertEqual(Quantity.parse("-1500m").scaled_value(), -2)
+        self.assertEqual(Quantity.parse("1.5").scaled_value(-3), 1500)
         self.assertFalse(Quantity.parse("0"))
 
     def test_cache_is_bounded(self) -> None:

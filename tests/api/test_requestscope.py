@@ -38,13 +38,13 @@ class ScopeTests(SynchronousTestCase):
             (MAX_SIZE_IN_REACTOR // 2 + 1, 0, 2, True),
         ):
             scope = RequestScope(size=size, weight=weight, in_thread=self.in_thread)
-            self.assertIs(scope.large(other), large)
+            self.assertIs(scope.is_large(other), large)
             self.assertEqual(self.compute(scope, other), [max] if large else [])
 
     def test_no_thread(self) -> None:
         """Without a thread, computations run immediately."""
         scope = RequestScope(size=MAX_SIZE_IN_REACTOR * 2)
-        self.assertFalse(scope.large())
+        self.assertFalse(scope.is_large())
         self.assertEqual(self.compute(scope), [])
 
     def test_derived(self) -> None:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def _compiled(pattern: str) -> Pattern:
-    from kubetwist.api.patterns import PatternError, compiled
+    from kubetwist.api.patterns import PatternError, compile_pattern
 
     try:
-        return compiled(pattern)
+        return compile_pattern(pattern)
     except PatternError as error:
         raise CelError(f"Illegal regex: {error}") from None
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from kubetwist.api.patterns import PatternError, compiled
+from kubetwist.api.patterns import PatternError, compile_pattern
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.functions import Function, function, member, overload
 from kubetwist.cel.standard.gonumbers import format_g, parse_float, parse_int, parse_uint
@@ -142,7 +142,7 @@ def matches(text: str, pattern: str) -> bool:
     @raise CelError: The regular expression is invalid.
     """
     try:
-        return compiled(pattern).search(text) is not None
+        return compile_pattern(pattern).search(text) is not None
     except PatternError as error:
         raise CelError(str(error)) from None
 

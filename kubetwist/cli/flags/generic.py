@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ...api.patterns import PatternError, compiled
+from ...api.patterns import PatternError, compile_pattern
 from ..compatflags import unsupported_flag
 from ..flagtypes import (
     ADDRESS,
@@ -32,7 +32,7 @@ def _check_directives(directives: tuple[str, ...]) -> None:
 def _check_origins(patterns: tuple[str, ...]) -> None:
     for pattern in patterns:
         try:
-            compiled(pattern)
+            compile_pattern(pattern)
         except PatternError as error:
             raise ValueError(str(error)) from None
         # An unanchored pattern also matches origins that an attacker controls.

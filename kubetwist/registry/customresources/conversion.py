@@ -109,7 +109,7 @@ class CRConverter:
         @raise APIStatusError: The conversion failed (500 without a reason, as in the reference).
         """
         converted: list[JSONObject] = []
-        for batch in _batches(objects, self._batch_size):
+        for batch in _split_batches(objects, self._batch_size):
             if converted:
                 await deferLater(self._reactor, 0)
             converted += await self._batch(batch, gvk)
@@ -120,7 +120,7 @@ class CRConverter:
         try:
             result = self._convert(objects, gvk.api_version)
             if isinstance(result, Awaitable):
-                result = await _timed(result, self._reactor)
+                result = await _with_timeout(result, self._reactor)
         except TimeoutError:
             raise APIStatusError.unknown(f"{about} failed: it took longer than {TIMEOUT:.0f} s") from None
         except ValueError as error:
@@ -135,32 +135,32 @@ class CRConverter:
             raise APIStatusError.unknown(f"{about} returned {count} objects, expected {len(objects)}")
         noun = "object" if len(objects) == 1 else "converted object"
         return [
-            _checked(before, after, gvk, f"{about} returned invalid", f"{noun} at index {index}")
+            _validate_converted(before, after, gvk, f"{about} returned invalid", f"{noun} at index {index}")
             for index, (before, after) in enumerate(zip(objects, result, strict=True))
         ]
 
 
-async def _timed(awaitable: Awaitable[Any], reactor: IReactorTime) -> Any:
+async def _with_timeout(awaitable: Awaitable[Any], reactor: IReactorTime) -> Any:
     """
     Return the result of an awaitable.
 
     @raise TimeoutError: The timeout expired; the awaitable is cancelled.
     """
-    waited = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(_awaited(awaitable))
-    return await waited.addTimeout(TIMEOUT + GRACE, reactor, _too_late)
+    waited = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(_await_result(awaitable))
+    return await waited.addTimeout(TIMEOUT + GRACE, reactor, _raise_timeout)
 
 
-async def _awaited(awaitable: Awaitable[Any]) -> Any:
+async def _await_result(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _too_late(result: Any, timeout: float) -> Any:
+def _raise_timeout(result: Any, timeout: float) -> Any:
     if isinstance(result, Failure) and result.check(CancelledError):
         raise TimeoutError
     return result
 
 
-def _batches(objects: Sequence[JSONObject], batch_size: int) -> list[list[JSONObject]]:
+def _split_batches(objects: Sequence[JSONObject], batch_size: int) -> list[list[JSONObject]]:
     if len(objects) == 1:
         return [list(objects)]
     batches: list[list[JSONObject]] = []
@@ -175,18 +175,20 @@ def _batches(objects: Sequence[JSONObject], batch_size: int) -> list[list[JSONOb
     return batches
 
 
-def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about: str, which: str) -> JSONObject:
+def _validate_converted(
+    before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about: str, which: str
+) -> JSONObject:
     """Return a converted object with the metadata of the original; only labels and annotations may change."""
     if not isinstance(after, dict):
         raise APIStatusError.unknown(f"{about} {which}: {go_type(after)} is no object")
     expected_version, api_version = gvk.api_version, after.get("apiVersion") or ""
     if expected_version != api_version:
         raise APIStatusError.unknown(
-            f"{about} {which}: invalid groupVersion (expected {expected_version}, received {_shown(api_version)})"
+            f"{about} {which}: invalid groupVersion (expected {expected_version}, received {_format(api_version)})"
         )
     kind = after.get("kind") or ""
     if gvk.kind != kind:
-        raise APIStatusError.unknown(f"{about} {which}: invalid kind (expected {gvk.kind}, received {_shown(kind)})")
+        raise APIStatusError.unknown(f"{about} {which}: invalid kind (expected {gvk.kind}, received {_format(kind)})")
     which = "object" if which.startswith("object") else which
     meta, old = after.get("metadata"), before.get("metadata")
     if old is None:
@@ -194,11 +196,11 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
         return {name: value for name, value in after.items() if name != "metadata"}
     if not isinstance(meta, dict):
         reason = "missing metadata" if meta is None else f"invalid metadata of type {go_type(meta)}"
-        raise APIStatusError.unknown(f"{about} metadata{_in(which)}: {reason} in converted object")
+        raise APIStatusError.unknown(f"{about} metadata{_index_suffix(which)}: {reason} in converted object")
     for name, label in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         if (old.get(name) or "") != (meta.get(name) or ""):
             raise APIStatusError.unknown(
-                f"{about} {which}: must have the same {label}: {old.get(name, '')} != {_shown(meta.get(name, ''))}"
+                f"{about} {which}: must have the same {label}: {old.get(name, '')} != {_format(meta.get(name, ''))}"
             )
     restored = dict(old)
     for name, check, path in (
@@ -206,9 +208,9 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
         ("annotations", validate_annotations, "metadata.annotation"),
     ):
         try:
-            values = _texts(name, meta.get(name), old.get(name) or {}, check, path)
+            values = _validate_map(name, meta.get(name), old.get(name) or {}, check, path)
         except ValueError as error:
-            raise APIStatusError.unknown(f"{about} metadata{_in(which)}: {error}") from None
+            raise APIStatusError.unknown(f"{about} metadata{_index_suffix(which)}: {error}") from None
         if values is None:
             restored.pop(name, None)
         else:
@@ -216,7 +218,7 @@ def _checked(before: JSONObject, after: JSONValue, gvk: GroupVersionKind, about:
     return {**after, "metadata": restored}
 
 
-def _texts(
+def _validate_map(
     name: str, values: JSONValue, old: JSONObject, check: Callable[..., list[FieldError]], path: str
 ) -> JSONValue:
     """
@@ -239,11 +241,11 @@ def _texts(
     return values
 
 
-def _in(which: str) -> str:
+def _index_suffix(which: str) -> str:
     return "" if which == "object" else f" in {which.replace('converted ', '')}"
 
 
-def _shown(value: JSONValue) -> str:
+def _format(value: JSONValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -294,10 +296,10 @@ class WebhookConversion:
             result = orjson.loads(answer.body)
         except orjson.JSONDecodeError as error:
             raise ConversionFailed(f"couldn't get version/kind; json parse error: {error}") from None
-        return _converted(result, review_version, uid)
+        return _response_objects(result, review_version, uid)
 
 
-def _converted(review: JSONValue, api_version: str, uid: str) -> list[JSONObject]:
+def _response_objects(review: JSONValue, api_version: str, uid: str) -> list[JSONObject]:
     """Return the objects in the response of a webhook."""
     if not isinstance(review, dict):
         raise ConversionFailed("couldn't get version/kind; json parse error: the answer is no object")
@@ -351,11 +353,11 @@ class CRConverterFactory:
         matches = [one for one in plugins if one.name == name]
         if len(matches) != 1:
             many = "two plugins of that name are" if matches else "no plugin of that name is"
-            return _refusing(f"{many} installed")
+            return _failing_converter(f"{many} installed")
         plugin = matches[0]
         wrong = interface_error(plugin, IConversionPlugin)
         if wrong:
-            return _refusing(wrong)
+            return _failing_converter(wrong)
 
         def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
             # The plugin may change its arguments.
@@ -364,7 +366,7 @@ class CRConverterFactory:
         return convert
 
 
-def _refusing(reason: str) -> Convert:
+def _failing_converter(reason: str) -> Convert:
     def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
         raise ConversionFailed(reason)
 

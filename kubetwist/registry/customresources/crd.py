@@ -94,7 +94,7 @@ class CustomVersion:
     def make_type(self, object_meta: StructNode) -> CustomType:
         """Compile L{type}."""
         schema = self.schema
-        if self.definition.preserves:
+        if self.definition.preserves_unknown_fields:
             schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
         return CustomType(schema, object_meta)
 
@@ -104,12 +104,12 @@ class CustomVersion:
         return SchemaValidator(self.schema)
 
     @cached_property
-    def unique_lists(self) -> bool:
+    def has_unique_lists(self) -> bool:
         """Return whether the schema has lists with unique items (sets or maps)."""
         return self.type.schema.has_unique_lists()
 
     @cached_property
-    def embeds(self) -> bool:
+    def has_embedded_resources(self) -> bool:
         """Return whether the schema has embedded resources."""
         return self.type.schema.has_embedded_resources()
 
@@ -169,7 +169,7 @@ class CustomDefinition:
     A CRD whose names are accepted.
 
     @ivar versions: The versions in the order of the CRD.
-    @ivar preserves: Whether objects keep unknown fields: C{spec.preserveUnknownFields}, which old CRDs may have.
+    @ivar preserves_unknown_fields: C{spec.preserveUnknownFields}, which old CRDs may have.
     @ivar conversion: The converter; L{None} if conversion only changes the apiVersion.
     """
 
@@ -191,14 +191,14 @@ class CustomDefinition:
         self.short_names: tuple[str, ...] = tuple(names.get("shortNames") or ())
         self.categories: tuple[str, ...] = tuple(names.get("categories") or ())
         self.namespaced: bool = spec["scope"] == "Namespaced"
-        self.preserves = bool(spec.get("preserveUnknownFields"))
+        self.preserves_unknown_fields = bool(spec.get("preserveUnknownFields"))
         self.versions: Sequence[CustomVersion] = tuple(CustomVersion(self, one) for one in spec["versions"])
         self.conversion = conversion_of(crd)
         self._digest = _digest(self.uid, spec, names, converting_plugin(crd))
         self.storage_version: str = next(one["name"] for one in spec["versions"] if one.get("storage"))
 
     @property
-    def large(self) -> bool:
+    def is_large(self) -> bool:
         """Return whether compiling the schemas would block the reactor."""
         return sum(one.size for one in self.versions) > LARGE
 

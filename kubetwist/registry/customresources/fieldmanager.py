@@ -139,7 +139,9 @@ class CustomVersionConverter:
         if merge_type is None:
             version = self._version(api_version)
             types = self._definition.definitions.merge_types
-            merge_type = types.custom_resource_type(with_metadata(version.schema), self._definition.preserves)
+            merge_type = types.custom_resource_type(
+                with_metadata(version.schema), self._definition.preserves_unknown_fields
+            )
             self._types[api_version] = merge_type
         return merge_type
 
@@ -167,8 +169,8 @@ class CustomVersionConverter:
             raise TypedError(known)
         return known
 
-    async def learn(self, needed: ConversionNeeded) -> None:
-        """Run the pending conversions, and cache their results for a while."""
+    async def run_conversion(self, needed: ConversionNeeded) -> None:
+        """Run the pending conversion, and cache its results for a while."""
         conversion, version = self._definition.conversion, self._version(needed.target)
         assert conversion is not None
         result: JSONObject | str

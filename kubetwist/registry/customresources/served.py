@@ -98,7 +98,7 @@ class ServedResource:
 
     async def _start(self, cache: WatchCache) -> None:
         definition = self.definition
-        if self._in_thread is not None and definition.large:
+        if self._in_thread is not None and definition.is_large:
             object_meta = definition.definitions.struct(OBJECT_META)
             object_meta.compiled()
             definition.use(await self._in_thread(definition.compile, object_meta))

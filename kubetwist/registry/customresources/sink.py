@@ -70,7 +70,7 @@ class ConvertingWatchSink:
             raise
         self._collecting = False
         if not self._paced:
-            self._go_on()
+            self._process_events()
         return self
 
     # --- IPacedWatch
@@ -85,7 +85,7 @@ class ConvertingWatchSink:
     def resume(self) -> None:
         """See L{IPacedWatch.resume}."""
         if not self._collecting:
-            self._go_on()
+            self._process_events()
 
     def suspend(self) -> None:
         """See L{IPacedWatch.suspend}."""
@@ -109,7 +109,7 @@ class ConvertingWatchSink:
         """See L{IPacedSink.caught_up}."""
         self._caught_up = True
         if not self._collecting:
-            self._go_on()
+            self._process_events()
 
     def send(self, event_type: str, record: Record, event: object) -> None:
         """See L{IWatchSink.send}."""
@@ -117,7 +117,7 @@ class ConvertingWatchSink:
             return
         self._waiting.append((event_type, record, event))
         if not self._collecting:
-            self._go_on()
+            self._process_events()
         if len(self._waiting) == BATCH:
             self._handle.suspend()
 
@@ -140,7 +140,7 @@ class ConvertingWatchSink:
     def _blocked(self) -> bool:
         return self._over or (self._paced and self._sink.full)
 
-    def _go_on(self) -> None:
+    def _process_events(self) -> None:
         """Pass on converted events, convert the rest, and resume the source."""
         waiting = self._waiting
         while not self._blocked:
@@ -148,7 +148,7 @@ class ConvertingWatchSink:
                 if not self._is_converted(waiting[0][1]):
                     self._collecting = True
                     converted = Deferred.fromCoroutine(self._convert())
-                    converted.addCallbacks(self._converted, self._broken)
+                    converted.addCallbacks(self._converted, self._conversion_failed)
                     return
                 self._sink.send(*waiting.popleft())
             elif self._ended is not None:
@@ -174,9 +174,9 @@ class ConvertingWatchSink:
 
     def _converted(self, _: object) -> None:
         self._collecting = False
-        self._go_on()
+        self._process_events()
 
-    def _broken(self, failure: Failure) -> None:
+    def _conversion_failed(self, failure: Failure) -> None:
         error = failure.value
         if not isinstance(error, APIStatusError):
             self._log.failure("watch ended: unexpected error while converting its events", failure)

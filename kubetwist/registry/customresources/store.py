@@ -153,7 +153,7 @@ class CustomStore(Store):
     async def resume(self, interruption: Exception) -> None:
         """See L{StoreHooks.resume}: convert the objects that field ownership needs in another version."""
         assert isinstance(interruption, ConversionNeeded)
-        await self.served.versions.learn(interruption)
+        await self.served.versions.run_conversion(interruption)
 
     # --- creation
 

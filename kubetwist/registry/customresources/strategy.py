@@ -77,9 +77,9 @@ class CustomStrategy(Strategy):
         """Validate by the schema, then the paths of the scale, embedded resources and lists."""
         errors = self._validate_schema(self.whole(obj), None)
         errors += self._validate_scale(obj, spec=True)
-        if self.version.embeds:
+        if self.version.has_embedded_resources:
             errors += validate_embedded_resources(obj, self.version.type.schema)
-        if self.version.unique_lists:
+        if self.version.has_unique_lists:
             errors += validate_lists(obj, self.version.type.schema)
         return self._with_rules(errors, obj, None)
 
@@ -87,7 +87,7 @@ class CustomStrategy(Strategy):
         """Validate a change; errors of unchanged values are ignored (ratcheting)."""
         errors = self._validate_schema(self.whole(obj), self.whole(old))
         errors += self._validate_scale(obj, spec=True)
-        if self.version.embeds:
+        if self.version.has_embedded_resources:
             errors += validate_embedded_resources(obj, self.version.type.schema)
         return self._with_rules(errors + self._validate_new_lists(obj, old), obj, old)
 
@@ -123,7 +123,7 @@ class CustomStrategy(Strategy):
         return _validate_value_schema(schema, obj, "", None if old is None else CorrelatedObject(obj, old, schema))
 
     def _validate_new_lists(self, obj: JSONObject, old: JSONObject) -> list[FieldError]:
-        if not self.version.unique_lists:
+        if not self.version.has_unique_lists:
             return []
         schema = self.version.type.schema
         errors = validate_lists(obj, schema)

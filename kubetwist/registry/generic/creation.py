@@ -112,7 +112,7 @@ async def _create(
     meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = times.now()
     # Small objects are computed directly, which is faster.
-    large, strategy = scope.large(), store.strategy
+    large, strategy = scope.is_large(), store.strategy
     for text in await scope.compute(0, strategy.early_warnings, obj) if large else strategy.early_warnings(obj):
         scope.warn(text)
     errors = await compute_rules(scope, 0, _prepared_creation, store, obj, scope)

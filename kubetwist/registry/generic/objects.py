@@ -457,7 +457,7 @@ class StoreBase(StoreHooks):
             annotate=scope.annotate,
             deadline=scope.deadline,
             in_thread=scope.in_thread,
-            computing=scope.in_thread if scope.large(0 if record is None else len(record.item)) else None,
+            computing=scope.in_thread if scope.is_large(0 if record is None else len(record.item)) else None,
         )
 
     @hook

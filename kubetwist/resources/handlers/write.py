@@ -60,7 +60,7 @@ class WriteHandlers:
         options = create_options(request.query)
         scope = endpoint.scope(request, namespace, data)
         # Most objects are small, and handled without a thread.
-        large = scope.large()
+        large = scope.is_large()
         sent = (request, endpoint, document, data, options.field_validation)
         obj = await scope.compute(0, decode_object, *sent) if large else decode_object(*sent)
         if request.audit is not None:

@@ -66,7 +66,7 @@ class CustomSchemas:
         definition = version.definition
         name, list_name = self.names
         schema = version.schema
-        if reference == V2_REFERENCE and (schema.get(_PRESERVE) or definition.preserves):
+        if reference == V2_REFERENCE and (schema.get(_PRESERVE) or definition.preserves_unknown_fields):
             # If an object may have any fields, clients would treat the few documented fields as all of them.
             converted: JSONObject = {"type": "object"}
         else:

@@ -9,7 +9,7 @@ from ...api.errors import shown
 from ...api.formats import is_recognized
 from ...api.go.text import go_text
 from ...api.jsontypes import JSONObject, JSONValue
-from ...api.patterns import Pattern, compiled
+from ...api.patterns import Pattern, compile_pattern
 from .constraints import (
     FLOAT32,
     INT32,
@@ -96,7 +96,7 @@ class Conditions:
     def regexp(self) -> Pattern:
         """Return the compiled pattern, which is valid, since the schema is validated."""
         if self._regexp is None:
-            self._regexp = compiled(self.pattern)
+            self._regexp = compile_pattern(self.pattern)
         return self._regexp
 
     def _type(self, value: JSONValue, path: str) -> Result:

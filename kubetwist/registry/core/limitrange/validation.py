@@ -96,8 +96,8 @@ def _ratio(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> No
         return
     amounts = [quantity(one) for one in (ratio, high, low)]
     # In thousandths, unless one of them overflows.
-    exponent = -3 if all(one.scaled() < _MAX_MILLI for one in amounts) else 0
-    most, highest, lowest = (one.scaled(exponent) for one in amounts)
+    exponent = -3 if all(one.scaled_value() < _MAX_MILLI for one in amounts) else 0
+    most, highest, lowest = (one.scaled_value(exponent) for one in amounts)
     max_ratio = most / 1000 if exponent else float(most)
     if lowest and max_ratio > highest / lowest:
         errors.append(invalid(ratio_path, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))

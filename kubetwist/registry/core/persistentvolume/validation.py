@@ -192,7 +192,7 @@ def _capacity(given: JSONObject | None, path: str, errors: ErrorList) -> None:
     for name, value in sorted(capacity.items()):
         item_path = f"{path}[{name}]"
         if quantity(value).sign() < 0:
-            errors.append(invalid(item_path, quantity(value).scaled(), NEGATIVE))
+            errors.append(invalid(item_path, quantity(value).scaled_value(), NEGATIVE))
         quantity_positive(value, item_path, errors)
 
 

@@ -212,7 +212,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
     status = obj.get("status") or {}
     for name, value in sorted((status.get("capacity") or {}).items()):
         if quantity(value).sign() < 0:
-            errors.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), NEGATIVE))
+            errors.append(invalid(f"status.capacity[{name}]", quantity(value).scaled_value(), NEGATIVE))
     path = "status.allocatedResourceStatuses"
     for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
         _resizable(name, path, errors)
@@ -222,7 +222,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Field
     path = "status.allocatedResources"
     for name, value in sorted((status.get("allocatedResources") or {}).items()):
         if _resizable(name, path, errors) and quantity(value).sign() < 0:
-            errors.append(invalid(f"{path}[{name}]", quantity(value).scaled(), NEGATIVE))
+            errors.append(invalid(f"{path}[{name}]", quantity(value).scaled_value(), NEGATIVE))
     return errors
 
 

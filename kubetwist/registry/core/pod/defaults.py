@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ....api.jsontypes import JSONValue
-from ....api.podspecs import containers, declared
+from ....api.podspecs import containers, declared_containers
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 
@@ -78,7 +78,7 @@ def default_pod(obj: JSONObject) -> None:
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
     host_network = spec.get("hostNetwork")
-    for container, _, _ in declared(spec):
+    for container, _, _ in declared_containers(spec):
         if host_network:
             for port in container.get("ports") or ():
                 if not port.get("hostPort") and port.get("containerPort"):
@@ -218,7 +218,7 @@ def round_up(amounts: JSONObject | None) -> None:
         if isinstance(amount, str) and (amount[-1:] in ("n", "u") or "e-" in amount or "E-" in amount):
             quantity = Quantity.parse(amount)
             if quantity.nanos % 10**6:
-                amounts[name] = str(Quantity(quantity.scaled(-3) * 10**6, quantity.family))  # type: ignore[index]
+                amounts[name] = str(Quantity(quantity.scaled_value(-3) * 10**6, quantity.family))  # type: ignore[index]
 
 
 def pull_policy(image: str) -> str:

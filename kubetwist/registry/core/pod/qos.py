@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....api.podspecs import declared
+from ....api.podspecs import declared_containers
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 
@@ -21,7 +21,7 @@ def qos_class(spec: JSONObject) -> str:
     if whole is not None:
         containers = [whole]
     else:
-        containers = [container.get("resources") or {} for container, _, _ in declared(spec)]
+        containers = [container.get("resources") or {} for container, _, _ in declared_containers(spec)]
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
     guaranteed = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ....api.podspecs import declared
+from ....api.podspecs import declared_containers
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 from ..pod.qos import qos_class
@@ -144,7 +144,7 @@ def _claimed(claim: JSONObject) -> Quantity | None:
         return None
     given = amounts((claim.get("status") or {}).get("allocatedResources")).get("storage")
     most = storage if given is None else max(storage, given)
-    whole = Quantity(most.scaled() * 10**9, most.family)
+    whole = Quantity(most.scaled_value() * 10**9, most.family)
     return most if whole == most else whole
 
 
@@ -208,7 +208,7 @@ def missing_constraints(pod: JSONObject, names: Iterable[str]) -> str:
     if not needed or whole.get("requests") or whole.get("limits"):
         return ""
     missing: dict[str, set[str]] = {}
-    for container, _, _ in declared(spec):
+    for container, _, _ in declared_containers(spec):
         resources = container.get("resources") or {}
         specified = _compute(amounts(resources.get("requests")), amounts(resources.get("limits")))
         for name in needed.difference(specified):

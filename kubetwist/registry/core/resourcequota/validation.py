@@ -35,7 +35,7 @@ def _amounts(found: JSONObject | None, path: str, errors: ErrorList) -> None:
         _quota_name(name, item_path, errors)
         value = (found or {})[name]
         quantity_not_negative(value, item_path, errors)
-        if is_integer(name) and quantity(value).scaled(-3) % 1000:
+        if is_integer(name) and quantity(value).scaled_value(-3) % 1000:
             errors.append(invalid(item_path, str(value), "must be an integer"))
 
 

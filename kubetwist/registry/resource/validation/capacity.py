@@ -56,7 +56,7 @@ def _validate_values(
         if one > capacity:
             errors.append(invalid(item_path, str(one), f"option is larger than capacity value: {capacity}"))
 
-    validate_set(amounts, option, lambda one: str(one.scaled()), path, errors, max_items=_MAX_VALUES)
+    validate_set(amounts, option, lambda one: str(one.scaled_value()), path, errors, max_items=_MAX_VALUES)
     # The default is searched while the values are validated, so not in a list that is too long.
     if len(amounts) > _MAX_VALUES or default not in amounts:
         errors.append(invalid(path, str(default), "default value is not valid according to the requestPolicy"))
@@ -87,6 +87,10 @@ def _validate_range(span: JSONObject, default: Quantity, capacity: Quantity, pat
             errors.append(invalid(f"{path}.step", str(step), text))
         for amount in (default, high):
             # The reference panics for a step of zero.
-            if amount is not None and step.scaled() and (amount.scaled() - low.scaled()) % step.scaled():
+            if (
+                amount is not None
+                and step.scaled_value()
+                and (amount.scaled_value() - low.scaled_value()) % step.scaled_value()
+            ):
                 text = f"value is not a multiple of a given step ({step}) from ({low})"
                 errors.append(invalid(f"{path}.step", str(amount), text))

@@ -118,7 +118,7 @@ def resource_value(name: str, value: object, path: str, errors: ErrorList) -> No
     @param errors: Receives the errors.
     """
     quantity_not_negative(value, path, errors)
-    if is_integer(name) and quantity(value).scaled(-3) % 1000:
+    if is_integer(name) and quantity(value).scaled_value(-3) % 1000:
         errors.append(invalid(path, str(value), "must be an integer"))
 
 
@@ -182,10 +182,10 @@ def _whole_pages(name: str, value: object, path: str, errors: ErrorList) -> None
 def _divisible(size: str, value: object) -> bool:
     """Return whether a quantity is a multiple of a page size, which may be malformed."""
     try:
-        page = quantity(size).scaled(-3)
+        page = quantity(size).scaled_value(-3)
     except ValueError:
         return False
-    return page > 0 and page % 1000 == 0 and quantity(value).scaled() % (page // 1000) == 0
+    return page > 0 and page % 1000 == 0 and quantity(value).scaled_value() % (page // 1000) == 0
 
 
 def _claims(claims: list[JSONObject], known: Collection[str], path: str, errors: ErrorList) -> None:

@@ -13,7 +13,7 @@ from .....api.gostructs import (
     pod_spec_struct,
 )
 from .....api.names import validate_qualified_name
-from .....api.podspecs import declared
+from .....api.podspecs import declared_containers
 from .....api.resource import JSONObject
 from ....generic.validation.fields import (
     MAX_INT32,
@@ -243,7 +243,7 @@ def _all_can_restart(spec: JSONObject) -> bool:
     """Return whether a rule of a container can restart all containers."""
     return any(
         rule.get("action") == "RestartAllContainers"
-        for container, _, _ in declared(spec)
+        for container, _, _ in declared_containers(spec)
         for rule in container.get("restartPolicyRules") or ()
     )
 
