@@ -28,26 +28,26 @@ class AmbiguousHeaderError(ValueError):
     """A header that is invalid, or that servers may interpret differently; the text is the reason."""
 
 
-def shown(name: bytes) -> str:
+def canonical_field_name(name: bytes) -> str:
     """Return the canonical form of a field name: C{X-Remote-User}."""
     return name.decode("latin-1").title()
 
 
-def text(name: bytes, value: bytes) -> str:
+def decode_field_value(name: bytes, value: bytes) -> str:
     """
     Return one value of a field as text.
 
     @raise AmbiguousHeaderError: The value is not text.
     """
     if _CONTROL.search(value):
-        raise AmbiguousHeaderError(f"the header {shown(name)} has control characters")
+        raise AmbiguousHeaderError(f"the header {canonical_field_name(name)} has control characters")
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise AmbiguousHeaderError(f"the header {shown(name)} is not UTF-8") from None
+        raise AmbiguousHeaderError(f"the header {canonical_field_name(name)} is not UTF-8") from None
 
 
-def single(fields: Fields, name: bytes) -> str:
+def optional_field(fields: Fields, name: bytes) -> str:
     """
     Return the value of an optional field; C{""} without it.
 
@@ -57,8 +57,8 @@ def single(fields: Fields, name: bytes) -> str:
     if not values:
         return ""
     if len(values) > 1:
-        raise AmbiguousHeaderError(f"the header {shown(name)} is repeated")
-    return text(name, values[0])
+        raise AmbiguousHeaderError(f"the header {canonical_field_name(name)} is repeated")
+    return decode_field_value(name, values[0])
 
 
 def extra_key(name: bytes, prefix: bytes) -> str:
@@ -73,7 +73,7 @@ def extra_key(name: bytes, prefix: bytes) -> str:
     try:
         return unquote(key, errors="strict")
     except UnicodeDecodeError:
-        raise AmbiguousHeaderError(f"the header {shown(name)} is not UTF-8") from None
+        raise AmbiguousHeaderError(f"the header {canonical_field_name(name)} is not UTF-8") from None
 
 
 def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Sequence[bytes]) -> None:
@@ -90,7 +90,9 @@ def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Seq
             continue
         dashed = name.replace(b"_", b"-")
         if dashed in exact or any(dashed.startswith(ours) and not name.startswith(ours) for ours in prefixes):
-            raise AmbiguousHeaderError(f"the header {shown(name)} can be taken for {shown(dashed)}")
+            raise AmbiguousHeaderError(
+                f"the header {canonical_field_name(name)} can be taken for {canonical_field_name(dashed)}"
+            )
 
 
 def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
@@ -114,5 +116,5 @@ def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
 def _value(name: bytes, value: str) -> bytes:
     encoded = value.encode("utf-8", "surrogateescape")
     if _CONTROL.search(encoded):
-        raise AmbiguousHeaderError(f"net/http: invalid header field value for {quoted(shown(name))}")
+        raise AmbiguousHeaderError(f"net/http: invalid header field value for {quoted(canonical_field_name(name))}")
     return encoded

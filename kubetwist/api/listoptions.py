@@ -27,16 +27,16 @@ from .selectors import SelectorError, parse_field_selector, parse_label_selector
 
 __all__ = [
     "ContinueTokenError",
-    "create_options",
     "decode_continue",
-    "delete_options_from_body",
-    "delete_options_from_query",
     "encode_continue",
-    "get_options",
-    "list_options",
+    "parse_create_options",
+    "parse_delete_options_from_body",
+    "parse_delete_options_from_query",
+    "parse_get_options",
     "parse_int64",
-    "patch_options",
-    "update_options",
+    "parse_list_options",
+    "parse_patch_options",
+    "parse_update_options",
     "validate_field_manager",
 ]
 
@@ -89,12 +89,12 @@ def _bool(query: Query, name: str) -> bool | None:
     return None if not values else values[0] != "0" and values[0].lower() != "false"
 
 
-def _refuse(kind: str, causes: Sequence[FieldError]) -> None:
-    if causes:
-        raise APIStatusError.invalid(GroupKind("meta.k8s.io", kind), "", causes)
+def _refuse(kind: str, errors: Sequence[FieldError]) -> None:
+    if errors:
+        raise APIStatusError.invalid(GroupKind("meta.k8s.io", kind), "", errors)
 
 
-def get_options(query: Query) -> GetOptions:
+def parse_get_options(query: Query) -> GetOptions:
     """Parse the options of a GET."""
     return GetOptions(_first(query, "resourceVersion"))
 
@@ -115,7 +115,7 @@ _LISTED_BY: Final = frozenset(
 )
 
 
-def list_options(query: Query, watch: bool = False) -> ListOptions:
+def parse_list_options(query: Query, watch: bool = False) -> ListOptions:
     """
     Parse the options of a list or a watch.
 
@@ -156,20 +156,20 @@ def list_options(query: Query, watch: bool = False) -> ListOptions:
 
 
 def _validate_list_options(options: ListOptions) -> list[FieldError]:
-    causes = []
+    errors = []
     match, path = options.resource_version_match, "resourceVersionMatch"
     if match:
         if not options.resource_version:
-            causes.append(forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
         if options.continue_token:
-            causes.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
-            causes.append(_unsupported(path, match, ("Exact", "NotOlderThan", "")))
+            errors.append(_unsupported(path, match, ("Exact", "NotOlderThan", "")))
         if match == "Exact" and options.resource_version == "0":
-            causes.append(forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+            errors.append(forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial_events is not None:
-        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    return causes
+        errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
 
 
 def _validate_watch_options(options: ListOptions) -> list[FieldError]:
@@ -178,20 +178,20 @@ def _validate_watch_options(options: ListOptions) -> list[FieldError]:
         if options.resource_version not in ("", "0"):
             return []
         options.send_initial_events, options.resource_version_match = True, "NotOlderThan"
-    causes = []
+    errors = []
     match = options.resource_version_match
     if options.send_initial_events is not None and match != "NotOlderThan":
-        causes.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+        errors.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if match:
         if options.send_initial_events is None:
-            causes.append(
+            errors.append(
                 forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
             )
         if match != "NotOlderThan":
-            causes.append(_unsupported(path, match, ("NotOlderThan",)))
+            errors.append(_unsupported(path, match, ("NotOlderThan",)))
         if options.continue_token:
-            causes.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
-    return causes
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    return errors
 
 
 def _unsupported(field: str, value: JSONValue, supported: Sequence[str]) -> FieldError:
@@ -202,7 +202,7 @@ def _unsupported(field: str, value: JSONValue, supported: Sequence[str]) -> Fiel
     )
 
 
-def create_options(query: Query) -> CreateOptions:
+def parse_create_options(query: Query) -> CreateOptions:
     """
     Parse the options of a POST.
 
@@ -214,7 +214,7 @@ def create_options(query: Query) -> CreateOptions:
     return options
 
 
-def update_options(query: Query) -> UpdateOptions:
+def parse_update_options(query: Query) -> UpdateOptions:
     """
     Parse the options of a PUT.
 
@@ -226,56 +226,56 @@ def update_options(query: Query) -> UpdateOptions:
     return options
 
 
-def patch_options(query: Query, media_type: str) -> PatchOptions:
+def parse_patch_options(query: Query, media_type: str) -> PatchOptions:
     """
     Parse the options of a PATCH.
 
     @raise APIStatusError: The options are invalid, or not allowed for this media type (422).
     """
     options = PatchOptions(force=_bool(query, "force"))
-    causes = []
+    errors = []
     if media_type == APPLY:
         if not _first(query, "fieldManager"):
-            causes.append(required("fieldManager", "is required for apply patch"))
+            errors.append(required("fieldManager", "is required for apply patch"))
     elif options.force is not None:
-        causes.append(forbidden("force", "may not be specified for non-apply patch"))
-    causes += _validate_write_options(options, query)
-    _refuse("PatchOptions", causes)
+        errors.append(forbidden("force", "may not be specified for non-apply patch"))
+    errors += _validate_write_options(options, query)
+    _refuse("PatchOptions", errors)
     return options
 
 
 def _validate_write_options(options: WriteOptions, query: Query) -> list[FieldError]:
     """Set the options shared by all writes, and return their errors."""
-    causes: list[FieldError] = []
+    errors: list[FieldError] = []
     manager = _first(query, "fieldManager")
     if manager:
         options.field_manager = manager
-        causes += validate_field_manager("fieldManager", manager)
+        errors += validate_field_manager("fieldManager", manager)
     dry_run = query.get("dryRun")
     if dry_run:
         options.dry_run = True
-        causes += _validate_dry_run(dry_run)
+        errors += _validate_dry_run(dry_run)
     validation = _first(query, "fieldValidation")
     if validation:
         options.field_validation = validation
         if validation not in _FIELD_VALIDATIONS:
-            causes.append(not_supported("fieldValidation", validation, _FIELD_VALIDATIONS))
-    return causes
+            errors.append(not_supported("fieldValidation", validation, _FIELD_VALIDATIONS))
+    return errors
 
 
 def validate_field_manager(field: str, manager: str) -> list[FieldError]:
     """Validate the name of a field manager and return the errors."""
-    causes = []
+    errors = []
     if byte_length(manager) > _MANAGER_LENGTH:
-        causes.append(too_long(field, _MANAGER_LENGTH))
+        errors.append(too_long(field, _MANAGER_LENGTH))
     if not manager.isprintable():
         position = 0
         for character in manager:
             if not is_print(character):
                 detail = f"invalid character {unicode_number(character)} (at position {position})"
-                causes.append(invalid(field, manager, detail))
+                errors.append(invalid(field, manager, detail))
             position += byte_length(character)
-    return causes
+    return errors
 
 
 def _validate_dry_run(values: Sequence[str]) -> list[FieldError]:
@@ -288,11 +288,11 @@ def _validate_dry_run(values: Sequence[str]) -> list[FieldError]:
 _IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
-def delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteOptions:
+def parse_delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteOptions:
     """
     Parse the options of a DELETE without a body.
 
-    @param unreadable: See L{delete_options_from_body}.
+    @param unreadable: See L{parse_delete_options_from_body}.
     @raise APIStatusError: The options are invalid (400 or 422).
     """
     options = DeleteOptions()
@@ -314,7 +314,7 @@ def delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteO
 _DELETE_OPTIONS_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 
 
-def delete_options_from_body(body: JSONValue, unreadable: bool = False) -> DeleteOptions:
+def parse_delete_options_from_body(body: JSONValue, unreadable: bool = False) -> DeleteOptions:
     """
     Parse the options of a DELETE with a body, which replaces the query.
 
@@ -384,21 +384,21 @@ def _mistyped(value: JSONValue, field: str, go_type: str) -> None:
 
 
 def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:
-    causes = []
+    errors = []
     policy = options.propagation_policy
     if policy is not None:
         if options.orphan_dependents is not None:
-            causes.append(
+            errors.append(
                 invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
             )
         if policy not in _POLICIES:
-            causes.append(_unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
+            errors.append(_unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if dry_run:
         options.dry_run = True
-        causes += _validate_dry_run(dry_run)
+        errors += _validate_dry_run(dry_run)
     if options.ignore_store_read_error:
-        causes += [invalid(_IGNORE, True, f"cannot be set together with .{other}") for other in _beside(options)]
-    _refuse("DeleteOptions", causes)
+        errors += [invalid(_IGNORE, True, f"cannot be set together with .{other}") for other in _beside(options)]
+    _refuse("DeleteOptions", errors)
     return options
 
 

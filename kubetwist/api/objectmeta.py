@@ -100,10 +100,10 @@ def validate_metadata_on_create(
     @param path: The path of the metadata in errors.
     @param standard_finalizers: Whether finalizers without a domain must be known ones, as for all built-in kinds.
     """
-    causes = validate_object_meta(meta, namespaced, validate_name, path)
+    errors = validate_object_meta(meta, namespaced, validate_name, path)
     if standard_finalizers and "finalizers" in meta:
-        causes += _validate_standard_finalizers(meta, path)
-    return causes
+        errors += _validate_standard_finalizers(meta, path)
+    return errors
 
 
 def validate_metadata_on_update(
@@ -131,14 +131,14 @@ def validate_metadata_on_update(
     whole = validate_object_meta(new, namespaced, validate_path_segment_name, path)
     compared = validate_object_meta_update(new, old, path)
     finalizers = _validate_standard_finalizers(new, path) if standard_finalizers and "finalizers" in new else []
-    causes = whole + compared
+    errors = whole + compared
     first = found.first if rules and isinstance(found, UpdateErrors) else 0
     for place, rule in enumerate(rules, 1):
         if place == len(rules):
-            causes += found[:first]
-        causes += compared if rule == "compare" else validate_object_meta(new, namespaced, validate_name, path)
-        causes += finalizers
-    return [*causes, *found[first:]]
+            errors += found[:first]
+        errors += compared if rule == "compare" else validate_object_meta(new, namespaced, validate_name, path)
+        errors += finalizers
+    return [*errors, *found[first:]]
 
 
 def validate_object_meta(
@@ -152,37 +152,37 @@ def validate_object_meta(
     @param validate_name: The kind's rule for names.
     @param path: The path of the metadata in errors.
     """
-    causes: list[FieldError] = []
+    errors: list[FieldError] = []
     base = meta.get("generateName")
     if base:
-        causes += [invalid(f"{path}.generateName", base, text) for text in validate_name(base, True)]
+        errors += [invalid(f"{path}.generateName", base, text) for text in validate_name(base, True)]
     name = meta.get("name")
     if not name:
-        causes.append(required(f"{path}.name", "name or generateName is required"))
+        errors.append(required(f"{path}.name", "name or generateName is required"))
     else:
-        causes += [invalid(f"{path}.name", name, text) for text in validate_name(name, False)]
+        errors += [invalid(f"{path}.name", name, text) for text in validate_name(name, False)]
     namespace = meta.get("namespace")
     if not namespaced:
         if namespace:
-            causes.append(forbidden(f"{path}.namespace", "not allowed on this type"))
+            errors.append(forbidden(f"{path}.namespace", "not allowed on this type"))
     elif not namespace:
-        causes.append(required(f"{path}.namespace"))
+        errors.append(required(f"{path}.namespace"))
     else:
-        causes += [invalid(f"{path}.namespace", namespace, text) for text in validate_dns1123_label(namespace)]
+        errors += [invalid(f"{path}.namespace", namespace, text) for text in validate_dns1123_label(namespace)]
     generation = meta.get("generation")
     if generation is not None and generation < 0:
-        causes.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
+        errors.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
     if "labels" in meta:
-        causes += validate_labels(meta["labels"], f"{path}.labels")
+        errors += validate_labels(meta["labels"], f"{path}.labels")
     if "annotations" in meta:
-        causes += validate_annotations(meta["annotations"], f"{path}.annotations")
+        errors += validate_annotations(meta["annotations"], f"{path}.annotations")
     if "ownerReferences" in meta:
-        causes += validate_owner_references(meta["ownerReferences"], f"{path}.ownerReferences")
+        errors += validate_owner_references(meta["ownerReferences"], f"{path}.ownerReferences")
     if "finalizers" in meta:
-        causes += validate_finalizers(meta["finalizers"], f"{path}.finalizers")
+        errors += validate_finalizers(meta["finalizers"], f"{path}.finalizers")
     if "managedFields" in meta:
-        causes += validate_managed_fields(meta["managedFields"], f"{path}.managedFields")
-    return causes
+        errors += validate_managed_fields(meta["managedFields"], f"{path}.managedFields")
+    return errors
 
 
 def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
@@ -191,12 +191,12 @@ def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") ->
 
     The registry validates the resourceVersion, and sets it where it is optional.
     """
-    causes: list[FieldError] = []
+    errors: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
         extra = set(new.get("finalizers") or ()).difference(old.get("finalizers") or ())
         if extra:
             shown = ", ".join(quoted(name) for name in sorted(extra))
-            causes.append(
+            errors.append(
                 forbidden(
                     f"{path}.finalizers",
                     "no new finalizers can be added if the object is being deleted, "
@@ -205,55 +205,55 @@ def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") ->
             )
     generation = new.get("generation") or 0
     if generation < (old.get("generation") or 0):
-        causes.append(invalid(f"{path}.generation", generation, "must not be decremented"))
+        errors.append(invalid(f"{path}.generation", generation, "must not be decremented"))
     for name in ("name", "namespace", "uid"):
         value = new.get(name) or ""
         if value != (old.get(name) or ""):
-            causes.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
+            errors.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
     for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         value = new.get(name)
         if value != old.get(name):
-            causes.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
+            errors.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
     if "labels" in new:
-        causes += validate_labels(new["labels"], f"{path}.labels")
+        errors += validate_labels(new["labels"], f"{path}.labels")
     if "annotations" in new:
-        causes += validate_annotations(new["annotations"], f"{path}.annotations")
+        errors += validate_annotations(new["annotations"], f"{path}.annotations")
     if "ownerReferences" in new:
-        causes += validate_owner_references(new["ownerReferences"], f"{path}.ownerReferences")
+        errors += validate_owner_references(new["ownerReferences"], f"{path}.ownerReferences")
     if "managedFields" in new:
-        causes += validate_managed_fields(new["managedFields"], f"{path}.managedFields")
-    return causes
+        errors += validate_managed_fields(new["managedFields"], f"{path}.managedFields")
+    return errors
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """Validate labels."""
-    causes: list[FieldError] = []
+    errors: list[FieldError] = []
     for key, value in (labels or {}).items():
         if not is_qualified_name(key):
-            causes += [invalid(path, key, text) for text in validate_qualified_name(key)]
-        causes += [invalid(path, value, text) for text in validate_label_value(value)]
-    return causes
+            errors += [invalid(path, key, text) for text in validate_qualified_name(key)]
+        errors += [invalid(path, value, text) for text in validate_label_value(value)]
+    return errors
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """Validate annotations: their keys, ignoring case, and their total size."""
-    causes: list[FieldError] = []
+    errors: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
         size += byte_length(key) + byte_length(value)
         if not is_qualified_name(key):
-            causes += [invalid(path, key, text) for text in validate_qualified_name(key.lower())]
+            errors += [invalid(path, key, text) for text in validate_qualified_name(key.lower())]
     if size > ANNOTATIONS_LIMIT:
-        causes.append(too_long(path, ANNOTATIONS_LIMIT))
-    return causes
+        errors.append(too_long(path, ANNOTATIONS_LIMIT))
+    return errors
 
 
 def validate_owner_references(owners: Sequence[Meta] | None, path: str) -> list[FieldError]:
     """Validate owner references."""
-    causes: list[FieldError] = []
+    errors: list[FieldError] = []
     controller = ""
     for owner in owners or ():
-        causes += _validate_owner_reference(owner, path)
+        errors += _validate_owner_reference(owner, path)
         if owner.get("controller"):
             current = f"{owner.get('kind') or ''}/{owner.get('name') or ''}"
             if controller:
@@ -262,26 +262,26 @@ def validate_owner_references(owners: Sequence[Meta] | None, path: str) -> list[
                     f"{controller} and {current}"
                 )
                 shown = orjson.dumps([_go_owner(one) for one in owners or ()]).decode()
-                causes.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+                errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
             else:
                 controller = current
-    return causes
+    return errors
 
 
 def _validate_owner_reference(owner: Meta, path: str) -> list[FieldError]:
-    causes = []
+    errors = []
     api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
     group, _, version = api_version.rpartition("/")
     if not version or "/" in group:
-        causes.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+        errors.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
     for name in ("kind", "name", "uid"):
         if not owner.get(name):
-            causes.append(invalid(f"{path}.{name}", "", "must not be empty"))
+            errors.append(invalid(f"{path}.{name}", "", "must not be empty"))
     if kind == "Event" and version == "v1" and not group:
         shown = orjson.dumps(_go_owner(owner)).decode()
         detail = "/v1, Kind=Event is disallowed from being an owner"
-        causes.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
-    return causes
+        errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+    return errors
 
 
 def _go_owner(owner: Meta) -> JSONObject:
@@ -295,11 +295,11 @@ def _go_owner(owner: Meta) -> JSONObject:
 
 def validate_finalizers(finalizers: Sequence[str] | None, path: str) -> list[FieldError]:
     """Validate finalizers independently of the kind."""
-    causes = [invalid(path, name, text) for name in finalizers or () for text in validate_qualified_name(name)]
+    errors = [invalid(path, name, text) for name in finalizers or () for text in validate_qualified_name(name)]
     if finalizers and "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
-        causes.append(invalid(path, list(finalizers), detail))
-    return causes
+        errors.append(invalid(path, list(finalizers), detail))
+    return errors
 
 
 def _validate_standard_finalizers(meta: Meta, path: str) -> list[FieldError]:
@@ -313,16 +313,16 @@ def _validate_standard_finalizers(meta: Meta, path: str) -> list[FieldError]:
 
 def validate_managed_fields(entries: Sequence[Meta] | None, path: str) -> list[FieldError]:
     """Validate the managed fields."""
-    causes: list[FieldError] = []
+    errors: list[FieldError] = []
     for index, entry in enumerate(entries or ()):
         field_path = f"{path}[{index}]"
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
-            causes.append(invalid(f"{field_path}.operation", operation, "must be `Apply` or `Update`"))
+            errors.append(invalid(f"{field_path}.operation", operation, "must be `Apply` or `Update`"))
         fields_type = entry.get("fieldsType") or ""
         if fields_type not in ("", "FieldsV1"):
-            causes.append(invalid(f"{field_path}.fieldsType", fields_type, "must be `FieldsV1`"))
-        causes += validate_field_manager(f"{field_path}.manager", entry.get("manager") or "")
+            errors.append(invalid(f"{field_path}.fieldsType", fields_type, "must be `FieldsV1`"))
+        errors += validate_field_manager(f"{field_path}.manager", entry.get("manager") or "")
         if byte_length(entry.get("subresource") or "") > _SUBRESOURCE_LENGTH:
-            causes.append(too_long(f"{field_path}.subresource", _SUBRESOURCE_LENGTH))
-    return causes
+            errors.append(too_long(f"{field_path}.subresource", _SUBRESOURCE_LENGTH))
+    return errors

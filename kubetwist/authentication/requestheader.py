@@ -19,9 +19,9 @@ from ..api.flagvalues import FlagValues
 from ..api.identityheaders import (
     AmbiguousHeaderError,
     check_names,
+    decode_field_value,
     extra_key,
-    single,
-    text,
+    optional_field,
 )
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
@@ -120,17 +120,17 @@ class RequestHeaderAuthenticator:
     def _user(self, fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
         headers = self._headers
         check_names(fields, self._exact, headers.extra)
-        user = next((value for name in headers.user if (value := single(fields, name))), "")
+        user = next((value for name in headers.user if (value := optional_field(fields, name))), "")
         if not user:
             return None
-        uid = next((value for name in headers.uid if (value := single(fields, name))), "")
-        groups = [text(name, value) for name in headers.group for value in fields.get(name, ()) if value]
+        uid = next((value for name in headers.uid if (value := optional_field(fields, name))), "")
+        groups = [decode_field_value(name, value) for name in headers.group for value in fields.get(name, ()) if value]
         extra: dict[str, tuple[str, ...]] = {}
         for prefix in headers.extra:
             for name, values in fields.items():
                 if name.startswith(prefix):
                     key = extra_key(name, prefix)
-                    extra[key] = (*extra.get(key, ()), *(text(name, value) for value in values))
+                    extra[key] = (*extra.get(key, ()), *(decode_field_value(name, value) for value in values))
         return UserInfo(user, uid, tuple(groups), extra)
 
 

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
-from ..api.identityheaders import AmbiguousHeaderError, check_names, extra_key, single, text
+from ..api.identityheaders import AmbiguousHeaderError, check_names, decode_field_value, extra_key, optional_field
 from ..api.resource import UserInfo
 from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
@@ -93,9 +93,9 @@ def process_impersonation_headers(fields: Mapping[bytes, Sequence[bytes]]) -> Us
         for field, values in fields.items():
             if field.startswith(_EXTRA):
                 key = extra_key(field, _EXTRA)
-                extra[key] = (*extra.get(key, ()), *(text(field, value) for value in values))
-        groups = tuple(text(_GROUP, value) for value in fields.get(_GROUP, ()))
-        user = UserInfo(single(fields, _USER), single(fields, _UID), groups, extra)
+                extra[key] = (*extra.get(key, ()), *(decode_field_value(field, value) for value in values))
+        groups = tuple(decode_field_value(_GROUP, value) for value in fields.get(_GROUP, ()))
+        user = UserInfo(optional_field(fields, _USER), optional_field(fields, _UID), groups, extra)
     except AmbiguousHeaderError as error:
         raise APIStatusError.bad_request(str(error)) from error
     if user.name:

@@ -13,14 +13,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.listoptions import (
-    create_options,
-    delete_options_from_body,
-    delete_options_from_query,
-    get_options,
-    list_options,
+    parse_create_options,
+    parse_delete_options_from_body,
+    parse_delete_options_from_query,
+    parse_get_options,
     parse_int64,
-    patch_options,
-    update_options,
+    parse_list_options,
+    parse_patch_options,
+    parse_update_options,
 )
 from tests.api.strategies import documents
 
@@ -49,8 +49,8 @@ class OptionsTests(SynchronousTestCase):
         assert error.details is not None
         self.assertEqual((error.code, error.reason, error.details["group"]), (422, "Invalid", "meta.k8s.io"))
         self.assertEqual(error.details["kind"], kind)
-        causes = [f"{cause['field']}: {cause['message']}" for cause in error.details["causes"]]
-        self.assertEqual(causes, texts)
+        errors = [f"{cause['field']}: {cause['message']}" for cause in error.details["causes"]]
+        self.assertEqual(errors, texts)
 
 
 IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -62,12 +62,12 @@ class ListOptionsTests(OptionsTests):
     def test_nothing_option(self) -> None:
         """Without parameters, or with unknown ones, all objects are listed."""
         for text in ("", "pretty=1&fieldManager=x"):
-            options = list_options(query(text))
+            options = parse_list_options(query(text))
             self.assertEqual((options.labels, options.fields, options.limit, options.watch), (None, (), 0, False))
 
     def test_values(self) -> None:
         """Each parameter sets its option; the first of repeated ones counts."""
-        options = list_options(
+        options = parse_list_options(
             query(
                 "labelSelector=a%3Db&fieldSelector=metadata.name!%3Dc&limit=5&limit=6&continue=abc&timeoutSeconds=7"
                 "&resourceVersion=8&resourceVersion=bad"
@@ -82,7 +82,7 @@ class ListOptionsTests(OptionsTests):
     def test_booleans(self) -> None:
         """Any value except for "0" and "false" is true."""
         for value, true in {"": True, "maybe": True, "1": True, "0": False, "False": False, "FALSE": False}.items():
-            self.assertEqual(list_options(query(f"watch={value}")).watch, true)
+            self.assertEqual(parse_list_options(query(f"watch={value}")).watch, true)
 
     def test_numbers(self) -> None:
         """Invalid numbers are rejected with Go's messages."""
@@ -93,22 +93,22 @@ class ListOptionsTests(OptionsTests):
             "limit=9223372036854775808": '"9223372036854775808": value out of range',
             f"limit={'9' * 5000}": f'"{"9" * 5000}": value out of range',
         }.items():
-            self.assert_bad(f"strconv.ParseInt: parsing {problem}", list_options, query(text))
+            self.assert_bad(f"strconv.ParseInt: parsing {problem}", parse_list_options, query(text))
         self.assertEqual(parse_int64("-9223372036854775808"), -(1 << 63))
 
     def test_selectors(self) -> None:
         """Invalid selectors are a bad request."""
         self.assert_bad(
             "unable to parse requirement: found '', expected: ',' or ')'",
-            list_options,
+            parse_list_options,
             query("labelSelector=a in (b"),
         )
-        self.assert_bad("invalid selector: 'a'; can't understand 'a'", list_options, query("fieldSelector=a"))
+        self.assert_bad("invalid selector: 'a'; can't understand 'a'", parse_list_options, query("fieldSelector=a"))
 
     def test_list_versions(self) -> None:
         """A list may have a known match, and only with a version."""
         match = "resourceVersionMatch"
-        for text, causes in {
+        for text, errors in {
             f"{match}=Exact": [f"{match}: Forbidden: {match} is forbidden unless resourceVersion is provided"],
             f"{match}=Exact&resourceVersion=0": [
                 f'{match}: Forbidden: {match} "exact" is forbidden for resourceVersion "0"'
@@ -119,14 +119,14 @@ class ListOptionsTests(OptionsTests):
             ],
             "sendInitialEvents=false": ["sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"],
         }.items():
-            self.assert_invalid("ListOptions", causes, list_options, query(text))
+            self.assert_invalid("ListOptions", errors, parse_list_options, query(text))
 
     def test_watch_versions(self) -> None:
         """A watch has both initial events and NotOlderThan, or neither."""
         match = "resourceVersionMatch"
         needs = f"{match}: Forbidden: sendInitialEvents requires setting {match} to NotOlderThan"
         alone = f"{match}: Forbidden: {match} is forbidden for watch unless sendInitialEvents is provided"
-        for text, causes in {
+        for text, errors in {
             "sendInitialEvents=true": [needs],
             f"sendInitialEvents=true&{match}=Exact": [
                 needs,
@@ -135,16 +135,16 @@ class ListOptionsTests(OptionsTests):
             f"{match}=NotOlderThan": [alone],
             "continue=x": [f"{match}: Forbidden: {match} is forbidden when continue is provided"],
         }.items():
-            self.assert_invalid("ListOptions", causes, list_options, query(f"watch=1&{text}"))
-        self.assertEqual(list_options(query("watch=1&continue=x&resourceVersion=5")).continue_token, "x")
+            self.assert_invalid("ListOptions", errors, parse_list_options, query(f"watch=1&{text}"))
+        self.assertEqual(parse_list_options(query("watch=1&continue=x&resourceVersion=5")).continue_token, "x")
 
     def test_watch_from_nowhere(self) -> None:
         """A watch without a version, or from 0, sends the existing objects first."""
         for text in ("watch=1", "watch=1&resourceVersion=0"):
-            options = list_options(query(text))
+            options = parse_list_options(query(text))
             self.assertEqual((options.send_initial_events, options.resource_version_match), (True, "NotOlderThan"))
-        self.assertIsNone(list_options(query("watch=1&resourceVersion=5")).send_initial_events)
-        self.assertTrue(list_options({}, watch=True).watch)
+        self.assertIsNone(parse_list_options(query("watch=1&resourceVersion=5")).send_initial_events)
+        self.assertTrue(parse_list_options({}, watch=True).watch)
 
     @given(
         st.dictionaries(
@@ -157,12 +157,12 @@ class ListOptionsTests(OptionsTests):
     def test_any_query(self, parameters: dict[str, list[str]]) -> None:
         """A query is parsed to options of every type, or rejected with a Status."""
         for make in (
-            list_options,
-            get_options,
-            create_options,
-            update_options,
-            delete_options_from_query,
-            lambda parameters: patch_options(parameters, MERGE),
+            parse_list_options,
+            parse_get_options,
+            parse_create_options,
+            parse_update_options,
+            parse_delete_options_from_query,
+            lambda parameters: parse_patch_options(parameters, MERGE),
         ):
             try:
                 make(parameters)
@@ -175,16 +175,16 @@ class WriteOptionsTests(OptionsTests):
 
     def test_defaults(self) -> None:
         """Without parameters a write is stored, and unknown fields give warnings."""
-        for options in (create_options({}), update_options({}), patch_options({}, MERGE)):
+        for options in (parse_create_options({}), parse_update_options({}), parse_patch_options({}, MERGE)):
             self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (False, "", ""))
 
     def test_values(self) -> None:
         """Each parameter sets its option."""
-        options = create_options(query("dryRun=All&dryRun=All&fieldManager=me&fieldValidation=Strict"))
+        options = parse_create_options(query("dryRun=All&dryRun=All&fieldManager=me&fieldValidation=Strict"))
         self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (True, "me", "Strict"))
-        self.assertEqual(create_options(query("fieldValidation=")).field_validation, "")
-        self.assertTrue(patch_options(query("force=maybe&fieldManager=me"), APPLY).force)
-        self.assertEqual(get_options(query("resourceVersion=x")).resource_version, "x")
+        self.assertEqual(parse_create_options(query("fieldValidation=")).field_validation, "")
+        self.assertTrue(parse_patch_options(query("force=maybe&fieldManager=me"), APPLY).force)
+        self.assertEqual(parse_get_options(query("resourceVersion=x")).resource_version, "x")
 
     def test_invalid(self) -> None:
         """All invalid values are reported at once."""
@@ -194,19 +194,19 @@ class WriteOptionsTests(OptionsTests):
                 'dryRun: Unsupported value: ["Some"]: supported values: "All"',
                 'fieldValidation: Unsupported value: "Maybe": supported values: "", "Ignore", "Strict", "Warn"',
             ],
-            update_options,
+            parse_update_options,
             query("fieldValidation=Maybe&dryRun=Some"),
         )
         self.assert_invalid(
             "CreateOptions",
             ['dryRun: Unsupported value: ["All","x"]: supported values: "All"'],
-            create_options,
+            parse_create_options,
             query("dryRun=All&dryRun=x"),
         )
         self.assert_invalid(
             "CreateOptions",
             ['dryRun: Unsupported value: [""]: supported values: "All"'],
-            create_options,
+            parse_create_options,
             query("dryRun="),
         )
 
@@ -215,7 +215,7 @@ class WriteOptionsTests(OptionsTests):
         self.assert_invalid(
             "CreateOptions",
             ["fieldManager: Too long: may not be more than 128 bytes"],
-            create_options,
+            parse_create_options,
             {"fieldManager": ["é" * 65]},
         )
         self.assert_invalid(
@@ -224,19 +224,23 @@ class WriteOptionsTests(OptionsTests):
                 'fieldManager: Invalid value: "é\\n\\u200b": invalid character U+000A (at position 2)',
                 'fieldManager: Invalid value: "é\\n\\u200b": invalid character U+200B (at position 3)',
             ],
-            create_options,
+            parse_create_options,
             {"fieldManager": ["é\n\u200b"]},
         )
 
     def test_patches(self) -> None:
         """Apply requires a field manager, and only apply may force."""
         self.assert_invalid(
-            "PatchOptions", ["fieldManager: Required value: is required for apply patch"], patch_options, {}, APPLY
+            "PatchOptions",
+            ["fieldManager: Required value: is required for apply patch"],
+            parse_patch_options,
+            {},
+            APPLY,
         )
         self.assert_invalid(
             "PatchOptions",
             ["force: Forbidden: may not be specified for non-apply patch"],
-            patch_options,
+            parse_patch_options,
             query("force=0"),
             MERGE,
         )
@@ -247,18 +251,18 @@ class DeleteOptionsTests(OptionsTests):
 
     def test_query(self) -> None:
         """Without a body the options are in the query."""
-        options = delete_options_from_query(
+        options = parse_delete_options_from_query(
             query("gracePeriodSeconds=-1&propagationPolicy=Orphan&dryRun=All&uid=u&resourceVersion=5")
         )
         self.assertEqual((options.grace_period_seconds, options.propagation_policy), (-1, "Orphan"))
         self.assertEqual((options.dry_run, options.precondition_uid), (True, "u"))
         self.assertEqual(options.precondition_resource_version, "5")
-        self.assertIsNone(delete_options_from_query(query("uid=")).precondition_uid)
-        self.assertIs(delete_options_from_query(query("orphanDependents=0")).orphan_dependents, False)
+        self.assertIsNone(parse_delete_options_from_query(query("uid=")).precondition_uid)
+        self.assertIs(parse_delete_options_from_query(query("orphanDependents=0")).orphan_dependents, False)
 
     def test_body(self) -> None:
         """The body may have any version, and unknown fields."""
-        options = delete_options_from_body(
+        options = parse_delete_options_from_body(
             {
                 "apiVersion": "v9",
                 "kind": "DeleteOptions",
@@ -272,16 +276,16 @@ class DeleteOptionsTests(OptionsTests):
         self.assertEqual((options.grace_period_seconds, options.precondition_uid), (0, "u"))
         self.assertEqual((options.orphan_dependents, options.dry_run), (True, True))
         for empty in ({}, None, {"kind": None, "apiVersion": "", "preconditions": None}):
-            self.assertEqual(delete_options_from_body(empty), delete_options_from_query({}))
+            self.assertEqual(parse_delete_options_from_body(empty), parse_delete_options_from_query({}))
 
     def test_unreadable(self) -> None:
         """Unreadable objects are deleted without conditions; if that is not supported, the option is ignored."""
         option = {IGNORE: True}
-        self.assertTrue(delete_options_from_body(option, True).ignore_store_read_error)
-        self.assertTrue(delete_options_from_query(query(f"{IGNORE}=true"), True).ignore_store_read_error)
-        self.assertFalse(delete_options_from_body({IGNORE: False}, True).ignore_store_read_error)
+        self.assertTrue(parse_delete_options_from_body(option, True).ignore_store_read_error)
+        self.assertTrue(parse_delete_options_from_query(query(f"{IGNORE}=true"), True).ignore_store_read_error)
+        self.assertFalse(parse_delete_options_from_body({IGNORE: False}, True).ignore_store_read_error)
         more = {**option, "dryRun": ["All"], "gracePeriodSeconds": 0, "preconditions": {"uid": "u"}}
-        self.assertFalse(delete_options_from_body(more).ignore_store_read_error)
+        self.assertFalse(parse_delete_options_from_body(more).ignore_store_read_error)
         for conflicting, body in (
             (["dryRun", "gracePeriodSeconds", "preconditions"], more),
             (["propagationPolicy"], {**option, "propagationPolicy": "Orphan"}),
@@ -290,7 +294,7 @@ class DeleteOptionsTests(OptionsTests):
             self.assert_invalid(
                 "DeleteOptions",
                 [f"{IGNORE}: Invalid value: true: cannot be set together with .{other}" for other in conflicting],
-                lambda body: delete_options_from_body(body, True),
+                lambda body: parse_delete_options_from_body(body, True),
                 body,
             )
 
@@ -300,7 +304,7 @@ class DeleteOptionsTests(OptionsTests):
         self.assert_invalid(
             "DeleteOptions",
             [f'propagationPolicy: Unsupported value: "": {choice}'],
-            delete_options_from_query,
+            parse_delete_options_from_query,
             query("propagationPolicy="),
         )
         self.assert_invalid(
@@ -310,7 +314,7 @@ class DeleteOptionsTests(OptionsTests):
                 f'propagationPolicy: Unsupported value: "x": {choice}',
                 'dryRun: Unsupported value: ["None"]: supported values: "All"',
             ],
-            delete_options_from_body,
+            parse_delete_options_from_body,
             {"propagationPolicy": "x", "orphanDependents": False, "dryRun": ["None"]},
         )
 
@@ -327,17 +331,17 @@ class DeleteOptionsTests(OptionsTests):
             ({"orphanDependents": "x"}, "string", "DeleteOptions.orphanDependents", "bool"),
         ):
             detail = f"{json_type} into Go struct field {field} of type {go_type}"
-            self.assert_bad(f"json: cannot unmarshal {detail}", delete_options_from_body, body)
+            self.assert_bad(f"json: cannot unmarshal {detail}", parse_delete_options_from_body, body)
 
     def test_other_kinds(self) -> None:
         """A body of another kind is rejected."""
         self.assert_bad(
             'no kind "ConfigMap" is registered for version "v1" in scheme '
             '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"',
-            delete_options_from_body,
+            parse_delete_options_from_body,
             {"apiVersion": "v1", "kind": "ConfigMap"},
         )
-        error = self.assertRaises(APIStatusError, delete_options_from_body, [])
+        error = self.assertRaises(APIStatusError, parse_delete_options_from_body, [])
         self.assertSubstring("couldn't get version/kind; json parse error: json: cannot unmarshal array", error.message)
 
     @given(documents)
@@ -345,6 +349,6 @@ class DeleteOptionsTests(OptionsTests):
         """A body is parsed to options, or rejected with a Status."""
         for document in (body, {"preconditions": body}, {"dryRun": [body], "gracePeriodSeconds": body}):
             try:
-                delete_options_from_body(document)
+                parse_delete_options_from_body(document)
             except APIStatusError as error:
                 self.assertIn(error.code, (400, 422))

@@ -29,8 +29,8 @@ class CreationTests(SynchronousTestCase):
 
     def check(self, metadata: dict[str, Any], *expected: tuple[str, str], namespaced: bool = True) -> None:
         """Compare the errors of C{GOOD} with changes."""
-        causes = validate_metadata_on_create({**GOOD, **metadata}, namespaced, validate_dns1123_subdomain)
-        self.assertEqual(shown(causes), list(expected))
+        errors = validate_metadata_on_create({**GOOD, **metadata}, namespaced, validate_dns1123_subdomain)
+        self.assertEqual(shown(errors), list(expected))
 
     def test_nothing_wrong(self) -> None:
         """Valid metadata has no errors."""
@@ -127,10 +127,10 @@ class CreationTests(SynchronousTestCase):
                 'Invalid value: "nobodys": name is neither a standard finalizer name nor is it fully qualified',
             ),
         )
-        causes = validate_metadata_on_create(
+        errors = validate_metadata_on_create(
             {**GOOD, "finalizers": ["nobodys"]}, True, validate_dns1123_subdomain, standard_finalizers=False
         )
-        self.assertEqual(causes, [])
+        self.assertEqual(errors, [])
 
     def test_managed_fields(self) -> None:
         """Managed fields have valid operations, types and names."""
@@ -163,9 +163,9 @@ class CreationTests(SynchronousTestCase):
     )
     def test_any_metadata(self, metadata: dict[str, Any]) -> None:
         """Any metadata is validated, and errors have paths in the metadata."""
-        causes = validate_metadata_on_create({**GOOD, **metadata}, True, validate_dns1123_subdomain)
-        causes += validate_metadata_on_update({**GOOD, **metadata}, GOOD, True, validate_dns1123_subdomain)
-        for cause in causes:
+        errors = validate_metadata_on_create({**GOOD, **metadata}, True, validate_dns1123_subdomain)
+        errors += validate_metadata_on_update({**GOOD, **metadata}, GOOD, True, validate_dns1123_subdomain)
+        for cause in errors:
             self.assertTrue(cause.field.startswith("metadata."))
 
 
@@ -176,11 +176,11 @@ class UpdateTests(SynchronousTestCase):
         self, new: dict[str, Any], old: dict[str, Any] | None = None, rules: Sequence[Rule] = ("compare",)
     ) -> list[tuple[str, int]]:
         """Return how often each field is reported, in the order of the first reports."""
-        causes = validate_metadata_on_update(
+        errors = validate_metadata_on_update(
             {**GOOD, **new}, {**GOOD, **(old or {})}, True, validate_dns1123_subdomain, rules=rules
         )
         result: dict[str, int] = {}
-        for cause in causes:
+        for cause in errors:
             result[cause.field] = result.get(cause.field, 0) + 1
         return list(result.items())
 
@@ -207,8 +207,8 @@ class UpdateTests(SynchronousTestCase):
             ),
             [("metadata.uid", 2), ("metadata.deletionTimestamp", 2), ("metadata.deletionGracePeriodSeconds", 2)],
         )
-        causes = validate_metadata_on_update({**GOOD, "uid": ""}, GOOD, True, validate_dns1123_subdomain, rules=())
-        self.assertEqual(shown(causes), [("uid", 'Invalid value: "": field is immutable')])
+        errors = validate_metadata_on_update({**GOOD, "uid": ""}, GOOD, True, validate_dns1123_subdomain, rules=())
+        self.assertEqual(shown(errors), [("uid", 'Invalid value: "": field is immutable')])
 
     def test_generation(self) -> None:
         """Generations do not decrease."""
@@ -233,7 +233,7 @@ class UpdateTests(SynchronousTestCase):
         """No finalizers can be added while an object is being deleted."""
         old = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
         self.assertEqual(self.counted({**old, "finalizers": []}, old), [])
-        causes = validate_metadata_on_update(
+        errors = validate_metadata_on_update(
             {**GOOD, **old, "finalizers": ["x.y/z", "a.b/c", "d.e/f"]},
             {**GOOD, **old},
             True,
@@ -241,7 +241,7 @@ class UpdateTests(SynchronousTestCase):
             rules=(),
         )
         self.assertEqual(
-            shown(causes),
+            shown(errors),
             [
                 (
                     "finalizers",

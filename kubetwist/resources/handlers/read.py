@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ...api.errors import APIStatusError
 from ...api.latency import SERIALIZATION, LatencyTracker
-from ...api.listoptions import get_options, list_options
+from ...api.listoptions import parse_get_options, parse_list_options
 from ...api.options import GetOptions, ListOptions
 from ...api.record import (
     Listing,
@@ -73,7 +73,7 @@ class ReadHandlers:
         endpoint = self.endpoint
         check_name(name)
         output = negotiate_output(endpoint, request, collection=False)
-        options = get_options(request.query) if request.query else _NEWEST
+        options = parse_get_options(request.query) if request.query else _NEWEST
         result = self._storage.get(endpoint.scope(request, namespace), name, options)
         if hasattr(result, "__await__"):
             return self._get_async(request, output, result)
@@ -236,7 +236,7 @@ class ReadHandlers:
 
         @raise APIStatusError: The query is invalid (400, 422).
         """
-        options = list_options(request.query, watch=request.info.verb == "watch")
+        options = parse_list_options(request.query, watch=request.info.verb == "watch")
         if options.field_selector:
             try:
                 terms = parse_field_selector(options.field_selector)

@@ -11,12 +11,12 @@ from ...admission.decisions import decide
 from ...api.authorization import Decision
 from ...api.errors import APIStatusError
 from ...api.listoptions import (
-    create_options,
-    delete_options_from_body,
-    delete_options_from_query,
-    patch_options,
+    parse_create_options,
+    parse_delete_options_from_body,
+    parse_delete_options_from_query,
+    parse_patch_options,
+    parse_update_options,
     refuse_unreadable_collection,
-    update_options,
 )
 from ...api.options import DeleteOptions, ListOptions, WriteOptions
 from ...api.record import Record
@@ -57,7 +57,7 @@ class WriteHandlers:
         endpoint = self.endpoint
         output = negotiate_output(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
-        options = create_options(request.query)
+        options = parse_create_options(request.query)
         scope = endpoint.scope(request, namespace, data)
         # Most objects are small, and handled without a thread.
         large = scope.is_large()
@@ -81,7 +81,7 @@ class WriteHandlers:
         check_name(name)
         output = negotiate_output(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
-        options = create_options(request.query)
+        options = parse_create_options(request.query)
         scope = endpoint.scope(request, namespace, data)
         obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
@@ -101,7 +101,7 @@ class WriteHandlers:
         check_name(name)
         output = negotiate_output(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
-        options = update_options(request.query)
+        options = parse_update_options(request.query)
         scope = endpoint.scope(request, namespace, data)
         decoded = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
@@ -155,7 +155,7 @@ class WriteHandlers:
             request.getHeader(b"content-type"), endpoint.patch_types, routed=endpoint.patch_types is PATCH_TYPES
         )
         output = negotiate_output(endpoint, request, collection=False)
-        options = patch_options(request.query, media)
+        options = parse_patch_options(request.query, media)
         scope = endpoint.scope(request, namespace, request.read_body())
         patch: Patch = await make_patch(media, request, endpoint, options)
         if request.audit is not None:
@@ -272,11 +272,11 @@ class WriteHandlers:
         data = request.read_body()
         unreadable = IUnreadableDeleter.providedBy(self.endpoint.storage)
         if not data:
-            return delete_options_from_query(request.query, unreadable)
+            return parse_delete_options_from_query(request.query, unreadable)
         body = await read_delete_body(request, self.endpoint, data)
         if request.audit is not None:
             log_delete_options(request.audit, body)
-        return delete_options_from_body(body, unreadable)
+        return parse_delete_options_from_body(body, unreadable)
 
 
 def manager_of(request: KubeRequest, options: WriteOptions) -> str:

@@ -134,10 +134,10 @@ class AccessTests(ReviewTestCase):
 
     def test_metadata(self) -> None:
         """A review with a name or labels is rejected."""
-        causes = self.causes(OWN, {"resourceAttributes": LIST}, labels={"b": "c", "a": "b"}, name="x")
-        self.assertEqual(causes[0][0], "metadata")
-        self.assertTrue(causes[0][1].startswith('Invalid value: {"name":"x","labels":{"a":"b","b":"c"}'))
-        self.assertTrue(causes[0][1].endswith(": must be empty"))
+        errors = self.causes(OWN, {"resourceAttributes": LIST}, labels={"b": "c", "a": "b"}, name="x")
+        self.assertEqual(errors[0][0], "metadata")
+        self.assertTrue(errors[0][1].startswith('Invalid value: {"name":"x","labels":{"a":"b","b":"c"}'))
+        self.assertTrue(errors[0][1].endswith(": must be empty"))
 
     def test_local(self) -> None:
         """A local review has resources of its namespace."""

@@ -25,18 +25,18 @@ class SignedRequestTests(SynchronousTestCase):
         obj = {"metadata": {}, "spec": {}, "status": status}
         if which == "status":
             self.strategy.prepare_for_status_update(obj, old)
-            causes = self.strategy.validate_status_update(obj, old)
+            errors = self.strategy.validate_status_update(obj, old)
         else:
             self.strategy.prepare_for_approval(obj, old)
-            causes = self.strategy.validate_approval(obj, old)
-        return [str(cause) for cause in causes], obj["status"]
+            errors = self.strategy.validate_approval(obj, old)
+        return [str(cause) for cause in errors], obj["status"]
 
     def test_name(self) -> None:
         """The name is a path segment; an empty request is shown as empty."""
         self.assertEqual(self.strategy.validate_name("A_b", False), [])
         self.assertEqual(self.strategy.validate_name("a/b", False), ["may not contain '/'"])
-        causes = self.strategy.validate({"metadata": {}, "spec": {}})
-        self.assertEqual(causes[0].message, "Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
+        errors = self.strategy.validate({"metadata": {}, "spec": {}})
+        self.assertEqual(errors[0].message, "Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
 
     def test_verdicts(self) -> None:
         """Approvals are written by C{approval} only, and are not removed; it cannot write certificates."""

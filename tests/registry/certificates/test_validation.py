@@ -24,9 +24,9 @@ class CertificateTests(SynchronousTestCase):
 
     def signer(self, name: str) -> list[str]:
         """Return the errors of a signer name."""
-        causes: ErrorList = []
-        signer_name(name, "s", causes)
-        return [str(cause) for cause in causes]
+        errors: ErrorList = []
+        signer_name(name, "s", errors)
+        return [str(cause) for cause in errors]
 
     def test_signer(self) -> None:
         """The labels of a signer's domain and path are validated."""

@@ -10,7 +10,7 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.listoptions import list_options
+from kubetwist.api.listoptions import parse_list_options
 from kubetwist.api.record import (
     Listing,
     Record,
@@ -29,7 +29,7 @@ from tests.registry.storetools import StoreTestCase
 def selected(namespace: str = "default", **query: str) -> SelectionPredicate:
     """Return the selection predicate of a query for namespaced objects."""
     store: Any = SimpleNamespace(info=SimpleNamespace(namespaced=True))
-    options = list_options({name: [value] for name, value in query.items()})
+    options = parse_list_options({name: [value] for name, value in query.items()})
     return selection_predicate(store, RequestScope(namespace=namespace), options)
 
 
@@ -86,7 +86,7 @@ class SliceTests(StoreTestCase):
 
     def _listed(self, pause: Any, **query: str) -> tuple[list[str], str]:
         """Return the names that a query selects, and the key after which the next page begins."""
-        options = list_options({name: [value] for name, value in query.items()})
+        options = parse_list_options({name: [value] for name, value in query.items()})
         found = read_list(self.store_of_maps, evolve(self.scope, pause=pause), options)
         if isinstance(found, Listing):
             return [record.name for record in found.records], found.next_key

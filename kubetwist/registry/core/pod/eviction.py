@@ -11,7 +11,7 @@ from zope.interface import implementer
 from ....api import times
 from ....api.decoding import BodyError
 from ....api.errors import APIStatusError, invalid
-from ....api.listoptions import delete_options_from_body
+from ....api.listoptions import parse_delete_options_from_body
 from ....api.options import CreateOptions, DeleteOptions, UpdateOptions
 from ....api.requestscope import RequestScope
 from ....api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
@@ -110,7 +110,7 @@ class PodEviction:
             text = f"Non-matching dry-run options in request and content: [All] and [{' '.join(map(str, dry_run))}]"
             raise APIStatusError.unknown(text)
         try:
-            parsed = delete_options_from_body(delete_options)
+            parsed = parse_delete_options_from_body(delete_options)
         except BodyError as error:
             raise APIStatusError.bad_request(str(error)) from None
         parsed.dry_run = parsed.dry_run or options.dry_run

@@ -18,10 +18,10 @@ class WebhookURLTests(SynchronousTestCase):
 
     def url_errors(self, text: str) -> list[str]:
         """Return the errors of a URL."""
-        causes: list[FieldError] = []
-        webhook_url(text, "url", True, causes)
-        self.assertEqual({cause.field for cause in causes} - {"url"}, set())
-        return [cause.message for cause in causes]
+        errors: list[FieldError] = []
+        webhook_url(text, "url", True, errors)
+        self.assertEqual({cause.field for cause in errors} - {"url"}, set())
+        return [cause.message for cause in errors]
 
     def test_good(self) -> None:
         """A host is sufficient, with optional path and port."""

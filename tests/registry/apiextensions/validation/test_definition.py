@@ -345,8 +345,8 @@ class DefinitionTests(DefinitionTestCase):
             "x-kubernetes-list-map-keys": keys,
             "items": items,
         }
-        causes = self.strategy.validate(self.made(definition({"type": "object", "properties": {"l": keyed}})))
-        self.assertEqual((len(causes), len({id(cause) for cause in causes})), (6000, 2))
+        errors = self.strategy.validate(self.made(definition({"type": "object", "properties": {"l": keyed}})))
+        self.assertEqual((len(errors), len({id(cause) for cause in errors})), (6000, 2))
 
     def test_review_versions(self) -> None:
         """Review versions are unique."""

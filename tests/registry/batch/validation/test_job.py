@@ -262,9 +262,9 @@ class IndexTests(SynchronousTestCase):
         """Only the intervals of thousands of millions of indexes are examined."""
         spec = {"completions": 2_000_000_000, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
         status = {"completedIndexes": "0-1999999998", "failedIndexes": "7,1999999999"}
-        causes = jobstatus.validate_job_status_update({"spec": spec, "status": status}, {"spec": spec, "status": {}})
+        errors = jobstatus.validate_job_status_update({"spec": spec, "status": status}, {"spec": spec, "status": {}})
         self.assertEqual(
-            [str(cause) for cause in causes],
+            [str(cause) for cause in errors],
             [
                 'status.failedIndexes: Invalid value: "7,1999999999": '
                 "failedIndexes and completedIndexes overlap at index: 7"

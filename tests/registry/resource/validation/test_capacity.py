@@ -16,9 +16,9 @@ class PolicyTests(SynchronousTestCase):
 
     def problems(self, **policy: Any) -> list[str]:
         """Return the errors of a policy for a device with 10Gi."""
-        causes: ErrorList = []
-        validate_request_policy(policy, Quantity.parse("10Gi"), "p", causes)
-        return [str(cause) for cause in causes]
+        errors: ErrorList = []
+        validate_request_policy(policy, Quantity.parse("10Gi"), "p", errors)
+        return [str(cause) for cause in errors]
 
     def test_good(self) -> None:
         """A policy has a list of values, a range, or neither."""

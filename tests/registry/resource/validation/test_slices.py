@@ -178,10 +178,10 @@ class SliceTests(SynchronousTestCase):
         """An attribute has a valid name and one value."""
         devices = [{"name": "d", "attributes": {"bad key": {"int": 1}, "v": {"version": "one"}, "w": {}}}]
         spec = {"driver": "d.example.com", "nodeName": "n", "allNodes": True, "pool": POOL, "devices": devices}
-        causes = resourceslices.validate_slice({"spec": spec})
+        errors = resourceslices.validate_slice({"spec": spec})
         path = "spec.devices[0].attributes"
-        self.assertEqual(fields(causes), ["spec", path, f"{path}[v].version", f"{path}[w]"])
-        self.assertIn('"{`nodeName`, `allNodes`}"', causes[0].message)
+        self.assertEqual(fields(errors), ["spec", path, f"{path}[v].version", f"{path}[w]"])
+        self.assertIn('"{`nodeName`, `allNodes`}"', errors[0].message)
 
     def test_update(self) -> None:
         """Pool, driver and node are immutable; other fields may change."""
@@ -205,9 +205,9 @@ class SliceTests(SynchronousTestCase):
     def test_period_of_templates(self) -> None:
         """Templates have no deletion grace period, not even an empty one."""
         metadata = {"deletionGracePeriodSeconds": 0, "generation": 0, "uid": "u"}
-        causes = rules.validate_claim_template({"spec": {"metadata": metadata, "spec": {}}})
+        errors = rules.validate_claim_template({"spec": {"metadata": metadata, "spec": {}}})
         self.assertEqual(
-            [cause.field for cause in causes], ["spec.metadata.uID", "spec.metadata.deletionGracePeriodSeconds"]
+            [cause.field for cause in errors], ["spec.metadata.uID", "spec.metadata.deletionGracePeriodSeconds"]
         )
 
     def test_closed_gates(self) -> None:
