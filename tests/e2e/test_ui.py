@@ -331,7 +331,7 @@ def test_access_and_why(page: Page, server: SubprocessServer) -> None:
     choose = "const choice = document.querySelector('#namespace'); choice.value = arguments[0];"
     page.run(f"{choose} choice.dispatchEvent(new Event('change'))", "…")
     page.find("#namespace-name").send_keys("kube-public\n")
-    page.reads("in the namespace kube-public", "main")
+    page.reads("in namespace kube-public", "main")
     assert page.run("return document.querySelector('#namespace').value") == "kube-public"
     page.sign_in(server.token)
     page.open("#/why?user=system:serviceaccount:default:guest&verb=list&resource=secrets&namespace=default")

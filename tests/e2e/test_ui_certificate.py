@@ -55,7 +55,7 @@ def test_certificate(certified: Any, page_server: SubprocessServer) -> None:
     """
     page = Page(certified, page_server.url)
     page.load()
-    page.reads("Go on as kubernetes-admin")
+    page.reads("Continue as kubernetes-admin")
     page.find("p button").click()
     page.reads("kubernetes-admin", ".who")
     assert certified.get_cookies() == []
@@ -70,9 +70,9 @@ def test_certificate(certified: Any, page_server: SubprocessServer) -> None:
     page.reads("kubernetes-admin", ".who")
     page.load()
     page.find("header.top button").click()
-    page.reads("Go on as kubernetes-admin")
+    page.reads("Continue as kubernetes-admin")
     page.load()
-    page.reads("Go on as kubernetes-admin")
+    page.reads("Continue as kubernetes-admin")
 
 
 def test_token_before_certificate(certified: Any, page_server: SubprocessServer) -> None:

@@ -8,14 +8,14 @@ const list = (values) => (values || []).map((value) => (value === "" ? "core" : 
 export function accessView(namespace) {
   const where = namespace || "default";
   const body = h("div", { class: "page" }, h("p", { class: "quiet" }, "…"));
-  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "My permissions"), h("span", { class: "kind" }, `in the namespace ${where}, and everywhere`)), body);
+  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "My permissions"), h("span", { class: "kind" }, `in namespace ${where} and cluster-wide`)), body);
   const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: where } };
   const path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
   Promise.all([api.whoAmI(), api.json(path, { method: "POST", body: JSON.stringify(review) })]).then(([user, { status }]) => {
     const head = (...names) => h("thead", null, h("tr", null, names.map((name) => h("th", { scope: "col" }, name))));
     replace(body,
       h("p", null, h("strong", null, user.username), h("span", { class: "quiet" }, user.groups && user.groups.length ? ` in ${user.groups.join(", ")}` : "")),
-      status.incomplete ? h("p", { class: "waiting" }, "There may be more: ", status.evaluationError || "not every authorizer can list its rules.") : null,
+      status.incomplete ? h("p", { class: "waiting" }, "The list may be incomplete: ", status.evaluationError || "some authorizers cannot list their rules.") : null,
       h("h2", null, "Resources"),
       h("table", { class: "plain" }, head("Verbs", "Resources", "API groups", "Names"), h("tbody", null, (status.resourceRules || []).map((rule) =>
         h("tr", null, h("td", null, list(rule.verbs)), h("td", null, list(rule.resources)), h("td", null, list(rule.apiGroups)), h("td", null, list(rule.resourceNames)))))),
@@ -26,7 +26,7 @@ export function accessView(namespace) {
   return { element, title: "My permissions" };
 }
 
-const FIELDS = [["user", "User", "you"], ["group", "Groups", "of that user, with commas"], ["verb", "Verb", "get, list, create, …"], ["resource", "Resource", "pods, deployments.apps/scale"],
+const FIELDS = [["user", "User", "you"], ["group", "Groups", "of that user, comma-separated"], ["verb", "Verb", "get, list, create, …"], ["resource", "Resource", "pods, deployments.apps/scale"],
   ["apiGroup", "API group", ""], ["namespace", "Namespace", "the whole cluster"], ["name", "Name", ""], ["path", "or path", "/metrics"]];
 
 export function whyView(query) {
@@ -56,6 +56,6 @@ function verdict(found) {
       h("tr", null, h("td", null, name), h("td", null, h("code", null, typeof value === "object" ? JSON.stringify(value) : String(value)))))))] : null,
     found.grants && found.grants.length ? [h("h2", null, "The user has"), h("ul", null, found.grants.map((one) => h("li", null, one.text)))] : null,
     found.nearMisses && found.nearMisses.length ? [h("h2", null, "Nearest misses"), h("ol", null, found.nearMisses.map((miss) => h("li", null, miss.why)))] : null,
-    found.nearMisses && !found.nearMisses.length ? h("p", { class: "quiet" }, "No rule comes near.") : null,
+    found.nearMisses && !found.nearMisses.length ? h("p", { class: "quiet" }, "No similar rules.") : null,
     found.remedy ? [h("h2", null, "To allow it"), h("pre", { id: "remedy" }, found.remedy)] : null];
 }

@@ -1,10 +1,10 @@
-// Talking to the server: as whom, and about what. Every request carries the session's key, which no other site has.
+// Requests to the server. Every request has the session's key in a header, which other sites cannot send.
 
 const KEY = "kubetwist-key";
 const listeners = new Set();
-// A page that the browser keeps for "back" would keep its connections, of which there are six to a host.
-const gone = new AbortController();
-addEventListener("pagehide", () => gone.abort());
+// A page in the back/forward cache would keep its connections, of which browsers allow six per host.
+const pageHidden = new AbortController();
+addEventListener("pagehide", () => pageHidden.abort());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 let key = localStorage.getItem(KEY) || "";
 
@@ -17,19 +17,19 @@ export class APIError extends Error {
   }
 }
 
-/** Called when the session is over. */
+/** Call a function when the session has ended. */
 export const whenSignedOut = (call) => listeners.add(call);
 
 export const hasSession = () => key !== "";
 
-/** What says who asks: the session's key; the cookie goes along unseen. */
+/** Return the header with the session's key; the browser adds the cookie. */
 export const identity = () => ({ "X-Kubetwist-UI": key || "1" });
 
-/** Ask the server; what is not answered by a 2xx is an APIError. */
+/** Send a request; throw an APIError unless the response is 2xx. */
 export async function ask(path, { method = "GET", accept = "application/json", body, type, signal, question } = {}) {
   const headers = { Accept: accept, ...identity() };
   if (body !== undefined) headers["Content-Type"] = type || "application/json";
-  const ended = signal ? AbortSignal.any([signal, gone.signal]) : gone.signal;
+  const ended = signal ? AbortSignal.any([signal, pageHidden.signal]) : pageHidden.signal;
   let response;
   try {
     response = await fetch(path, { method, headers, body, signal: ended, credentials: "same-origin", cache: "no-cache", redirect: "error" });
@@ -43,7 +43,7 @@ export async function ask(path, { method = "GET", accept = "application/json", b
   try {
     if ((response.headers.get("content-type") || "").startsWith("application/yaml")) status = (await import("./vendor/js-yaml/js-yaml.mjs")).load(text);
     else status = JSON.parse(text);
-  } catch { /* not every answer is a Status */ }
+  } catch { /* not every error is a Status */ }
   if (response.status === 401 && !path.startsWith("/ui/")) {
     forget();
     listeners.forEach((call) => call());
@@ -59,7 +59,7 @@ function forget() {
   localStorage.removeItem(KEY);
 }
 
-/** Begin a session with { token }, or with { link }, the secret of a sign-in link. */
+/** Begin a session with { token }, or with { link }: the secret of a sign-in link. */
 export async function signIn(credential) {
   forget();
   const made = await json("/ui/session", { method: "POST", body: JSON.stringify(credential) });
@@ -71,7 +71,7 @@ export async function signOut() {
   try { await ask("/ui/session", { method: "DELETE" }); } finally { forget(); }
 }
 
-/** Who the server says we are. */
+/** Return the user as which the server authenticates the requests. */
 export async function whoAmI() {
   const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
   const made = await json("/apis/authentication.k8s.io/v1/selfsubjectreviews", { method: "POST", body: JSON.stringify(review) });
@@ -81,7 +81,7 @@ export async function whoAmI() {
 const DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 let known = [];
 
-/** Everything that can be listed or created: [{group, version, resource, kind, namespaced, verbs, shortNames}]. */
+/** Return all served resources: [{group, version, resource, kind, namespaced, verbs, shortNames, stale}]. */
 export async function discover() {
   const found = [];
   for (const path of ["/api", "/apis"]) {
@@ -114,14 +114,14 @@ export const resourceOfKind = (apiVersion, kind) => {
 
 const quote = encodeURIComponent;
 
-/** The path of a collection, or of one object in it. */
+/** Return the path of a collection, or of one object in it. */
 export function pathOf(resource, namespace, name) {
   const root = resource.group ? `/apis/${quote(resource.group)}` : "/api";
   const where = resource.namespaced && namespace ? `/namespaces/${quote(namespace)}` : "";
   return `${root}/${quote(resource.version)}${where}/${quote(resource.resource)}${name ? `/${quote(name)}` : ""}`;
 }
 
-/** What `why` is asked when a request is refused. */
+/** Return the query for `/kubetwist/v1/why` about a forbidden request. */
 export function questionOf(verb, resource, namespace, name) {
   const question = { verb, resource: resource.resource, apiGroup: resource.group };
   if (resource.namespaced && namespace) question.namespace = namespace;
@@ -129,7 +129,7 @@ export function questionOf(verb, resource, namespace, name) {
   return question;
 }
 
-/** Lines of a watch, decoded, until it ends. */
+/** Yield the decoded events of a watch until it ends. */
 export async function* watch(path, { accept, signal, question }) {
   const response = await ask(path, { accept, signal, question });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,4 +1,4 @@
-// The page: signing in, what there is on the left, and one view at a time by what stands behind the # in the address.
+// The page: sign-in, the list of kinds on the left, and one view at a time, selected by the fragment of the address.
 
 import * as api from "./api.js";
 import { h, problem, replace, svg } from "./dom.js";
@@ -27,7 +27,7 @@ function route() {
   return { parts, query: new URLSearchParams(query || "") };
 }
 
-// Signing in.
+// Sign-in.
 
 /** Use the sign-in link in the address, if there is one, and remove it from the address and the history. */
 async function followSignInLink() {
@@ -58,35 +58,35 @@ async function begin() {
 function signInView(certified, failed) {
   leave();
   const field = h("input", { type: "password", name: "token", autocomplete: "off", placeholder: "Bearer token", "aria-label": "Bearer token", required: true });
-  const said = h("div", { "aria-live": "polite" }, failed ? problem(failed) : null);
+  const messages = h("div", { "aria-live": "polite" }, failed ? problem(failed) : null);
   const button = h("button", { class: "button main", type: "submit" }, "Sign in");
   const submit = async (event) => {
     event.preventDefault();
     button.disabled = true;
-    replace(said);
+    replace(messages);
     try {
       await api.signIn({ token: field.value });
       enter(await api.whoAmI());
     } catch (error) {
-      replace(said, error.code === 401 ? h("div", { class: "problem", role: "alert" }, "Invalid token.") : problem(error));
+      replace(messages, error.code === 401 ? h("div", { class: "problem", role: "alert" }, "Invalid token.") : problem(error));
       field.select();
     } finally { button.disabled = false; }
   };
   replace(root, h("main", { class: "signin" },
     h("h1", { class: "brand" }, logo(), "kubetwist"),
-    h("form", { onsubmit: submit }, field, button, said),
+    h("form", { onsubmit: submit }, field, button, messages),
     certified
-      ? h("p", null, h("button", { class: "button", type: "button", onclick: () => { sessionStorage.setItem("certificate", "1"); enter(certified); } }, `Go on as ${certified.username}`),
-        h("span", { class: "quiet" }, " by the certificate of this browser"))
-      : h("p", { class: "quiet" }, "A token that the server accepts: of a service account (", h("code", null, "kubectl create token NAME"), "), of ",
-        h("code", null, "--token-auth-file"), ", or of OpenID Connect. A client certificate in this browser will do as well.")));
+      ? h("p", null, h("button", { class: "button", type: "button", onclick: () => { sessionStorage.setItem("certificate", "1"); enter(certified); } }, `Continue as ${certified.username}`),
+        h("span", { class: "quiet" }, " with the client certificate of this browser"))
+      : h("p", { class: "quiet" }, "A bearer token: of a service account (", h("code", null, "kubectl create token NAME"), "), from ",
+        h("code", null, "--token-auth-file"), ", or from OpenID Connect. Alternatively, use a client certificate in this browser.")));
   field.focus();
 }
 
 async function signOut() {
   sessionStorage.removeItem("certificate");
   looks.clear();
-  try { await api.signOut(); } catch { /* it is over in any case */ }
+  try { await api.signOut(); } catch { /* the page forgets the session in any case */ }
   location.hash = "";
   begin();
 }
@@ -116,7 +116,7 @@ async function enter(user) {
 }
 
 // Maximum number of namespaces to try; each needs a request.
-const TRIED = 20;
+const MAX_TRIED_NAMESPACES = 20;
 
 /** Return the namespace to start in: all, or the first whose pods the user may list; "" if there is none. */
 async function firstNamespace(user) {
@@ -129,7 +129,7 @@ async function firstNamespace(user) {
   const account = /^system:serviceaccount:([^:]+):/.exec(user.username);
   try {
     if (await may("")) return "";
-    for (const name of new Set([account?.[1], "default", ...state.namespaces].filter(Boolean).slice(0, TRIED))) if (await may(name)) return name;
+    for (const name of new Set([account?.[1], "default", ...state.namespaces].filter(Boolean).slice(0, MAX_TRIED_NAMESPACES))) if (await may(name)) return name;
   } catch { /* the table shows the error */ }
   return account ? account[1] : "";
 }
@@ -159,7 +159,7 @@ async function namespaces() {
   drawNamespaces();
 }
 
-// No namespace is called so.
+// This is not a valid name of a namespace.
 const ANOTHER = "…";
 
 function useNamespace(name) {
@@ -169,7 +169,7 @@ function useNamespace(name) {
   show();
 }
 
-/** For who may not list namespaces, but knows the name of one. */
+/** Ask for the name of a namespace, for users who may not list namespaces. */
 function askForNamespace() {
   drawNamespaces();
   const field = h("input", { id: "namespace-name", required: true, maxlength: 63, pattern: "[a-z0-9]([\\-a-z0-9]*[a-z0-9])?", spellcheck: false, autocomplete: "off" });
@@ -271,7 +271,7 @@ async function show() {
   try {
     if (what === "list" || what === "object" || what === "new") {
       const resource = api.resourceOf(group(rest[0]), rest[1]) || (await api.discover(), api.resourceOf(group(rest[0]), rest[1]));
-      if (!resource) throw new Error(`The server has no ${rest[1]} in the group ${rest[0]}.`);
+      if (!resource) throw new Error(`The server does not serve ${rest[1]} in group ${rest[0]}.`);
       if (what === "list") put(listView(resource));
       else {
         const views = await import("./object.js");
@@ -285,7 +285,7 @@ async function show() {
   } catch (error) { replace(shell.view, h("div", { class: "bar" }, h("h1", null, "Not found")), h("div", { class: "page" }, problem(error))); }
 }
 
-// View settings of tables, restored on the way back from an object; otherwise a table begins without a filter.
+// View settings of tables, restored after a return from an object; otherwise a table has no filter.
 const looks = new Map();
 let last = [], current = [];
 
@@ -334,7 +334,7 @@ function overview() {
       return h("a", { class: "card", href: listAddress(one) }, count, h("small", null, one.resource));
     })),
     h("h2", null, "Keys"),
-    h("p", { class: "quiet keys" }, [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "choose a row"], ["Enter", "open it"], ["Ctrl Enter", "review what was written"], ["Esc", "back to the list"]]
+    h("p", { class: "quiet keys" }, [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "select a row"], ["Enter", "open the row"], ["Ctrl Enter", "review changes"], ["Esc", "back to the list"]]
       .map(([keys, what]) => h("span", null, keys.split(" ").map((one) => [h("kbd", null, one), " "]), what))));
   return { element, title: "" };
 }

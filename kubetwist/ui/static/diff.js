@@ -1,10 +1,10 @@
-// The difference between two texts, by lines.
+// The line-based difference of two texts.
 
 import { h } from "./dom.js";
 
-const MOST = 4_000_000;
+const MAX_CELLS = 4_000_000;
 
-/** [[" " | "-" | "+", line]...]: the longest common lines are kept. */
+/** Return [[" " | "-" | "+", line]...], by the longest common subsequence. */
 export function difference(before, after) {
   const a = before.split("\n"), b = after.split("\n");
   let start = 0, end = 0;
@@ -12,7 +12,7 @@ export function difference(before, after) {
   while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
   const one = a.slice(start, a.length - end), two = b.slice(start, b.length - end);
   const lines = a.slice(0, start).map((line) => [" ", line]);
-  if (one.length * two.length > MOST) lines.push(...one.map((line) => ["-", line]), ...two.map((line) => ["+", line]));
+  if (one.length * two.length > MAX_CELLS) lines.push(...one.map((line) => ["-", line]), ...two.map((line) => ["+", line]));
   else {
     const width = two.length + 1;
     const longest = new Uint32Array((one.length + 1) * width);
@@ -32,7 +32,7 @@ export function difference(before, after) {
   return lines;
 }
 
-/** Shown with three lines around each change; null where there is none. */
+/** Return the changes with three lines of context; null without changes. */
 export function diffView(before, after) {
   const lines = difference(before, after);
   const near = new Uint8Array(lines.length);
@@ -40,7 +40,7 @@ export function diffView(before, after) {
   if (!near.includes(1)) return null;
   const element = h("div", { class: "diff", tabindex: "0", "aria-label": "Changes" });
   let skipped = 0;
-  const flush = () => { if (skipped) element.append(h("div", { class: "skip" }, `  … ${skipped} ${skipped === 1 ? "line" : "lines"} as before`)); skipped = 0; };
+  const flush = () => { if (skipped) element.append(h("div", { class: "skip" }, `  … ${skipped} unchanged ${skipped === 1 ? "line" : "lines"}`)); skipped = 0; };
   lines.forEach(([sign, line], index) => {
     if (!near[index]) { skipped++; return; }
     flush();

@@ -1,4 +1,4 @@
-// Making elements. Text only ever becomes text: nothing here, or anywhere in these scripts, takes a string for HTML.
+// Creation of elements. Strings become text nodes: no script of this page parses a string as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -13,17 +13,17 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** An element: h("a", {href: "#/"}, "home"). */
+/** Create an element: h("a", {href: "#/"}, "home"). */
 export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
 
-/** Likewise in a drawing. */
+/** Create an SVG element. */
 export const svg = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 
 export function replace(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
-/** How long something has been so, as kubectl writes it. */
+/** Return a duration in kubectl's format (k8s.io/apimachinery, pkg/util/duration). */
 export function age(from, now = Date.now()) {
   const seconds = Math.floor((now - from) / 1000);
   if (seconds < -1) return "<invalid>";
@@ -41,7 +41,7 @@ export function age(from, now = Date.now()) {
   return `${years}y`;
 }
 
-/** A problem, for people; with the way to find out why something is forbidden. */
+/** Return the message of an error; with a link to the explanation if a request is forbidden. */
 export function problem(error) {
   const status = error.status || {};
   const causes = (status.details && status.details.causes) || [];

@@ -1,4 +1,4 @@
-// Writing: an editor, what would come of it, and only then the write itself.
+// Edit and create objects: an editor, a review of the changes by a dry run, and the write.
 
 import * as api from "./api.js";
 import { listAddress, objectAddress } from "./app.js";
@@ -11,13 +11,13 @@ import { editable } from "./yaml.js";
 const YAML = "application/yaml";
 const parse = (text) => {
   let found;
-  try { found = load(text, { schema: CORE_SCHEMA }); } catch (error) { throw new Error(error.reason ? `${error.reason}, in line ${error.mark.line + 1}` : "this is no YAML"); }
-  if (found === null || typeof found !== "object" || Array.isArray(found) || !found.metadata || typeof found.metadata !== "object") throw new Error("this is no object with metadata");
+  try { found = load(text, { schema: CORE_SCHEMA }); } catch (error) { throw new Error(error.reason ? `${error.reason}, in line ${error.mark.line + 1}` : "not valid YAML"); }
+  if (found === null || typeof found !== "object" || Array.isArray(found) || !found.metadata || typeof found.metadata !== "object") throw new Error("not an object with metadata");
   if (inexact(found)) throw new Error("the object has integers that a browser cannot represent exactly: use kubectl");
   return found;
 };
 
-/** A text area with the numbers of its lines. */
+/** Create a text area with line numbers. */
 function editor(text, changed) {
   const numbers = h("pre", { "aria-hidden": "true" });
   const area = h("textarea", { "aria-label": "YAML", "aria-description": "Escape, then Tab, leaves it; Control and Enter review.", spellcheck: false, autocomplete: "off", autocapitalize: "off", wrap: "off", value: text });
@@ -31,7 +31,7 @@ function editor(text, changed) {
   area.addEventListener("input", () => { count(); changed(); });
   area.addEventListener("scroll", () => { numbers.scrollTop = area.scrollTop; });
   area.addEventListener("keydown", (event) => {
-    // Indents; Escape first, and it moves on as everywhere.
+    // Tab indents; after Escape it moves the focus as usual.
     if (event.key === "Escape") { area.blur(); event.stopPropagation(); }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); document.querySelector("#review").click(); }
     if (event.key !== "Tab" || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -52,12 +52,12 @@ function conflictsOf(error) {
 }
 
 const conflictTable = (conflicts) => h("table", { class: "plain", id: "conflicts" },
-  h("thead", null, h("tr", null, h("th", null, "Field"), h("th", null, "Is managed by"))),
+  h("thead", null, h("tr", null, h("th", null, "Field"), h("th", null, "Manager"))),
   h("tbody", null, conflicts.map((one) => h("tr", null, h("td", null, h("code", null, one.field)), h("td", null, one.manager)))));
 
 const warnings = (response) => {
-  const said = response.headers.get("warning");
-  return said ? h("p", { class: "waiting" }, said.replace(/^299 \S+ /, "")) : null;
+  const warning = response.headers.get("warning");
+  return warning ? h("p", { class: "waiting" }, warning.replace(/^299 \S+ /, "")) : null;
 };
 
 /** Show an editor of an object in `body`; view.unsaved() returns whether leaving would lose changes. */
@@ -67,7 +67,7 @@ export async function editObject({ resource, namespace, name, path }, body, view
   const before = load(text, { schema: CORE_SCHEMA });
   const original = editable(text);
   const shown = h("div", { "aria-live": "polite" });
-  const how = h("select", { id: "how", "aria-label": "How it is saved" }, h("option", { value: "apply" }, "Apply my changes"), h("option", { value: "replace" }, "Replace the whole object"));
+  const how = h("select", { id: "how", "aria-label": "Save mode" }, h("option", { value: "apply" }, "Apply my changes"), h("option", { value: "replace" }, "Replace the whole object"));
   const forget = () => replace(shown);
   const { element, area } = editor(original, forget);
   view.unsaved = () => area.value !== original;
@@ -96,7 +96,7 @@ export async function editObject({ resource, namespace, name, path }, body, view
       const kept = load(result, { schema: CORE_SCHEMA });
       const left = removals(parse(original), after).filter((field) => !removals(parse(original), kept).includes(field));
       replace(shown, warnings(response),
-        left.length ? h("p", { class: "waiting" }, "Others own these fields, or they have defaults, and they stay: ", h("code", null, left.join(", "))) : null,
+        left.length ? h("p", { class: "waiting" }, "These fields are kept, as they have other owners or defaults: ", h("code", null, left.join(", "))) : null,
         changed || h("p", { class: "quiet" }, "No changes."),
         changed ? h("div", { class: "row" }, h("button", { class: "button main", type: "button", id: "save", onclick: () => save(force) }, force ? "Force apply" : "Save")) : null);
     } catch (error) { refused(error, force); }
@@ -119,7 +119,7 @@ export async function editObject({ resource, namespace, name, path }, body, view
 
   replace(body, h("div", { class: "edit" }, element,
     h("div", { class: "row" }, how, h("button", { class: "button", type: "button", id: "review", onclick: () => review() }, "Review changes"),
-      h("span", { class: "quiet" }, "Nothing is written before you have reviewed the changes.")),
+      h("span", { class: "quiet" }, "Changes are written after you have reviewed them.")),
     shown));
   area.focus();
   area.setSelectionRange(0, 0);
@@ -157,7 +157,7 @@ export function createObject(resource, namespace, body, view) {
   };
   replace(body, h("div", { class: "edit" }, element,
     h("div", { class: "row" }, h("button", { class: "button", type: "button", id: "review", onclick: review }, "Review"),
-      h("span", { class: "quiet" }, "The server checks it first, without writing.")), shown));
+      h("span", { class: "quiet" }, "The server validates the object first by a dry run.")), shown));
   area.focus();
   const end = area.value.indexOf("name: ") + 6;
   area.setSelectionRange(end, end);

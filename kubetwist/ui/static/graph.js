@@ -1,4 +1,4 @@
-// Owners and dependents of an object, drawn: owners to the left, what they own to the right.
+// The graph of owners and dependents of an object: owners on the left, dependents on the right.
 
 import * as api from "./api.js";
 import { objectAddress } from "./app.js";
@@ -6,12 +6,12 @@ import { h, problem, replace, svg } from "./dom.js";
 
 const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
-const PAGE = 500, MOST_PAGES = 20, MOST_SHOWN = 300, AT_ONCE = 4;
+const PAGE = 500, MAX_PAGES = 20, MAX_SHOWN = 300, CONCURRENCY = 4;
 const WIDTH = 250, HEIGHT = 46, GAP_X = 60, GAP_Y = 14;
 
 const node = (resource, kind, meta) => ({ resource, kind, name: meta.name, namespace: meta.namespace || "", uid: meta.uid, owners: meta.ownerReferences || [], lost: false });
 
-/** Everything that has an owner, where dependents of the object can be. */
+/** Return all objects with owners in the namespaces in which dependents of the object can exist. */
 async function sweep(namespace, signal, progress) {
   const kinds = api.resources().filter((one) => one.verbs.includes("list") && one.resource !== "events" && one.resource !== "componentstatuses" && (!namespace || one.namespaced));
   const found = new Map();
@@ -21,7 +21,7 @@ async function sweep(namespace, signal, progress) {
       const resource = kinds[next++];
       let token = "";
       try {
-        for (let page = 0; page < MOST_PAGES; page++) {
+        for (let page = 0; page < MAX_PAGES; page++) {
           const query = new URLSearchParams({ limit: PAGE });
           if (token) query.set("continue", token);
           const list = await api.json(`${api.pathOf(resource, namespace)}?${query}`, { accept: LIST, signal });
@@ -34,7 +34,7 @@ async function sweep(namespace, signal, progress) {
       progress(++done, kinds.length);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
   return { found, cut, refused };
 }
 
@@ -57,22 +57,22 @@ async function ownersOf(one, all, signal) {
 export async function drawGraph({ resource, namespace, name, path }, body, view) {
   const stop = new AbortController();
   view.close = () => stop.abort();
-  const said = h("p", { class: "quiet", "aria-live": "polite" }, "Looking…");
-  replace(body, h("div", { class: "page" }, said));
+  const progressText = h("p", { class: "quiet", "aria-live": "polite" }, "Searching…");
+  replace(body, h("div", { class: "page" }, progressText));
   try {
     const { metadata } = await api.json(path, { accept: METADATA, signal: stop.signal, question: api.questionOf("get", resource, namespace, name) });
     const here = node(resource, resource.kind, metadata);
-    const { found, cut, refused } = await sweep(here.namespace, stop.signal, (done, all) => { said.textContent = `Looking for dependents: ${done} of ${all} kinds`; });
+    const { found, cut, refused } = await sweep(here.namespace, stop.signal, (done, all) => { progressText.textContent = `Searching dependents: ${done} of ${all} kinds`; });
     const shown = new Map([[here.uid, here]]);
     await ownersOf(here, shown, stop.signal);
     const children = new Map();
     for (const one of found.values()) for (const { uid } of one.owners) children.set(uid, [...(children.get(uid) || []), one]);
     const queue = [here];
-    while (queue.length && shown.size < MOST_SHOWN) {
+    while (queue.length && shown.size < MAX_SHOWN) {
       for (const child of children.get(queue.shift().uid) || []) if (!shown.has(child.uid)) { shown.set(child.uid, child); queue.push(child); }
     }
-    const notes = [shown.size === 1 ? "It has no owner, and nothing depends on it." : "", shown.size >= MOST_SHOWN ? `Only ${MOST_SHOWN} are shown.` : "",
-      cut ? "There are more objects than were searched." : "", refused ? `${refused} kinds could not be searched.` : ""].filter(Boolean).join(" ");
+    const notes = [shown.size === 1 ? "The object has no owners and no dependents." : "", shown.size >= MAX_SHOWN ? `Only ${MAX_SHOWN} are shown.` : "",
+      cut ? "Not all objects were searched." : "", refused ? `${refused} kinds could not be searched.` : ""].filter(Boolean).join(" ");
     replace(body, h("div", { class: "graph" }, notes ? h("p", { class: "quiet" }, notes) : null, drawing(shown, here)));
   } catch (error) { if (!stop.signal.aborted) replace(body, h("div", { class: "page" }, problem(error))); }
 }
@@ -109,7 +109,7 @@ function drawing(shown, here) {
     }
     const text = one.name.length > 30 ? `${one.name.slice(0, 29)}…` : one.name;
     const box = svg("g", { class: one.uid === here.uid ? "here" : one.lost ? "lost" : "", transform: `translate(${x} ${y})` },
-      svg("title", null, `${one.kind} ${one.name}${one.lost ? " (not there)" : ""}`), svg("rect", { width: WIDTH, height: HEIGHT, rx: 7 }),
+      svg("title", null, `${one.kind} ${one.name}${one.lost ? " (not found)" : ""}`), svg("rect", { width: WIDTH, height: HEIGHT, rx: 7 }),
       svg("text", { class: "what", x: 12, y: 18 }, one.kind), svg("text", { x: 12, y: 35 }, text));
     boxes.push(one.resource && !one.lost ? svg("a", { href: objectAddress(one.resource, one.namespace, one.name, "graph") }, box) : box);
   }

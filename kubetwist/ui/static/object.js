@@ -1,4 +1,4 @@
-// One object: as YAML, its events, its owners and dependents; changed and deleted.
+// The views of one object: YAML, editor, events, owners and dependents; and its deletion.
 
 import * as api from "./api.js";
 import { h, problem, replace } from "./dom.js";
@@ -39,7 +39,7 @@ export function newView(resource, namespace) {
   return view;
 }
 
-/** The YAML, read again whenever the object has changed. */
+/** Show the YAML of an object, and read it again after each change. */
 function yamlOf({ resource, namespace, name, path }, body, view) {
   const stop = new AbortController();
   view.close = () => stop.abort();
@@ -60,7 +60,7 @@ function yamlOf({ resource, namespace, name, path }, body, view) {
     const query = new URLSearchParams({ watch: "1", fieldSelector: `metadata.name=${name}`, resourceVersion: version });
     for await (const event of api.watch(`${api.pathOf(resource, namespace)}?${query}`, { accept: METADATA, signal: stop.signal })) {
       if (event.type === "MODIFIED") await draw();
-      else if (event.type === "DELETED") { body.prepend(h("div", { class: "note" }, h("div", { class: "problem", role: "alert" }, "It has been deleted."))); return false; }
+      else if (event.type === "DELETED") { body.prepend(h("div", { class: "note" }, h("div", { class: "problem", role: "alert" }, "The object was deleted."))); return false; }
     }
     return true;
   };
@@ -78,7 +78,7 @@ function yamlOf({ resource, namespace, name, path }, body, view) {
   })();
 }
 
-/** Events about it, newest last, as they come. */
+/** Show the events about an object, followed by a watch. */
 function eventsOf({ resource, namespace, name, path }, body, view) {
   const events = api.resourceOf("", "events");
   if (!events) { replace(body, h("div", { class: "page" }, "The server has no events.")); return; }
@@ -97,27 +97,27 @@ function eventsOf({ resource, namespace, name, path }, body, view) {
 }
 
 function askToDelete({ resource, namespace, name, path }) {
-  const said = h("div", { "aria-live": "polite" });
-  const how = h("select", { id: "propagation" }, [["Background", "are deleted afterwards"], ["Foreground", "are deleted first"], ["Orphan", "stay"]]
+  const messages = h("div", { "aria-live": "polite" });
+  const how = h("select", { id: "propagation" }, [["Background", "are deleted afterwards"], ["Foreground", "are deleted first"], ["Orphan", "are kept"]]
     .map(([one, means]) => h("option", { value: one }, `${means} (${one})`)));
   const dialog = h("dialog", { "aria-label": "Delete" });
-  // Should another of this name take its place meanwhile, that one is not meant.
+  // The precondition protects a new object of the same name.
   let preconditions = {};
   api.json(path, { accept: METADATA }).then((object) => {
     preconditions = { uid: object.metadata.uid };
     really.disabled = false;
-  }, (error) => replace(said, problem(error)));
+  }, (error) => replace(messages, problem(error)));
   const go = async () => {
     try {
       const question = api.questionOf("delete", resource, namespace, name);
       await api.ask(path, { method: "DELETE", question, body: JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: how.value, preconditions }) });
       dialog.close();
       location.hash = listAddress(resource);
-    } catch (error) { replace(said, problem(error)); }
+    } catch (error) { replace(messages, problem(error)); }
   };
   const really = h("button", { class: "button danger", type: "button", id: "really", disabled: true, onclick: go }, "Delete");
   dialog.append(h("h1", null, `Delete this ${resource.kind}?`), h("p", null, h("code", null, name), namespace ? ` in ${namespace}` : ""),
-    h("label", { class: "row", for: "propagation" }, "Dependents", how), said,
+    h("label", { class: "row", for: "propagation" }, "Dependents", how), messages,
     h("div", { class: "row" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Cancel"),
       really));
   dialog.addEventListener("close", () => dialog.remove());

@@ -1,4 +1,4 @@
-// What a person has changed, as a server-side apply: only that, and what was changed here before, is owned afterwards.
+// The user's changes as a server-side apply: afterwards the page owns only these fields and fields of earlier changes.
 
 export const MANAGER = "kubetwist-ui";
 
@@ -12,7 +12,7 @@ export function equal(one, other) {
   return names.length === Object.keys(other).length && names.every((name) => Object.hasOwn(other, name) && equal(one[name], other[name]));
 }
 
-/** Of `after`, what differs from `before`, and what is in `owned`, a FieldsV1; lists are taken whole. */
+/** Return the parts of `after` that differ from `before` or are in `owned`, a FieldsV1; lists are atomic. */
 function picked(before, after, owned) {
   const found = {};
   for (const [name, value] of Object.entries(after)) {
@@ -26,7 +26,7 @@ function picked(before, after, owned) {
   return found;
 }
 
-/** The object to apply: from what it was to what it shall be. */
+/** Return the configuration to apply for a change from `before` to `after`. */
 export function changes(before, after) {
   const entry = (before.metadata.managedFields || []).find((one) => one.manager === MANAGER && one.operation === "Apply" && !one.subresource);
   const found = picked(before, after, entry && entry.fieldsV1);
@@ -34,7 +34,7 @@ export function changes(before, after) {
   return { ...found, apiVersion: after.apiVersion, kind: after.kind, metadata: { ...(found.metadata || {}), name, ...(namespace ? { namespace } : {}) } };
 }
 
-/** What was taken away: paths as people read them. */
+/** Return the paths of the removed fields. */
 export function removals(before, after, path = "") {
   const found = [];
   for (const name of Object.keys(before || {})) {
@@ -45,7 +45,7 @@ export function removals(before, after, path = "") {
   return found;
 }
 
-/** Whether a number exceeds the integers that JavaScript represents exactly. */
+/** Return whether a value contains an integer that JavaScript cannot represent exactly. */
 export function inexact(value) {
   if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
   return value !== null && typeof value === "object" && Object.values(value).some(inexact);

@@ -1,11 +1,11 @@
-// Plots of what /metrics says, from when the page is opened.
+// Plots of metrics from /metrics, beginning when the view is opened.
 
 import * as api from "./api.js";
 import { h, problem, replace, svg } from "./dom.js";
 
-const EVERY = 3000, KEPT = 200, WIDTH = 400, HEIGHT = 150, LEFT = 44, BOTTOM = 18, TOP = 10, MOST = 6;
+const INTERVAL = 3000, MAX_POINTS = 200, WIDTH = 400, HEIGHT = 150, LEFT = 44, BOTTOM = 18, TOP = 10, MAX_SERIES = 6;
 
-/** Samples of the text format: Map name -> [{labels, value}]. */
+/** Parse the text format; return a Map name -> [{labels, value}]. */
 export function samples(text) {
   const found = new Map();
   for (const line of text.split("\n")) {
@@ -25,7 +25,7 @@ const sum = (all, name, by, keep = () => true) => {
   return found;
 };
 
-/** The q-quantile of what was counted between two readings of a histogram, by linear interpolation. */
+/** Return the q-quantile of the observations between two scrapes of a histogram, by linear interpolation. */
 export function quantile(q, before, after) {
   const bounds = Object.keys(after).map((bound) => [bound === "+Inf" ? Infinity : Number(bound), after[bound] - (before[bound] || 0)]).sort((a, b) => a[0] - b[0]);
   const total = bounds.length ? bounds[bounds.length - 1][1] : 0;
@@ -47,7 +47,7 @@ const PLOTS = [
   { title: "Watchers", unit: "", read: (all) => sum(all, "apiserver_longrunning_requests", (labels) => labels.resource || "other", (labels) => labels.verb === "WATCH") },
   { title: "Memory", unit: "MiB", read: (all) => scaled(sum(all, "process_resident_memory_bytes", () => "resident"), 1 / 1048576) },
   { title: "Processor", unit: "%", rate: true, read: (all) => scaled(sum(all, "process_cpu_seconds_total", () => "used"), 100) },
-  { title: "Revisions", unit: "/s", rate: true, note: "writes that were stored", read: (all) => ({ stored: Math.max(0, ...(all.get("apiserver_watch_cache_resource_version") || all.get("watch_cache_resource_version") || [{ value: 0 }]).map((one) => one.value)) }) },
+  { title: "Revisions", unit: "/s", rate: true, note: "stored writes", read: (all) => ({ stored: Math.max(0, ...(all.get("apiserver_watch_cache_resource_version") || all.get("watch_cache_resource_version") || [{ value: 0 }]).map((one) => one.value)) }) },
 ];
 
 const scaled = (values, factor) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value * factor]));
@@ -57,7 +57,7 @@ export function plotsView() {
   const stop = new AbortController();
   const note = h("div");
   const plots = PLOTS.map((plot) => ({ ...plot, points: [], before: null, area: h("div"), legend: h("div", { class: "legend" }) }));
-  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "Plots"), h("span", { class: "kind" }, `from /metrics, every ${EVERY / 1000} s`)),
+  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "Plots"), h("span", { class: "kind" }, `from /metrics, every ${INTERVAL / 1000} s`)),
     h("div", { class: "page", tabindex: "0", role: "region", "aria-label": "Plots" }, note, h("div", { class: "plots" }, plots.map((plot) =>
       h("section", { class: "plot" }, h("h2", null, plot.title, h("small", null, [plot.unit.replace("/s", "per second"), plot.note].filter(Boolean).join(", "))), plot.area, plot.legend)))));
   let last = 0;
@@ -76,7 +76,7 @@ export function plotsView() {
         shown = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Math.max(0, value - (before[name] || 0)) / seconds]));
       }
       plot.points.push({ at: now, shown });
-      if (plot.points.length > KEPT) plot.points.shift();
+      if (plot.points.length > MAX_POINTS) plot.points.shift();
       draw(plot, now);
     }
     last = now;
@@ -90,7 +90,7 @@ export function plotsView() {
         replace(note, problem(error));
         if (error.code === 401 || error.code === 403) return;
       }
-      await new Promise((done) => setTimeout(done, plots[0].points.length > 1 ? EVERY : 1000));
+      await new Promise((done) => setTimeout(done, plots[0].points.length > 1 ? INTERVAL : 1000));
     }
   })();
   return { element, title: "Plots", close: () => stop.abort() };
@@ -99,8 +99,8 @@ export function plotsView() {
 function draw(plot, now) {
   const totals = {};
   for (const { shown } of plot.points) for (const [name, value] of Object.entries(shown)) totals[name] = (totals[name] || 0) + (value || 0);
-  // Those that are most of it; a line keeps its colour as long as it is among them.
-  const chosen = Object.entries(totals).sort((a, b) => b[1] - a[1]).slice(0, MOST).map(([name]) => name);
+  // The series with the largest totals; a line keeps its colour while it is shown.
+  const chosen = Object.entries(totals).sort((a, b) => b[1] - a[1]).slice(0, MAX_SERIES).map(([name]) => name);
   plot.colours ||= new Map();
   for (const name of [...plot.colours.keys()]) if (!chosen.includes(name)) plot.colours.delete(name);
   for (const name of chosen) {

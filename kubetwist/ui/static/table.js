@@ -1,4 +1,4 @@
-// A table of objects as `kubectl get` prints it: rows come from the server, and only those in sight are elements.
+// A table of objects as `kubectl get` prints it: the server computes the rows, and only visible rows are elements.
 
 import { age, h, problem, replace } from "./dom.js";
 import { pathOf, questionOf, json, watch } from "./api.js";
@@ -9,14 +9,14 @@ const HEIGHT = 30;
 const SPARE = 12;
 const PAGE = 1000;
 // Poll interval in milliseconds of resources without watch.
-const UNWATCHED = 5000;
+const POLL_INTERVAL = 5000;
 
 const wait = (ms, signal) => new Promise((done) => {
   const timer = setTimeout(done, ms);
   signal.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
 });
 
-/** Objects as rows of a Table, kept as they are by a watch. */
+/** The rows of a Table, kept up to date by a watch. */
 export class Rows {
   constructor(resource, namespace, changed, selector = "") {
     this.selector = selector;
@@ -42,7 +42,7 @@ export class Rows {
         const version = await this.list(signal);
         pause = 500;
         if (this.resource.verbs.includes("watch")) await this.follow(version, signal);
-        else await wait(UNWATCHED, signal);
+        else await wait(POLL_INTERVAL, signal);
       } catch (error) {
         if (signal.aborted) return;
         this.error = error;
@@ -111,7 +111,7 @@ export class Rows {
     const created = Date.parse(meta.creationTimestamp) || 0;
     if (!before) this.reordered = true;
     this.touched = true;
-    // The age is counted on where it is that of the object, which another column may be called as well.
+    // The age is incremented in the page only if the column shows the age of the object.
     const aged = this.columns.findIndex((column) => column.name === "Age");
     const ages = aged >= 0 && created && isAge(row.cells[aged], created) ? aged : -1;
     this.rows.set(key, {
@@ -129,20 +129,20 @@ const keyOf = (meta) => `${meta.namespace || ""}/${meta.name}`;
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, y: 31536000 };
 
-/** Seconds in "3h5m"; about, as it is rounded. */
+/** Return the approximate seconds of a rounded duration like "3h5m". */
 function spelled(text) {
   let seconds = 0;
   for (const [, count, unit] of String(text).matchAll(/(\d+)([smhdy])/g)) seconds += count * UNITS[unit];
   return seconds;
 }
 
-/** Whether a cell shows the age of its object; the clocks may differ by a minute or so. */
+/** Return whether a cell shows the age of its object; the clocks may differ by about a minute. */
 function isAge(text, created) {
   const rounded = UNITS[String(text).at(-1)];
   return rounded !== undefined && Math.abs(spelled(text) - (Date.now() - created) / 1000) < rounded + 90;
 }
 
-/** A Table; of servers that make none, one of names and ages, as kubectl has it. */
+/** Return a Table; for servers without Tables one with names and ages, as in kubectl. */
 function tableOf(found) {
   if (found.kind === "Table") return found;
   const rows = (found.items || [found]).map((object) => ({ object, cells: [object.metadata.name, age(Date.parse(object.metadata.creationTimestamp))] }));
@@ -171,7 +171,7 @@ export class TableView {
     this.bottom = h("tr", { "aria-hidden": "true" }, h("td"));
     this.body = h("tbody", null, this.top, this.bottom);
     this.table = h("table", {
-      class: "grid", role: "grid", tabindex: "0", "aria-label": `${resource.resource}: arrows choose, Enter opens`, onkeydown: (event) => this.key(event),
+      class: "grid", role: "grid", tabindex: "0", "aria-label": `${resource.resource}: arrows select, Enter opens`, onkeydown: (event) => this.key(event),
     }, this.group, h("thead", null, this.head), this.body);
     this.scroller = h("div", { class: "scroller", onscroll: () => this.later() }, this.table);
     this.note = h("div", { class: "note" });
@@ -189,7 +189,7 @@ export class TableView {
     clearInterval(this.ticking);
   }
 
-  /** What is chosen of how rows are shown, and which; taken again by another table of the same kind. */
+  /** The view settings, which are restored in the next table of the same kind. */
   get look() { return { filter: this.filter, wide: this.wide, sorted: this.sorted, selected: this.selected }; }
 
   set look({ filter, wide, sorted, selected }) {

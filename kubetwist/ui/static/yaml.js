@@ -1,16 +1,16 @@
-// YAML as the server writes it, line by line: what is indented below a line can be folded away.
+// The server's YAML with foldable blocks.
 
 import { h, replace } from "./dom.js";
 
-const MOST = 20000;
+const MAX_LINES = 20000;
 
 const indentOf = (line) => {
   const spaces = line.length - line.trimStart().length;
-  // The dash of a list stands where its key does, and belongs below it.
+  // The dash of a list item has the indentation of the list's key, and belongs to its block.
   return spaces * 2 + (line.trimStart().startsWith("- ") || line.trim() === "-" ? 1 : 0);
 };
 
-/** Which lines belong to each line that has any: [[from, to]...], the end not included. */
+/** Return for each line the end (exclusive) of the block below it; 0 without a block. */
 export function folds(lines) {
   const ends = new Array(lines.length).fill(0);
   const open = [];
@@ -24,7 +24,7 @@ export function folds(lines) {
   return ends.map((end, index) => (end > index + 1 ? end : 0));
 }
 
-/** The lines of an element of a map, at the top or below one that is there: "metadata", "managedFields". */
+/** Return [from, to] of a member at a path: "metadata", "managedFields"; null if it does not exist. */
 function blockOf(lines, ...keys) {
   let from = 0, to = lines.length, indent = 0;
   for (const key of keys) {
@@ -46,7 +46,7 @@ const SERVERS = [["status"], ["metadata", "managedFields"], ["metadata", "resour
   ["metadata", "creationTimestamp"], ["metadata", "generation"], ["metadata", "selfLink"], ["metadata", "deletionTimestamp"],
   ["metadata", "deletionGracePeriodSeconds"]];
 
-/** Without what only the server writes. */
+/** Return the text without the fields that only the server writes. */
 export function editable(text) {
   const lines = text.replace(/\n$/, "").split("\n");
   for (const keys of SERVERS) {
@@ -56,7 +56,7 @@ export function editable(text) {
   return `${lines.join("\n")}\n`;
 }
 
-/** What each line that can be folded is called, however many lines come or go above it. */
+/** Return a stable identifier of each foldable line, which does not depend on the lines above it. */
 function placesOf(lines, ends) {
   const open = [], times = new Map();
   return lines.map((line, index) => {
@@ -70,10 +70,10 @@ function placesOf(lines, ends) {
   });
 }
 
-/** Shown; folded is what was so `before`, which is another such view of it, or else the managed fields. */
+/** Return a view of the text; blocks are folded as in the view `before`, by default the managed fields. */
 export function yamlView(text, before) {
   const all = text.replace(/\n$/, "").split("\n");
-  const lines = all.slice(0, MOST);
+  const lines = all.slice(0, MAX_LINES);
   const ends = folds(lines);
   const places = placesOf(lines, ends);
   const closed = new Set();
@@ -115,6 +115,6 @@ export function yamlView(text, before) {
   element.focusOn = (place) => elements[places.indexOf(place)]?.fold?.focus({ preventScroll: true });
   element.focused = () => places[elements.findIndex((one) => one.fold && one.fold === document.activeElement)] || "";
   replace(element, elements.map((one) => one.element),
-    all.length > MOST ? h("div", null, h("span", { class: "gutter" }), `… and ${all.length - MOST} lines more`) : null);
+    all.length > MAX_LINES ? h("div", null, h("span", { class: "gutter" }), `… and ${all.length - MAX_LINES} lines more`) : null);
   return element;
 }

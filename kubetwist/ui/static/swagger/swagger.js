@@ -4,7 +4,7 @@ import { h, problem, replace } from "../dom.js";
 import * as api from "../api.js";
 
 const top = h("header", { class: "top" });
-const said = h("div", { "aria-live": "polite" });
+const messages = h("div", { "aria-live": "polite" });
 const place = h("main", { id: "swagger-ui" });
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const wanted = () => new URLSearchParams(location.search).get("api");
@@ -12,16 +12,16 @@ let ui = null;
 
 function colours() { document.documentElement.classList.toggle("dark-mode", dark.matches); }
 
-/** What is asked goes to this server, as who is signed in at /ui, unless other credentials were given. */
+/** Allow requests to this server only, with the session of /ui unless other credentials are given. */
 function sent(request) {
   const url = new URL(request.url, location.href);
-  if (url.origin !== location.origin) throw new Error("only this server is asked");
+  if (url.origin !== location.origin) throw new Error("requests to other servers are not allowed");
   request.headers ||= {};
   if (!Object.keys(request.headers).some((name) => name.toLowerCase() === "authorization")) Object.assign(request.headers, api.identity());
   return request;
 }
 
-/** The documents of Kubernetes say that a body may have any type: these are the ones that every server takes. */
+/** Replace the media type of bodies in the documents, which is any type, by the types that every server accepts. */
 function typed(document) {
   for (const path of Object.values(document?.paths || {})) {
     for (const { requestBody } of Object.values(path)) {
@@ -32,11 +32,11 @@ function typed(document) {
   return document;
 }
 
-// Descriptions are written by whoever may define a kind: they are shown as what they are, text.
+// Descriptions come from any user who may create a CRD: they are shown as text.
 const plain = () => ({
   wrapComponents: {
     Markdown: (original, { React }) => ({ source }) => (source ? React.createElement("div", { className: "text" }, String(source)) : null),
-    // A link to the document: no browser follows it as who is signed in.
+    // The link to the document would open without the session's key.
     InfoUrl: () => () => null,
   },
   statePlugins: { spec: { wrapActions: { updateJsonSpec: (original) => (document) => original(typed(document)) } } },
@@ -61,12 +61,12 @@ function open(documents, name) {
 async function begin() {
   colours();
   dark.addEventListener("change", colours);
-  replace(document.body, top, said, place);
+  replace(document.body, top, messages, place);
   const back = h("a", { href: "/ui/" }, "kubetwist");
   replace(top, back);
   let documents;
   try { documents = (await api.json("/openapi/v3")).paths; } catch (error) {
-    replace(said, [401, 403].includes(error.code) && !api.hasSession() ? h("div", { class: "problem", role: "alert" }, h("a", { href: "/ui/" }, "Sign in"), " first; then come back here.") : problem(error));
+    replace(messages, [401, 403].includes(error.code) && !api.hasSession() ? h("div", { class: "problem", role: "alert" }, h("a", { href: "/ui/" }, "Sign in"), " first, then return to this page.") : problem(error));
     return;
   }
   const names = Object.keys(documents).sort((a, b) => (a.split("/")[0] === b.split("/")[0] ? 0 : a.startsWith("api/") ? -1 : b.startsWith("api/") ? 1 : 0) || (a < b ? -1 : 1));
