@@ -200,7 +200,7 @@ def stored(path: str, obj: Any) -> Callable[[], Iterable[Call]]:
     return lambda: [post(path, obj)]
 
 
-def gone(path: str) -> Callable[[], Iterable[Call]]:
+def deleted(path: str) -> Callable[[], Iterable[Call]]:
     """Return a clean-up that deletes one object or a collection."""
     return lambda: [Call("DELETE", path)]
 
@@ -239,7 +239,7 @@ ATTACKS: list[Attack] = [
         "printer-columns",
         lambda: [Call("GET", custom_path("columned"), accept=TABLE)],
         lambda: repeated("columned", 8),
-        gone(f"{DEFINITIONS}/columned.{GROUP}"),
+        deleted(f"{DEFINITIONS}/columned.{GROUP}"),
         1,
     ),
     Attack(
@@ -255,7 +255,7 @@ ATTACKS: list[Attack] = [
             for n in range(5)
         ],
         lambda: repeated("rewritten", 1),
-        gone(f"{DEFINITIONS}/rewritten.{GROUP}"),
+        deleted(f"{DEFINITIONS}/rewritten.{GROUP}"),
         1,
     ),
     Attack(
@@ -264,7 +264,7 @@ ATTACKS: list[Attack] = [
             Call("GET", f"{custom_path('selectable')}?fieldSelector={'%2C'.join(f'spec.f{n}!=x' for n in range(8))}")
         ],
         lambda: selectable("selectable", 2000),
-        gone(f"{DEFINITIONS}/selectable.{GROUP}"),
+        deleted(f"{DEFINITIONS}/selectable.{GROUP}"),
     ),
     Attack(
         "field-selector",
@@ -312,7 +312,7 @@ ATTACKS: list[Attack] = [
                 ),
             )
         ],
-        gone(f"{DEFINITIONS}/ruled.{GROUP}"),
+        deleted(f"{DEFINITIONS}/ruled.{GROUP}"),
         1,
     ),
     Attack(
@@ -340,7 +340,7 @@ ATTACKS: list[Attack] = [
                 ),
             )
         ],
-        gone(f"{DEFINITIONS}/matched.{GROUP}"),
+        deleted(f"{DEFINITIONS}/matched.{GROUP}"),
         1,
     ),
     Attack(
@@ -375,7 +375,7 @@ ATTACKS: list[Attack] = [
                 ),
             )
         ],
-        gone(f"{DEFINITIONS}/mapped.{GROUP}"),
+        deleted(f"{DEFINITIONS}/mapped.{GROUP}"),
         1,
     ),
     Attack(
@@ -388,14 +388,14 @@ ATTACKS: list[Attack] = [
             for turn in (0, 100)
         ],
         lambda: [post(DEFINITIONS, listed("unique", {"type": "string"}, **{"x-kubernetes-list-type": "set"}))],
-        gone(f"{DEFINITIONS}/unique.{GROUP}"),
+        deleted(f"{DEFINITIONS}/unique.{GROUP}"),
         1,
     ),
     Attack(
         "apply-pod-env",
         lambda: [applied(f"{DEPLOYMENTS}/attacks", deployment(10_000))],
         stored(DEPLOYMENTS, deployment(10_000)),
-        gone(f"{DEPLOYMENTS}/attacks"),
+        deleted(f"{DEPLOYMENTS}/attacks"),
     ),
     Attack(
         "strategic-merge",
@@ -411,7 +411,7 @@ ATTACKS: list[Attack] = [
             for turn in (0, 1)
         ],
         stored(DEPLOYMENTS, deployment(5_000)),
-        gone(f"{DEPLOYMENTS}/attacks"),
+        deleted(f"{DEPLOYMENTS}/attacks"),
     ),
     Attack(
         "strategic-merge-order",
@@ -432,7 +432,7 @@ ATTACKS: list[Attack] = [
             f"{NAMESPACE}/serviceaccounts",
             core("ServiceAccount", "attacks", secrets=[{"name": f"s{n}"} for n in range(5000)]),
         ),
-        gone(f"{NAMESPACE}/serviceaccounts/attacks"),
+        deleted(f"{NAMESPACE}/serviceaccounts/attacks"),
     ),
     Attack(
         "pod-containers",
@@ -480,7 +480,7 @@ ATTACKS: list[Attack] = [
             for v in "xy"
         ],
         stored(CONFIGMAPS, core("ConfigMap", "many", data=many_keys(40_000))),
-        gone(f"{CONFIGMAPS}/many"),
+        deleted(f"{CONFIGMAPS}/many"),
     ),
     Attack(
         "ingress",
@@ -568,7 +568,7 @@ ATTACKS: list[Attack] = [
             )
         ],
         stored(CONFIGMAPS, core("ConfigMap", "patched", data=many_keys(10_000))),
-        gone(f"{CONFIGMAPS}/patched"),
+        deleted(f"{CONFIGMAPS}/patched"),
     ),
     Attack(
         "json-patch-list",
@@ -590,7 +590,7 @@ ATTACKS: list[Attack] = [
             )
         ],
         stored(DEPLOYMENTS, deployment(10_000)),
-        gone(f"{DEPLOYMENTS}/attacks"),
+        deleted(f"{DEPLOYMENTS}/attacks"),
     ),
     Attack(
         "merge-patch",
@@ -603,13 +603,13 @@ ATTACKS: list[Attack] = [
             )
         ],
         stored(CONFIGMAPS, core("ConfigMap", "merged", data=many_keys(30_000))),
-        gone(f"{CONFIGMAPS}/merged"),
+        deleted(f"{CONFIGMAPS}/merged"),
     ),
     Attack(
         "custom-3mb",
         lambda: [post(dry(custom_path("kept")), custom("kept", "a", spec=nested(10, 3)))],
         lambda: [post(DEFINITIONS, definition("kept", PRESERVED))],
-        gone(f"{DEFINITIONS}/kept.{GROUP}"),
+        deleted(f"{DEFINITIONS}/kept.{GROUP}"),
         1,
     ),
     Attack(

@@ -121,8 +121,8 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     await storage.open()
     cache = WatchCache(storage, PREFIX, decode, reactor)
     await cache.start()
-    others = [WatchCache(storage, f"/registry/other{number}/", decode, reactor) for number in range(60)]
-    for other in others:
+    other_caches = [WatchCache(storage, f"/registry/other{number}/", decode, reactor) for number in range(60)]
+    for other in other_caches:
         await other.start()
     counter = 0
     for writers in (1, 8, 100):

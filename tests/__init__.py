@@ -2,6 +2,6 @@
 
 from hypothesis import HealthCheck, settings
 
-# How fast the machine is that they run on says nothing about what is tested.
+# The speed of the machine must not affect the results.
 settings.register_profile("kubetwist", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kubetwist")

@@ -31,7 +31,7 @@ from kubetwist.server.credentials.certificates import CertConfig, CertificateAut
 from tests.streams.serving import Session, serve_command, serve_port_forward
 
 PIECE = 64 * 1024
-#: Seconds between two looks at a log that is followed.
+#: Poll interval of a followed log in seconds.
 LOOK = 0.02
 TIMESTAMP = b"2026-01-02T03:04:05.000000006Z "
 

@@ -34,7 +34,7 @@ class Issuer:
         self.keys: dict[str, Any] = {name: KEYS[name] for name in keys or ("one",)}
         self.pages: dict[str, tuple[int, bytes]] = {}
         self.asked: list[str] = []
-        self.said = url
+        self.issuer_url = url
 
     def token(self, key: str = "one", algorithm: str = "RS256", headers: Any = None, **changes: Any) -> str:
         """Return a token with replaced claims; L{None} omits a claim."""
@@ -57,7 +57,7 @@ class Issuer:
         if path in self.pages:
             return self.pages[path]
         if path == "/.well-known/openid-configuration":
-            document: Any = {"issuer": self.said, "jwks_uri": f"{self.url}/keys?v=1"}
+            document: Any = {"issuer": self.issuer_url, "jwks_uri": f"{self.url}/keys?v=1"}
         elif path == "/keys":
             document = {"keys": self.jwks()}
         else:

@@ -73,12 +73,12 @@ def implementations() -> Iterator[tuple[type, InterfaceClass]]:
                 yield one, interface
 
 
-def signature_problems(function: object, positional: list[tuple[str, bool]], others: set[str]) -> Iterator[str]:
+def signature_problems(function: object, positional: list[tuple[str, bool]], keyword_only: set[str]) -> Iterator[str]:
     """
     Compare the parameters of a method with those that its interface states.
 
     @param positional: The positional parameters of the interface, with whether they are optional.
-    @param others: The names of the keyword-only ones.
+    @param keyword_only: The names of the keyword-only ones.
     """
     assert callable(function)
     parameters = list(inspect.signature(function).parameters.values())[1:]
@@ -93,8 +93,8 @@ def signature_problems(function: object, positional: list[tuple[str, bool]], oth
     for (name, optional), one in zip(positional, given, strict=False):
         if optional and one.default is one.empty:
             yield f"requires {name}"
-    yield from (f"lacks {name}" for name in others - named)
-    further = {one.name for one in given[len(positional) :]} | (named - others)
+    yield from (f"lacks {name}" for name in keyword_only - named)
+    further = {one.name for one in given[len(positional) :]} | (named - keyword_only)
     name = getattr(function, "__name__", "")
     yield from (f"also has {other}" for other in further if (name, other) not in ADDITIONAL)
 
@@ -107,13 +107,13 @@ class InterfaceTests(SynchronousTestCase):
         problems = []
         seen = 0
         for one, interface in implementations():
-            for name, (positional, others) in stated(interface).items():
+            for name, (positional, keyword_only) in stated(interface).items():
                 function = inspect.unwrap(getattr(one, name, None) or (lambda: None))
                 if not hasattr(one, name):
                     problems.append(f"{one.__module__}.{one.__name__} lacks {name} of {interface.__name__}")
                     continue
                 seen += 1
-                for problem in signature_problems(function, positional, others):
+                for problem in signature_problems(function, positional, keyword_only):
                     problems.append(f"{one.__module__}.{one.__name__}.{name} {problem}")
         self.assertEqual([], problems)
         self.assertGreater(seen, 300)

@@ -23,7 +23,7 @@ TESTS = Path(__file__).parent
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or TESTS.parent / "docs")
 
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])(?![\w-])")
-#: Flags of other programs that pages speak of.
+#: Flags of other programs that pages mention.
 OTHERS = """
 all-namespaces as bump-revision clusterrole current dry-run enable-grpc-gateway for help image
 insecure-skip-tls-verify-backend list mark-compacted name namespace path previous raw replicas role

@@ -127,7 +127,7 @@ class KeyTests(TokenCase):
 
     def test_wrong_issuer(self) -> None:
         """A discovery document of another issuer is rejected, and so are keys without https."""
-        self.issuer.said = "https://evil.example.com"
+        self.issuer.issuer_url = "https://evil.example.com"
         self.tokens.configure([])
         self.tokens.configure([self.configuration()])
         self.assertEqual(self.refused(self.issuer.token()), "oidc: authenticator not initialized")

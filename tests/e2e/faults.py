@@ -26,7 +26,7 @@ from .historyclients import Client, Clients, SlowWatcher
 
 #: Seconds in which everything must work again when nothing is broken any more.
 RECOVERY: Final = 90.0
-#: At least so many writes show that it does.
+#: Number of writes after which a server counts as recovered.
 WRITES: Final = 10
 #: kube-apiserver's key for the revision that is compacted to; who watches it forgets, too.
 COMPACTED_KEY: Final = b"compact_rev_key"

@@ -64,7 +64,7 @@ def test_over_etcd(start_server: Callable[..., SubprocessServer]) -> None:
         assert len(depths) > 5
         assert not [name for name, _ in scraped(other) if name == "workqueue_depth"]
         for server in servers:
-            # Both in one scrape: etcd grows meanwhile.
+            # Both values are from one scrape, as the size of etcd changes.
             size, total = eventually(lambda server=server: sizes(server, etcd.urls[0]))
             assert total == size > 10_000
             labels = {"grpc_service": "etcdserverpb.KV", "grpc_type": "unary", "grpc_method": "Range"}

@@ -133,7 +133,7 @@ def test_migration(kubectl: Kubectl) -> None:
     after = shown(kubectl, "deployment", "web")
     assert "labels" not in after["metadata"]
     assert after["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1.28"
-    # kubectl has the annotation owned by a name of its own, so that no manifest without it takes it away.
+    # kubectl owns the annotation under a separate manager, so that a manifest without it does not remove it.
     sets = owners(after)
     assert sets.keys() == {("kubectl", "Apply", ""), ("kubectl-last-applied", "Apply", "")}
     assert "f:metadata" in sets["kubectl-last-applied", "Apply", ""]

@@ -45,7 +45,7 @@ def test_try_it_out(page: Page, page_server: SubprocessServer) -> None:
     page.find(".side a[href='/swagger-ui/']").click()
     page.reads("/api/v1/configmaps", "#swagger-ui")
     page.reads("kubetwist-test-admin", ".who")
-    # Only those in sight are there; others are found by their paths.
+    # Only visible operations are elements; further ones are found by their paths.
     enter(page, ".operation-filter-input", MAPS.replace("default", "{namespace}"))
     create = "#operations-core_v1-createCoreV1NamespacedConfigMap"
     click(page, f"{create} button")

@@ -57,8 +57,8 @@ class CustomServer(Server):
 
     def define(self, client: JSONClient, crd: dict[str, Any]) -> dict[str, Any]:
         """Create a definition, and wait until it is established; return the established object."""
-        code, made = client.ask("POST", DEFINITIONS, crd)
-        assert code == 201, made
+        code, created = client.ask("POST", DEFINITIONS, crd)
+        assert code == 201, created
         self.settle()
         found: dict[str, Any] = client.ask("GET", f"{DEFINITIONS}/{crd['metadata']['name']}")[1]
         return found

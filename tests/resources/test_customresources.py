@@ -23,9 +23,9 @@ class LifeTests(CustomTestCase):
         conditions = [(one["type"], one["status"]) for one in found["status"]["conditions"]]
         self.assertEqual(conditions, [("NamesAccepted", "True"), ("Established", "True")])
         self.assertEqual(found["status"]["acceptedNames"]["listKind"], "KiteList")
-        code, made = self.client.ask("POST", KITES, kite("a", spec={"tail": 3}))
-        self.assertEqual((code, made["spec"]), (201, {"tail": 3, "colour": "red"}))
-        self.assertEqual(made["metadata"]["generation"], 1)
+        code, created = self.client.ask("POST", KITES, kite("a", spec={"tail": 3}))
+        self.assertEqual((code, created["spec"]), (201, {"tail": 3, "colour": "red"}))
+        self.assertEqual(created["metadata"]["generation"], 1)
 
     def test_apply_needs_create(self) -> None:
         """A client that may patch, but not create, cannot create an object by an apply."""
@@ -81,7 +81,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
         self.assertEqual(self.text(KITES)[0], 404)
 
-    def test_deletion_waits_for_others(self) -> None:
+    def test_deletion_waits_for_finalizers(self) -> None:
         """
         After the objects are deleted, a definition that a finalizer of another controller holds serves requests again.
         """
@@ -121,7 +121,7 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.client.ask("PATCH", f"{KITES}/held?fieldManager=m", kite("held"), **apply)[0], 200)
 
     def test_preconditions(self) -> None:
-        """A DELETE of a definition checks its preconditions with its own messages, also if it is marked already."""
+        """A DELETE of a definition checks its preconditions, with specific messages, even if it is marked already."""
         self.define()
         held = kite("held")
         held["metadata"]["finalizers"] = ["example.com/hold"]
@@ -303,11 +303,11 @@ class ObjectTests(CustomTestCase):
         """Server-side apply creates an object and records the ownership of its fields."""
         self.define()
         body = orjson.dumps(kite("a", spec={"tail": 2}))
-        code, made = self.client.ask(
+        code, created = self.client.ask(
             "PATCH", f"{KITES}/a?fieldManager=me", body, Content_Type="application/apply-patch+yaml"
         )
         self.assertEqual(code, 201)
-        (entry,) = made["metadata"]["managedFields"]
+        (entry,) = created["metadata"]["managedFields"]
         self.assertEqual((entry["manager"], entry["fieldsV1"]), ("me", {"f:spec": {"f:tail": {}}}))
 
     def test_selectable_fields(self) -> None:
@@ -323,26 +323,26 @@ class ObjectTests(CustomTestCase):
     def test_large_definitions(self) -> None:
         """A definition with compiled rules is validated in a thread from 2 KiB on."""
         threads = self.server.done_in_threads
-        for length, wanted in ((100, False), (2100, True)):
+        for length, expected in ((100, False), (2100, True)):
             threads.clear()
             crd = definition({"type": "object", "description": "x" * length})
             code, _ = self.client.ask("POST", f"{DEFINITIONS}?dryRun=All", crd)
             self.assertEqual(code, 201)
-            self.assertEqual("_prepared_creation" in [function.__name__ for function in threads], wanted)
+            self.assertEqual("_prepared_creation" in [function.__name__ for function in threads], expected)
 
     def test_costly_rules(self) -> None:
-        """Expensive rules are evaluated in a thread, others are not, and the results are the same."""
+        """Expensive rules are evaluated in a thread, cheap ones in the reactor, with equal results."""
         tail = {"type": "array", "maxItems": 1000, "items": {"type": "integer"}}
         small = "self.tail.all(x, self.tail.all(y, x + y < 1998))"
         spec = {"type": "object", "properties": {"tail": tail}, "x-kubernetes-validations": [{"rule": small}]}
         self.define({"type": "object", "properties": {"spec": spec}})
         threads = self.server.done_in_threads
-        for size, wanted in ((5, []), (100, ["_prepared_creation"])):
+        for size, expected in ((5, []), (100, ["_prepared_creation"])):
             for value, code in ((1, 201), (999, 422)):
                 threads.clear()
-                made = kite(f"k{size}", spec={"tail": [*range(1, size), value]})
-                self.assertEqual(self.client.ask("POST", KITES, made)[0], code)
-                self.assertEqual([function.__name__ for function in threads], wanted)
+                created = kite(f"k{size}", spec={"tail": [*range(1, size), value]})
+                self.assertEqual(self.client.ask("POST", KITES, created)[0], code)
+                self.assertEqual([function.__name__ for function in threads], expected)
 
     def test_table(self) -> None:
         """The columns are defined by the definition; the default is the age."""
@@ -421,10 +421,10 @@ class FloatTests(CustomTestCase):
         self.define({"type": "object", "properties": {"set": numbers}})
         for items, code in ((b"[1,1.0]", 201), (b"[1.0,1.0]", 422), (b"[1,1]", 422)):
             body = b'{"kind":"Kite","apiVersion":"example.com/v1","metadata":{"generateName":"a"},"set":%s}' % items
-            answer, made = self.client.ask("POST", KITES, body)
+            answer, created = self.client.ask("POST", KITES, body)
             self.assertEqual(answer, code, items)
             if code == 201:
-                self.assertEqual(str(made["set"]), "[1, 1]")
+                self.assertEqual(str(created["set"]), "[1, 1]")
 
     def test_nested(self) -> None:
         """Lists and maps in a set are compared by their JSON, in which 1.0 is 1; messages show that, too."""
@@ -466,8 +466,8 @@ class SubresourceTests(CustomTestCase):
     def test_status(self) -> None:
         """If the status is a subresource, it is written by its path only."""
         self.define(subresources={"status": {}})
-        _, made = self.client.ask("POST", KITES, kite("a", status={"phase": "Up"}))
-        self.assertNotIn("status", made)
+        _, created = self.client.ask("POST", KITES, kite("a", status={"phase": "Up"}))
+        self.assertNotIn("status", created)
         patch = {"spec": {"tail": 5}, "status": {"phase": "Up"}}
         _, found = self.client.ask("PATCH", f"{KITES}/a/status", patch, Content_Type=MERGE)
         self.assertEqual((found.get("spec"), found["status"]), (None, {"phase": "Up"}))

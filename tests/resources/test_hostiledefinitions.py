@@ -73,10 +73,10 @@ class SchemaTests(SynchronousTestCase):
             schema = {"anyOf": [schema, schema]} if len(json.dumps(schema)) < 50_000 else schema
         self.patch(schemacompiling, "MAX_ALTERNATIVES", 500)
         crd = with_spec({"type": "object", "x-kubernetes-preserve-unknown-fields": True, **schema})
-        made, status = self.client.ask("POST", DEFINITIONS, crd)
-        self.assertIn(made, (201, 422), status)
+        created, status = self.client.ask("POST", DEFINITIONS, crd)
+        self.assertIn(created, (201, 422), status)
         self.server.settle()
-        if made == 201:
+        if created == 201:
             code, status = self.client.ask("POST", KITES, kite(a=1))
             self.assertEqual(code, 422)
             self.assertIn("validating the object against its schema takes too long", status["message"])

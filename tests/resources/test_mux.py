@@ -82,16 +82,16 @@ class DelegatingMuxTests(SynchronousTestCase):
 
     def test_created_at_first_request(self) -> None:
         """A handler may be a function, which is called once."""
-        made = []
+        created = []
 
         def make():
-            made.append(Leaf())
-            return made[-1]
+            created.append(Leaf())
+            return created[-1]
 
         self.first.handle_prefix("/api/v1", make)
-        self.assertEqual(made, [])
+        self.assertEqual(created, [])
         self.assertIs(found(self.first, b"/api/v1/pods")[0], found(self.first, b"/api/v1/nodes")[0])
-        self.assertEqual(len(made), 1)
+        self.assertEqual(len(created), 1)
 
     def test_unregister(self) -> None:
         """An unregistered path is delegated to the next server."""

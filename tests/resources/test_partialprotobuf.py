@@ -17,10 +17,10 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 
 
-def accepting(kind: str, version: str = "v1", others: str = "") -> str:
+def accepting(kind: str, version: str = "v1", fallback: str = "") -> str:
     """Return the C{Accept} header of client-go's metadata client, or only its first part."""
     view = f";as={kind};g=meta.k8s.io;v={version}"
-    return f"{PROTOBUF}{view}" + (f",application/json{view},application/json" if others else "")
+    return f"{PROTOBUF}{view}" + (f",application/json{view},application/json" if fallback else "")
 
 
 ONE, LIST = accepting("PartialObjectMetadata"), accepting("PartialObjectMetadataList")
@@ -73,7 +73,7 @@ class Cases:
         """An object's metadata equals the one in JSON."""
         expected = self.client.ask("GET", f"{self.path}/a")[1]["metadata"]
         managers = [one["manager"] for one in expected.pop("managedFields", [])]
-        for accept in (ONE, accepting("PartialObjectMetadata", others="json")):
+        for accept in (ONE, accepting("PartialObjectMetadata", fallback="json")):
             kind, found = partial(self.get(f"{self.path}/a", accept))
             self.assertEqual(kind, "PartialObjectMetadata")
             self.assertEqual({name: found[name] for name in expected}, expected)
@@ -89,7 +89,7 @@ class Cases:
     def test_list(self: Any) -> None:
         """A list has its metadata and items, which omit their kind."""
         expected = self.client.ask("GET", self.path)[1]
-        for accept in (LIST, accepting("PartialObjectMetadataList", others="json")):
+        for accept in (LIST, accepting("PartialObjectMetadataList", fallback="json")):
             envelope = read_envelope(self.get(f"{self.path}?limit=1", accept))
             self.assertEqual((envelope.api_version, envelope.kind), ("meta.k8s.io/v1", "PartialObjectMetadataList"))
             (first, meta), (second, item) = fields(envelope.raw)
@@ -140,7 +140,7 @@ class Cases:
 
     def test_watch(self: Any) -> None:
         """A watch sends metadata, for initial events and later ones."""
-        for accept in (ONE, accepting("PartialObjectMetadata", others="json")):
+        for accept in (ONE, accepting("PartialObjectMetadata", fallback="json")):
             client = self.server.client()
             head, _, body = client.begin(f"{self.path}?watch=1", Accept=accept).partition(b"\r\n\r\n")
             self.assertIn(f"content-type: {PROTOBUF};stream=watch".encode(), head.lower())
@@ -173,8 +173,8 @@ class Cases:
         for name in "ef":
             self.client.ask("POST", self.path, self.other(name))
         self.server.clock.advance(0)
-        first, *others = (client.taken() for client in clients)
-        self.assertEqual((len(encoded), others), (2, [first, first]))
+        first, *fallback = (client.taken() for client in clients)
+        self.assertEqual((len(encoded), fallback), (2, [first, first]))
 
     def test_ends(self: Any) -> None:
         """The reason for the end of a watch is sent in protobuf, also if no object can be sent."""
@@ -200,9 +200,9 @@ class BuiltInTests(Cases, SynchronousTestCase):
 
     def other(self, name: str, **labels: str) -> dict[str, Any]:
         """Return a ConfigMap."""
-        made: dict[str, Any] = config_map(name, k="v")
-        made["metadata"]["labels"] = labels
-        return made
+        created: dict[str, Any] = config_map(name, k="v")
+        created["metadata"]["labels"] = labels
+        return created
 
 
 class CustomTests(Cases, SynchronousTestCase):

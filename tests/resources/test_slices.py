@@ -40,9 +40,9 @@ class SliceTests(SynchronousTestCase):
             return record.key.encode()
 
         making = slices(records, show, lambda record: costs[int(record.key)])
-        while (made := first_slice(making)) is None:
+        while (created := first_slice(making)) is None:
             spent.append([])
-        self.assertEqual(made, [record.key.encode() for record in records])
+        self.assertEqual(created, [record.key.encode() for record in records])
         self.assertEqual([cost for slice_ in spent for cost in slice_], costs)
         for slice_ in spent:
             self.assertLess(sum(slice_[:-1]), MAX_SLICE_COST)
@@ -108,17 +108,17 @@ class ListTests(SynchronousTestCase):
 
     def test_client_disconnects(self) -> None:
         """The list of a disconnected client is not continued."""
-        made: list[str] = []
+        created: list[str] = []
         show = tables.TableEncoder._joined
 
         def row(encoder: Any, record: Record, *how: Any) -> bytes:
-            made.append(record.key)
+            created.append(record.key)
             return show(encoder, record, *how)
 
         self.patch(tables.TableEncoder, "_joined", row)
         listing = self._begun(TABLE)
-        before = len(made)
+        before = len(created)
         listing.disconnect()
         for _ in range(20):
             self.turning.advance(0)
-        self.assertEqual((before, len(made)), (4, 4))
+        self.assertEqual((before, len(created)), (4, 4))

@@ -47,9 +47,9 @@ class PowerTestCase(KubeAPIMixin, TestCase):
 
     async def make(self, name: str) -> Any:
         """Create a ConfigMap in the default namespace."""
-        code, made = await self.ask("POST", MAPS, {"metadata": {"name": name}, "data": {"of": name}})
-        self.assertEqual(code, 201, made)
-        return made
+        code, created = await self.ask("POST", MAPS, {"metadata": {"name": name}, "data": {"of": name}})
+        self.assertEqual(code, 201, created)
+        return created
 
     async def watch(self, path: str) -> Watch:
         """Begin a watch."""

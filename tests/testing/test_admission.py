@@ -58,10 +58,10 @@ class StubTests(SynchronousTestCase):
         self.successResultOf(server.create("", "configmaps", "a", obj))
         self.failureResultOf(server.create("", "configmaps", "a", obj), APIStatusError)
 
-        async def commit(others: Any) -> int:
+        async def commit(further_writes: Any) -> int:
             return 7
 
-        async def failing(others: Any) -> int:
+        async def failing(further_writes: Any) -> int:
             raise KeyError
 
         def change(stored: Any) -> None:

@@ -18,7 +18,7 @@ from kubetwist.testing.historycheck import violations
 KEYS = ("a/x", "a/y", "b/x")
 WRITES = (Action.CREATE, Action.UPDATE, Action.DELETE)
 
-#: A change of the store: revision, key, value (L{None} where it is gone), value before.
+#: A change of the store: revision, key, value (L{None} for a deletion), previous value.
 Change = tuple[int, str, str | None, str | None]
 
 
@@ -120,7 +120,7 @@ def simulated(seed: int, *, faults: tuple[str, ...] = (), lossy: bool = True, st
 
     @param lossy: Whether some responses are lost, and some watches break.
     """
-    # What is wrong of a single answer may be right for what others do at the same time: then they take turns.
+    # Concurrent operations could justify a wrong response of these faults, so operations run one after the other.
     most = 1 if {"refusal for nothing", "read is stale"}.intersection(faults) else 10
     dice = random.Random(seed)
     store = SimulatedStore(faults=dict.fromkeys(faults, 1))

@@ -27,8 +27,8 @@ class InProcessServerTests(KubeAPIMixin, TestCase):
         first, second = await self.startKubeAPI(), await self.startKubeAPI()
         self.assertNotEqual(first.url, second.url)
         body = {"metadata": {"name": "mine"}}
-        code, made = await self.ask(first, "POST", "/api/v1/namespaces", body)
-        self.assertEqual((code, made["metadata"]["name"]), (201, "mine"))
+        code, created = await self.ask(first, "POST", "/api/v1/namespaces", body)
+        self.assertEqual((code, created["metadata"]["name"]), (201, "mine"))
         code, _ = await self.ask(second, "GET", "/api/v1/namespaces/mine")
         self.assertEqual(code, 404)
 

@@ -48,8 +48,8 @@ class TimeTests(PowerTestCase):
         await self.server.reset()
         request = {"spec": {"expirationSeconds": 600}}
         path = "/api/v1/namespaces/default/serviceaccounts/default/token"
-        _, made = await self.ask("POST", path, request)
-        review = {"spec": {"token": made["status"]["token"]}}
+        _, created = await self.ask("POST", path, request)
+        review = {"spec": {"token": created["status"]["token"]}}
         for seconds, good in ((0, True), (500, True), (200, None)):
             self.server.advance_time(seconds)
             _, answer = await self.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
@@ -63,15 +63,15 @@ class TimeTests(PowerTestCase):
         template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one"}]}}
         path = "/apis/batch/v1/namespaces/default/jobs"
         job = {"metadata": {"name": "done"}, "spec": {"ttlSecondsAfterFinished": 7200, "template": template}}
-        _, made = await self.ask("POST", path, job)
-        then = made["metadata"]["creationTimestamp"]
-        made["status"] = {
+        _, created = await self.ask("POST", path, job)
+        then = created["metadata"]["creationTimestamp"]
+        created["status"] = {
             "startTime": then,
             "conditions": [
                 {"type": kind, "status": "True", "lastTransitionTime": then} for kind in ("FailureTarget", "Failed")
             ],
         }
-        code, answer = await self.ask("PUT", f"{path}/done/status", made)
+        code, answer = await self.ask("PUT", f"{path}/done/status", created)
         self.assertEqual(code, 200, answer)
         for seconds, code in ((7100, 200), (200, 404)):
             self.server.advance_time(seconds)

@@ -20,8 +20,8 @@ class RequestTests(PowerTestCase):
         """
         await self.begin("--controllers=")
         fault = self.server.inject(409, verb="update", resource="configmaps", name="a", times=2)
-        made = await self.make("a")
-        answers = [await self.ask("PUT", f"{MAPS}/a", made) for _ in range(3)]
+        created = await self.make("a")
+        answers = [await self.ask("PUT", f"{MAPS}/a", created) for _ in range(3)]
         self.assertEqual([code for code, _ in answers], [409, 409, 200])
         self.assertEqual(
             answers[0][1]["message"],
@@ -52,9 +52,9 @@ class RequestTests(PowerTestCase):
         """A response can be delayed, and a connection closed without a response."""
         await self.begin("--controllers=")
         late = self.server.inject(delay=0.05, resource="configmaps", times=1)
-        begun = reactor.seconds()  # type: ignore[attr-defined]
+        started = reactor.seconds()  # type: ignore[attr-defined]
         self.assertEqual((await self.ask("GET", MAPS))[0], 200)
-        self.assertGreaterEqual(reactor.seconds() - begun, 0.05)  # type: ignore[attr-defined]
+        self.assertGreaterEqual(reactor.seconds() - started, 0.05)  # type: ignore[attr-defined]
         self.assertEqual(late.hits, 1)
         with self.server.inject(hang_up=True, where=lambda sent: sent.query.get("limit") == "1"):
             with self.assertRaises((http.client.HTTPException, OSError)):
@@ -112,9 +112,9 @@ class RequestTests(PowerTestCase):
         with self.server.record_requests(limit=3) as log:
             await self.make("a")
             await self.ask("GET", f"{MAPS}/missing")
-            (made,) = log.assert_requested(verb="create", resource="configmaps", namespace="default", times=1)
+            (created,) = log.assert_requested(verb="create", resource="configmaps", namespace="default", times=1)
             self.assertEqual(
-                (made.code, made.user, made.json()),
+                (created.code, created.user, created.json()),
                 (201, "kubetwist-test-admin", {"metadata": {"name": "a"}, "data": {"of": "a"}}),
             )
             self.assertEqual([sent.name for sent in log.matching(code=404)], ["missing"])

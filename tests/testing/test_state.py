@@ -66,8 +66,8 @@ class StateTests(PowerTestCase):
         self.assertNotIn("example.org", str(await self.ask("GET", "/apis")))
         self.assertEqual((await self.ask("GET", "/api/v1/namespaces/mine"))[0], 404)
         self.assertEqual((await self.ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/view"))[0], 200)
-        code, gone = await self.ask("GET", f"{MAPS}?resourceVersion={newest}&resourceVersionMatch=Exact")
-        self.assertEqual((code, gone["reason"]), (410, "Expired"))
+        code, error = await self.ask("GET", f"{MAPS}?resourceVersion={newest}&resourceVersionMatch=Exact")
+        self.assertEqual((code, error["reason"]), (410, "Expired"))
         self.assertGreater(int((await self.make("a"))["metadata"]["resourceVersion"]), int(newest))
         # What services shared is free again, too.
         self.assertEqual((await self.ask("POST", "/api/v1/namespaces/default/services", service))[0], 201)
@@ -168,9 +168,9 @@ items:
 """
         file = Path(self.mktemp())
         file.write_text(text)
-        made = await self.server.load(file)
-        self.assertEqual([obj["kind"] for obj in made], ["Namespace", "Deployment", "ReplicaSet"])
-        _, deployment, owned = made
+        created = await self.server.load(file)
+        self.assertEqual([obj["kind"] for obj in created], ["Namespace", "Deployment", "ReplicaSet"])
+        _, deployment, owned = created
         self.assertEqual(deployment["status"]["observedGeneration"], 7)
         self.assertEqual(owned["metadata"]["ownerReferences"][0]["uid"], deployment["metadata"]["uid"])
         self.assertNotEqual(deployment["metadata"]["uid"], "old-1")
@@ -180,8 +180,8 @@ items:
         await self.begin("--controllers=")
         for value in ("1", "2"):
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}}
-            (made,) = await self.server.load([obj])
-            self.assertEqual(made["data"], {"k": value})
+            (created,) = await self.server.load([obj])
+            self.assertEqual(created["data"], {"k": value})
 
     async def test_load_refused(self) -> None:
         """The error about an object that cannot be loaded names it."""

@@ -12,7 +12,7 @@ class AssetTests(FilesTestCase):
     """L{kubetwist.ui.assets}."""
 
     def test_small(self) -> None:
-        """The compressed files of the page are smaller than 300 kB; those of Swagger UI are smaller than 600 kB."""
+        """The compressed files of the page are smaller than 300 kB, and the files of Swagger UI than 600 kB."""
         ui, swagger = read_assets(UI), read_assets(SWAGGER_UI)
         self.assertLess(sum(len(one.gzipped) for one in (ui.page, *ui.files.values())), 300_000)
         self.assertLess(sum(len(one.gzipped) for one in (swagger.page, *swagger.files.values())), 600_000)

@@ -134,11 +134,11 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.far.calls.clear()
         waits = []
         for _ in range(9):
-            begun = self.clock.seconds()
+            started = self.clock.seconds()
             while not self.far.calls:
                 self.clock.advance(0.5)
             self.far.calls.clear()
-            waits.append(self.clock.seconds() - begun)
+            waits.append(self.clock.seconds() - started)
         self.assertEqual(waits, [0.5, 1, 2, 4, 8, 16, 32, 60, 60])
 
     def test_recovers(self) -> None:

@@ -213,12 +213,12 @@ class ProxyTests(AggregatedCase):
             return NOT_DONE_YET
 
         self.backend.answers[THINGS] = endless
-        begun = Deferred.fromCoroutine(self.ask("GET", f"{THINGS}?watch=1"))
+        started = Deferred.fromCoroutine(self.ask("GET", f"{THINGS}?watch=1"))
         late = Deferred.fromCoroutine(self.ask("GET", f"{THINGS}?watch=1&late=1"))
         await self.until(lambda: len(self.backend.received) == 2)
         await self.passing()
         await self.server.stop()
-        await self.assertFailure(begun, http.client.IncompleteRead)
+        await self.assertFailure(started, http.client.IncompleteRead)
         self.assertEqual((await late)[0], 503)
         await self.until(lambda: len(closed) == 2)
 
@@ -352,11 +352,11 @@ class StartTests(KubeAPIMixin, TestCase):
         folder.mkdir()
         (folder / "a").write_bytes(b"garbage")
         damaged = "cannot use the certificate for other API servers: it is damaged"
-        for name, why in (("a", damaged), ("b", f"cannot read {folder}/b: No such file or directory")):
+        for name, reason in (("a", damaged), ("b", f"cannot read {folder}/b: No such file or directory")):
             flags = [f"--proxy-client-{what}-file={folder / name}" for what in ("cert", "key")]
             starting = Deferred.fromCoroutine(self.startKubeAPI(*flags))
             error = await self.assertFailure(starting, StartError)
-            self.assertEqual(str(error), why)
+            self.assertEqual(str(error), reason)
 
 
 class AvailableTests(AggregatedCase):

@@ -333,5 +333,5 @@ class LabelTests(SynchronousTestCase):
         client = Server("deployments", "namespaces").client()
         body = self.deployment("d", labels={})
         body["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}
-        code, made = client.ask("POST", self.PATH, body)
-        self.assertEqual((code, made["spec"]["template"]["metadata"]), (201, {}))
+        code, created = client.ask("POST", self.PATH, body)
+        self.assertEqual((code, created["spec"]["template"]["metadata"]), (201, {}))

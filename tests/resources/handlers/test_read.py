@@ -87,10 +87,10 @@ class GetTests(ReadTestCase):
     def test_hangs_up(self) -> None:
         """A GET that waits for a revision is cancelled when its client disconnects."""
         self.client.send(f"GET {MAPS}/a?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        waiting = self.server.stores.get("", "configmaps").cache._waiting
-        self.assertEqual(len(waiting), 1)
+        waiters = self.server.stores.get("", "configmaps").cache._waiters
+        self.assertEqual(len(waiters), 1)
         self.client.disconnect()
-        self.assertEqual(waiting, [])
+        self.assertEqual(waiters, [])
 
     def test_malformed_revision(self) -> None:
         """A resourceVersion that is no number is a 500 without a reason, as in the reference."""

@@ -180,10 +180,10 @@ class SocketTests(WatchTestCase):
                 socket.pauseProducing()
 
         client.transport.write = full  # type: ignore[method-assign]
-        begun = client.begin(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Dlarge", **ASKED)
+        started = client.begin(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Dlarge", **ASKED)
         self.server.clock.advance(0)
         self.assertLess(sum(sizes), 2 * watching.MAX_WRITE_SIZE)
-        received = begun.partition(b"\r\n\r\n")[2] + client.taken()
+        received = started.partition(b"\r\n\r\n")[2] + client.taken()
         for _ in range(10):
             client.transport.producer.resumeProducing()
             self.server.clock.advance(0)

@@ -45,12 +45,12 @@ class InThreads(Server):
 
     def work(self) -> int:
         """Run all computations and those that follow from them; return their number."""
-        made = 0
+        created = 0
         while self.calls:
             result, function, arguments = self.calls.pop(0)
             result.callback(function(*arguments))
-            made += 1
-        return made
+            created += 1
+        return created
 
 
 class WriteTestCase(SynchronousTestCase):
@@ -87,9 +87,9 @@ class CreateTests(WriteTestCase):
 
     def test_create(self) -> None:
         """A POST returns 201 and the stored object."""
-        code, made = self.client.ask("POST", MAPS, config_map("a", x="1"))
-        self.assertEqual((code, made["data"]), (201, {"x": "1"}))
-        self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[1], made)
+        code, created = self.client.ask("POST", MAPS, config_map("a", x="1"))
+        self.assertEqual((code, created["data"]), (201, {"x": "1"}))
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[1], created)
 
     def test_identity_is_filled_in(self) -> None:
         """A body may omit its kind; a body of another kind is rejected."""
@@ -105,35 +105,35 @@ class CreateTests(WriteTestCase):
         """An empty list is omitted, but is owned by the manager that sent it."""
         path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
         parts = {"addressType": "IPv4", "endpoints": []}
-        code, made = self.client.ask("POST", path, {"metadata": {"name": "r"}, **parts})
-        self.assertEqual((code, made["endpoints"]), (201, None))
-        (entry,) = made["metadata"]["managedFields"]
+        code, created = self.client.ask("POST", path, {"metadata": {"name": "r"}, **parts})
+        self.assertEqual((code, created["endpoints"]), (201, None))
+        (entry,) = created["metadata"]["managedFields"]
         self.assertIn("f:endpoints", entry["fieldsV1"])
-        made = self.client.ask("POST", path, {"metadata": {"name": "s"}, "addressType": "IPv4"})[1]
-        self.assertNotIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
+        created = self.client.ask("POST", path, {"metadata": {"name": "s"}, "addressType": "IPv4"})[1]
+        self.assertNotIn("f:endpoints", created["metadata"]["managedFields"][0]["fieldsV1"])
         path_of_ranges = "/api/v1/namespaces/default/limitranges"
-        made = self.client.ask("POST", path_of_ranges, {"metadata": {"name": "r"}, "spec": {"limits": []}})[1]
-        self.assertEqual(made["metadata"]["managedFields"][0]["fieldsV1"], {"f:spec": {"f:limits": {}}})
+        created = self.client.ask("POST", path_of_ranges, {"metadata": {"name": "r"}, "spec": {"limits": []}})[1]
+        self.assertEqual(created["metadata"]["managedFields"][0]["fieldsV1"], {"f:spec": {"f:limits": {}}})
         patch = [{"op": "add", "path": "/endpoints", "value": []}]
         answer = self.client.answer("PATCH", f"{path}/s", patch, Content_Type="application/json-patch+json")
-        made = orjson.loads(answer.body)
-        self.assertEqual((answer.code, made["endpoints"]), (200, None))
-        self.assertIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
-        code, made = self.client.ask("PUT", f"{path}/s", {"metadata": {"name": "s"}, **parts})
-        self.assertEqual((code, made["endpoints"]), (200, None))
-        self.assertIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
+        created = orjson.loads(answer.body)
+        self.assertEqual((answer.code, created["endpoints"]), (200, None))
+        self.assertIn("f:endpoints", created["metadata"]["managedFields"][0]["fieldsV1"])
+        code, created = self.client.ask("PUT", f"{path}/s", {"metadata": {"name": "s"}, **parts})
+        self.assertEqual((code, created["endpoints"]), (200, None))
+        self.assertIn("f:endpoints", created["metadata"]["managedFields"][0]["fieldsV1"])
 
     def test_removed_version(self) -> None:
         """A version that is no longer served has another error than an unknown version."""
         path = "/apis/apps/v1/namespaces/default/deployments"
-        for version, why in (
+        for version, reason in (
             ("v1beta2", "the API version in the data (apps/v1beta2) does not match the expected API version (apps/v1)"),
             ("v7", 'Deployment in version "v7" cannot be handled as a Deployment: no kind "Deployment" is registered'),
         ):
             obj = {"apiVersion": f"apps/{version}", "kind": "Deployment", "metadata": {"name": "a"}}
             code, message = self.refused(self.client.answer("POST", path, obj))
             self.assertEqual(code, 400)
-            self.assertTrue(message.startswith(why), message)
+            self.assertTrue(message.startswith(reason), message)
 
     def test_malformed_bodies(self) -> None:
         """A malformed body is a 400 with the reason."""
@@ -308,7 +308,7 @@ class CreateTests(WriteTestCase):
     def test_large_answers(self) -> None:
         """The computation thread encodes a large object as YAML or Table; its JSON is the stored bytes."""
         threads = self.server.done_in_threads
-        for media, made in (
+        for media, created in (
             (YAML, ["encode_object"]),
             ("application/json;as=Table;v=v1;g=meta.k8s.io", ["encode_object"]),
             ("", []),
@@ -317,7 +317,9 @@ class CreateTests(WriteTestCase):
             obj = config_map(f"a{len(media)}", x="1" * (MAX_SIZE_IN_REACTOR + 1))
             answer = self.client.answer("POST", MAPS, obj, Accept=media or "application/json")
             self.assertEqual(answer.code, 201)
-            self.assertEqual([function.__name__ for function in threads if function.__name__ == "encode_object"], made)
+            self.assertEqual(
+                [function.__name__ for function in threads if function.__name__ == "encode_object"], created
+            )
 
     def test_yaml_bomb(self) -> None:
         """CVE-2019-11253: YAML whose aliases would expand beyond the limit is rejected quickly."""
@@ -353,9 +355,9 @@ class CreateTests(WriteTestCase):
 
     def test_defaults(self) -> None:
         """Omitted fields are defaulted."""
-        _, made = self.client.ask("POST", PODS, pod("p"))
-        self.assertEqual(made["spec"]["restartPolicy"], "Always")
-        self.assertEqual(made["status"]["phase"], "Pending")
+        _, created = self.client.ask("POST", PODS, pod("p"))
+        self.assertEqual(created["spec"]["restartPolicy"], "Always")
+        self.assertEqual(created["status"]["phase"], "Pending")
 
     def test_dry_run(self) -> None:
         """A dry run is answered like the write; any other value of dryRun is rejected."""
@@ -374,8 +376,8 @@ class CreateTests(WriteTestCase):
     def test_review(self) -> None:
         """A review is answered with 201, and stores nothing."""
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-        code, made = self.client.ask("POST", path, {})
-        self.assertEqual((code, made["status"]["userInfo"]["username"]), (201, "admin"))
+        code, created = self.client.ask("POST", path, {})
+        self.assertEqual((code, created["status"]["userInfo"]["username"]), (201, "admin"))
         self.assertEqual(self.client.ask("GET", path)[0], 405)
 
     def test_client_goes(self) -> None:
@@ -479,10 +481,10 @@ class UpdateTests(WriteTestCase):
                 },
             },
         }
-        _, made = self.client.ask("POST", path, obj)
-        made["spec"]["replicas"] = 9
-        made["status"] = {"replicas": 1, "observedGeneration": 1}
-        code, new = self.client.ask("PUT", f"{path}/d/status", made)
+        _, created = self.client.ask("POST", path, obj)
+        created["spec"]["replicas"] = 9
+        created["status"] = {"replicas": 1, "observedGeneration": 1}
+        code, new = self.client.ask("PUT", f"{path}/d/status", created)
         self.assertEqual((code, new["status"]["replicas"], new["spec"]["replicas"]), (200, 1, 1))
 
     def test_scale(self) -> None:
@@ -510,10 +512,10 @@ class DeleteTests(WriteTestCase):
 
     def test_status(self) -> None:
         """A DELETE of most kinds returns a Status that names the deleted object."""
-        _, made = self.client.ask("GET", f"{MAPS}/a")
+        _, created = self.client.ask("GET", f"{MAPS}/a")
         code, status = self.client.ask("DELETE", f"{MAPS}/a")
         self.assertEqual((code, status["status"]), (200, "Success"))
-        self.assertEqual(status["details"], {"name": "a", "kind": "configmaps", "uid": made["metadata"]["uid"]})
+        self.assertEqual(status["details"], {"name": "a", "kind": "configmaps", "uid": created["metadata"]["uid"]})
 
     def test_status_in_other_forms(self) -> None:
         """That Status is not available as a Table, but is sent in YAML if the client accepts that."""

@@ -31,11 +31,11 @@ class OpenAPICase(SynchronousTestCase):
     Test case that requests OpenAPI documents over HTTP in memory.
 
     @ivar remote: The documents of aggregated servers.
-    @ivar others: The served paths outside of C{/api} and C{/apis}.
+    @ivar non_api_paths: The served paths outside of C{/api} and C{/apis}.
     """
 
     remote: RemoteOpenAPI | None = None
-    others: tuple[str, ...] = ()
+    non_api_paths: tuple[str, ...] = ()
 
     def setUp(self) -> None:
         """Create a server that builds documents immediately."""
@@ -51,7 +51,7 @@ class OpenAPICase(SynchronousTestCase):
 
     def serve(self, run: Any) -> None:
         """Create the server."""
-        builder = Builder(self.definitions, "1.36", self.others)
+        builder = Builder(self.definitions, "1.36", self.non_api_paths)
         mux = DelegatingMux("test", NotFound())
         mux.handle_prefix("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
         now = datetime(2026, 1, 2, tzinfo=UTC)
@@ -120,7 +120,7 @@ class OpenAPIV3Tests(OpenAPICase):
         path = "/.well-known/openid-configuration"
         self.assertEqual(self.ask(f"/openapi/v3{path}")[0], 404)
         self.assertNotIn(f"{path}/", self.get("/openapi/v2")["paths"])
-        self.others = (path, "/metrics")
+        self.non_api_paths = (path, "/metrics")
         self.serve(self.run_now)
         names = [name for name in self.get("/openapi/v3")["paths"] if not name.startswith("api")]
         self.assertEqual(names, [path[1:], "version"])

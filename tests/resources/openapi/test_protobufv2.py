@@ -68,8 +68,8 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
 def every(data: bytes, *numbers: int) -> list[Any]:
     """Return all values at a path of field numbers."""
     found: list[Any] = [data]
-    for wanted in numbers:
-        found = [value for one in found for number, value in fields(one) if number == wanted]
+    for expected in numbers:
+        found = [value for one in found for number, value in fields(one) if number == expected]
     return found
 
 

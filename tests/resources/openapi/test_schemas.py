@@ -33,7 +33,7 @@ class SchemasTests(SynchronousTestCase):
     @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefg"), max_size=3)))
     def test_reachable_is_closed(self, graph: dict[str, list[str]]) -> None:
         """Every reference of a document resolves, if its type exists."""
-        schemas = {name: {"items": [{"$ref": f"#/{to}"} for to in others]} for name, others in graph.items()}
+        schemas = {name: {"items": [{"$ref": f"#/{to}"} for to in remaining]} for name, remaining in graph.items()}
         found = reachable(schemas, ["a"], None)
         for schema in found.values():
             for name in references(schema):

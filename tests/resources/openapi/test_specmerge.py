@@ -257,16 +257,16 @@ class MergingTests(SynchronousTestCase):
 class PropertyTests(SynchronousTestCase):
     """Properties of arbitrary documents."""
 
-    @given(ours=DEFINITIONS, others=st.lists(DEFINITIONS, min_size=1, max_size=3))
-    def test_meaning(self, ours: dict[str, JSONObject], others: list[dict[str, JSONObject]]) -> None:
+    @given(ours=DEFINITIONS, remote_documents=st.lists(DEFINITIONS, min_size=1, max_size=3))
+    def test_meaning(self, ours: dict[str, JSONObject], remote_documents: list[dict[str, JSONObject]]) -> None:
         """Renaming changes the meaning neither of merged paths nor of local definitions."""
         schemas = deepcopy(ours)
         merge = SpecMerge(schemas, (), {}, ())
-        for number, theirs in enumerate(others):
+        for number, theirs in enumerate(remote_documents):
             where = f"/apis/far.example.com/v1/{number}"
             merge.add(read({where: path("A")}, theirs))
         merged = {**schemas, **{name: json.loads(text) for name, text in merge.definitions.items()}}
-        for number, theirs in enumerate(others):
+        for number, theirs in enumerate(remote_documents):
             answer = json.loads(merge.paths[f"/apis/far.example.com/v1/{number}"])["get"]["responses"]["200"]["schema"]
             self.assertEqual(expanded(answer, merged, 8), expanded(reference("A"), theirs, 8))
         self.assertEqual({name: merged[name] for name in ours}, ours)

@@ -15,7 +15,7 @@ class SchemaTests(SynchronousTestCase):
     def test_references(self) -> None:
         """References to definitions become references to v3 schemas at any depth; other references do not change."""
         old, new = {"$ref": "#/definitions/a"}, {"$ref": "#/components/schemas/a"}
-        for schema, wanted in (
+        for schema, expected in (
             (old, new),
             ({"properties": {"$ref": old}}, {"properties": {"$ref": new}}),
             ({"items": old, "additionalProperties": True}, {"items": new, "additionalProperties": True}),
@@ -24,7 +24,7 @@ class SchemaTests(SynchronousTestCase):
             ({"default": old, "enum": [old]}, {"default": old, "enum": [old]}),
             ({"$ref": "elsewhere"}, {"$ref": "elsewhere"}),
         ):
-            self.assertEqual(v3_schema(schema), wanted)
+            self.assertEqual(v3_schema(schema), expected)
 
     def test_wrapped(self) -> None:
         """A reference with further members is wrapped, as v3 allows none beside a reference."""

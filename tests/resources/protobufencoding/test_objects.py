@@ -69,8 +69,8 @@ class ObjectTests(AnswerTestCase):
         """An object is in the requested version."""
         spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "maxReplicas": 3}
         path = "autoscaling/{}/namespaces/default/horizontalpodautoscalers"
-        made = self.client.ask("POST", f"/apis/{path.format('v1')}", {"metadata": {"name": "h"}, "spec": spec})
-        self.assertEqual(made[0], 201, made)
+        created = self.client.ask("POST", f"/apis/{path.format('v1')}", {"metadata": {"name": "h"}, "spec": spec})
+        self.assertEqual(created[0], 201, created)
         for version in ("v1", "v2"):
             self.same(f"/apis/{path.format(version)}/h")
 

@@ -73,8 +73,8 @@ class WatchTests(AnswerTestCase):
         self.client.ask("PUT", f"{MAPS}/a", config_map("a", x="2"))
         self.client.ask("PUT", f"{MAPS}/a", config_map("a", x="3"))
         self.server.clock.advance(0)
-        first, *others = (client.taken() for client in watchers)
-        self.assertEqual(others, [first, first])
+        first, *further_watches = (client.taken() for client in watchers)
+        self.assertEqual(further_watches, [first, first])
         self.assertEqual(len(encoded), 2)
 
     def test_bookmarks(self) -> None:

@@ -102,9 +102,9 @@ class UpgradeTests(Proxied):
 
     async def test_unknown_protocols(self) -> None:
         """Only WebSocket and SPDY/3.1 are requested from a backend."""
-        for wanted in (b"h2c", b"SPDY/3", b"websocket, h2c", b"websocket\r\nUpgrade: h2c", b""):
+        for expected in (b"h2c", b"SPDY/3", b"websocket, h2c", b"websocket\r\nUpgrade: h2c", b""):
             wire = await self.connect()
-            wire.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %b\r\n\r\n" % wanted)
+            wire.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %b\r\n\r\n" % expected)
             self.assertIn(b" 400 ", await wire.until(b"\r\n\r\n"))
         self.assertEqual(self.backend.wires, [])
 

@@ -33,7 +33,7 @@ class SlowReaderTests(WatchTestCase):
         self.assertEqual(summary(self.more()), [("ADDED", "f")])
 
     def test_waits_in_the_cache(self) -> None:
-        """The stream of a slow reader keeps no events, whatever their number."""
+        """The stream of a slow reader buffers no events, regardless of their number."""
         for number in range(30):
             self.writer.ask("POST", MAPS, config_map(f"m-{number}", x="x" * 20_000))
         (stream,) = self.streams()
@@ -189,10 +189,10 @@ class UnreadTests(WatchTestCase):
 
     def test_failing_flush(self) -> None:
         """A stream that fails to write is closed; further streams are written."""
-        others = [self.server.client() for _ in range(2)]
-        self.watch(f"resourceVersion={self.revision()}", others[0])
+        further_streams = [self.server.client() for _ in range(2)]
+        self.watch(f"resourceVersion={self.revision()}", further_streams[0])
         self.watch(f"resourceVersion={self.revision()}")
-        self.watch(f"resourceVersion={self.revision()}", others[1])
+        self.watch(f"resourceVersion={self.revision()}", further_streams[1])
         stream = self.cache()._watches["default/"][1].sink
 
         def fail(data: object, whole: bool = True) -> None:
@@ -200,7 +200,7 @@ class UnreadTests(WatchTestCase):
 
         stream._send = fail  # type: ignore[attr-defined]
         self.create("c")
-        self.assertEqual([summary(self.more(other)) for other in others], [[("ADDED", "c")]] * 2)
+        self.assertEqual([summary(self.more(other)) for other in further_streams], [[("ADDED", "c")]] * 2)
         self.assertTrue(self.client.transport.disconnected)
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
         self.assertEqual(len(self.cache()._watches["default/"]), 2)
