@@ -1,4 +1,4 @@
-"""An environment with objects, opaque types and functions of its own."""
+"""An environment with object types, opaque types and its functions, for tests of the checker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIBRARY = Library(
 
 
 class CheckingTestCase(CelTestCase):
-    """Expressions over objects."""
+    """Assertions on the types of expressions."""
 
     environment = Environment(
         {
@@ -51,6 +51,6 @@ class CheckingTestCase(CelTestCase):
     )
 
     def assertTypes(self, expected: dict[str, str]) -> None:
-        """Expressions have these types."""
+        """Assert that expressions have these types."""
         for text, shown in expected.items():
             self.assertEqual(str(self.compile(text).output_type), shown, text)

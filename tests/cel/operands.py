@@ -1,4 +1,4 @@
-"""What an operand may begin with, as messages list it."""
+"""The tokens that begin an operand, as listed in messages."""
 
 from __future__ import annotations
 

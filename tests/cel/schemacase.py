@@ -1,4 +1,4 @@
-"""Objects with a schema."""
+"""An object with a schema, for tests of expressions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ OBJECT: dict[str, Any] = {
 
 
 def declared(schema: dict[str, Any], **options: Any) -> DeclType:
-    """The declaration of a schema that has one."""
+    """Return the CEL type of a schema that has one."""
     found = schema_decl_type(schema, "self", **options)
     assert found is not None
     return found
@@ -95,10 +95,10 @@ DECLARATION = declared(SCHEMA, resource_root=True)
 
 
 class SchemaTestCase(CelTestCase):
-    """Expressions over an object with a schema."""
+    """Assertions on expressions over an object with a schema."""
 
     environment = Environment({"self": DECLARATION.type})
 
     def evaluate(self, text: str, **values: Any) -> Any:
-        """The value of an expression over the object."""
+        """Return the value of an expression over the object."""
         return self.compile(text).evaluate({"self": DECLARATION.to_cel(values.get("raw", OBJECT))})[0]

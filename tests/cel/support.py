@@ -1,4 +1,4 @@
-"""What the tests of CEL's core share: expressions over a few variables."""
+"""Shared helpers of the tests of CEL: an environment with a few variables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ENVIRONMENT = Environment(VARIABLES, (OPTIONALS, TWO_VARIABLE_COMPREHENSIONS, BI
 
 
 class CelTestCase(SynchronousTestCase):
-    """Asserts things of expressions."""
+    """Assertions on expressions."""
 
     environment = ENVIRONMENT
 
@@ -49,27 +49,27 @@ class CelTestCase(SynchronousTestCase):
         return self.environment.compile(text)
 
     def evaluate(self, text: str, **values: Any) -> Any:
-        """The value of an expression."""
+        """Return the value of an expression."""
         return self.compile(text).evaluate({**VALUES, **values})[0]
 
     def cost(self, text: str, **values: Any) -> int:
-        """What an expression costs."""
+        """Return the cost of an evaluation."""
         return self.compile(text).evaluate({**VALUES, **values})[1]
 
     def assertValues(self, expected: Mapping[str, Any]) -> None:
-        """Expressions have these values, of just these types."""
+        """Assert that expressions have these values, with exactly these types."""
         for text, value in expected.items():
             found = self.evaluate(text)
             self.assertEqual((found, type(found)), (value, type(value)), text)
 
     def assertFails(self, expected: Mapping[str, str]) -> None:
-        """Expressions have no value, for these reasons."""
+        """Assert that evaluations fail with these messages."""
         for text, message in expected.items():
             error = self.assertRaises(EvaluationError, self.evaluate, text)
             self.assertEqual(error.message, message, text)
 
     def assertRefused(self, expected: Mapping[str, str]) -> None:
-        """Expressions do not compile; the first line tells why."""
+        """Assert that expressions do not compile, with this first line of the error."""
         for text, message in expected.items():
             error = self.assertRaises(CompileErrors, self.compile, text)
             self.assertEqual(str(error).splitlines()[0], f"ERROR: <input>:{message}", text)

@@ -9,10 +9,10 @@ from kubetwist.cel.errors import CompileErrors
 
 
 class EnvironmentTests(SynchronousTestCase):
-    """Tests for what expressions of admission see."""
+    """Tests for L{admission_environment} and the types of its variables."""
 
     def test_request(self) -> None:
-        """The fields of the request have types; others are refused when the expression is compiled."""
+        """The fields of C{request} are typed; selecting other fields fails at compile time."""
         environment = admission_environment()
         self.assertEqual(str(environment.compile("request.userInfo.extra['a']").output_type), "list(string)")
         self.assertEqual(str(environment.compile("request.dryRun").output_type), "bool")
@@ -20,7 +20,7 @@ class EnvironmentTests(SynchronousTestCase):
         self.assertIn("undefined field 'uid'", str(error))
 
     def test_variables(self) -> None:
-        """C{params} and the authorizer are there only if they are asked for."""
+        """C{params} and C{authorizer} are declared only on request."""
         for text, environment in (
             ("params == null", admission_environment()),
             ("authorizer.requestResource.check('get').allowed()", admission_environment(authorizer=False)),
@@ -31,24 +31,24 @@ class EnvironmentTests(SynchronousTestCase):
         environment.compile("authorizer.requestResource.check('get').allowed()")
 
     def test_patches(self) -> None:
-        """Objects and JSON patches can be made in mutations only."""
+        """Objects and JSON patches can be created in mutations only."""
         text = "[JSONPatch{op: 'remove', path: '/a'}]"
         self.assertRaises(CompileErrors, admission_environment().compile, text)
         admission_environment(patches=True).compile(text)
 
     def test_namespace(self) -> None:
-        """Fields of a namespace that do not matter to policies cannot be seen."""
+        """Only the fields of a namespace that policies may read are declared."""
         fields = namespace_type().fields()["metadata"].fields()
         self.assertIn("labels", fields)
         self.assertNotIn("managedFields", fields)
 
     def test_made_once(self) -> None:
-        """An environment is made once for each set of variables."""
+        """An environment is created once for each set of variables."""
         self.assertIs(admission_environment(True), admission_environment(True))
         self.assertIsNot(admission_environment(True), admission_environment(False))
 
     def test_request_value(self) -> None:
-        """Options are a field of the request only if there are some."""
+        """C{options} is a field of C{request} only if there are options."""
         request = {"name": "a"}
         self.assertEqual(request_value(request, True, None), {"name": "a", "dryRun": True})
         self.assertEqual(request_value(request, False, {"x": 1})["options"], {"x": 1})

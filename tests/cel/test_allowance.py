@@ -19,7 +19,7 @@ from kubetwist.cel.errors import EvaluationError
 from .support import VALUES, CelTestCase
 
 
-class SparingTests(CelTestCase):
+class AllowanceTests(CelTestCase):
     """Tests for L{with_allowance}."""
 
     def test_cheap(self) -> None:
@@ -31,7 +31,7 @@ class SparingTests(CelTestCase):
         self.assertEqual(error.message, "division by zero")
 
     def test_costly(self) -> None:
-        """Evaluations beyond the allowance are cancelled, and no expression can suppress that."""
+        """An evaluation beyond the allowance is cancelled, which no operator absorbs."""
         values = {**VALUES, "ints": [1] * MAX_REACTOR_COST}
         for text in ("ints.all(x, x > 0)", "ints.all(x, x > 0) || true", "[ints].all(l, l.all(x, x > 0)) || flag"):
             program = self.compile(text)
@@ -54,7 +54,7 @@ class SparingTests(CelTestCase):
         self.assertIsNone(current_allowance.get())
 
     def test_own_limit(self) -> None:
-        """An evaluation that exceeds its own limit fails with that error, with or without an allowance."""
+        """An evaluation that exceeds its cost limit fails with that error, with or without an allowance."""
         program = self.compile("ints.all(x, x > 0)")
         error = self.assertRaises(EvaluationError, with_allowance, program.evaluate, VALUES, 2)
         self.assertTrue(error.cost_exceeded)
@@ -79,7 +79,7 @@ class ComputeRulesTests(CelTestCase):
         return caught.exception.value[0], self.threaded
 
     def test_no_thread(self) -> None:
-        """Without a computation thread everything is evaluated immediately, whatever it costs."""
+        """Without a computation thread, expressions of any cost are evaluated immediately."""
         self.assertEqual(
             (True, 0), self.computed(RequestScope(), MAX_SIZE_IN_REACTOR + 1, "ints.all(x, x > 0)", MAX_REACTOR_COST)
         )

@@ -10,10 +10,10 @@ from tests.cel.support import CelTestCase
 
 
 class SelectionTests(CelTestCase):
-    """Fields, keys and indices."""
+    """Tests for selections, keys and indices."""
 
     def test_paths(self) -> None:
-        """What is there is found, through maps and lists."""
+        """Selections and indices return values in nested maps and lists."""
         self.assertValues(
             {
                 "any.a.b": "text",
@@ -30,7 +30,7 @@ class SelectionTests(CelTestCase):
         )
 
     def test_missing(self) -> None:
-        """What is not there is an error that tells the key or index."""
+        """A missing key or index is an error that contains it."""
         self.assertFails(
             {
                 "any.nosuch": "no such key: nosuch",
@@ -48,7 +48,7 @@ class SelectionTests(CelTestCase):
         )
 
     def test_presence(self) -> None:
-        """C{has} asks without failing, for the last step."""
+        """C{has} tests the presence of the last field without an error."""
         self.assertValues(
             {
                 "has(any.a.b)": True,
@@ -69,7 +69,7 @@ class SelectionTests(CelTestCase):
         self.assertFails({"has(any.nosuch.x)": "no such key: nosuch"})
 
     def test_optionals(self) -> None:
-        """Optional steps give nothing instead of failing, and so do the steps behind them."""
+        """An optional selection of a missing value is an empty optional, as are the selections after it."""
         self.assertValues({"any.?nosuch.b == optional.none()": True, "any.?a.b == optional.of('text')": True})
         self.assertIs(self.evaluate("any.?nosuch.b.c"), NONE)
         self.assertEqual(self.evaluate("any[?'a'].b").value, "text")
@@ -80,7 +80,7 @@ class SelectionTests(CelTestCase):
         self.assertEqual(self.evaluate("any.?a.optMap(x, x.b + '!').orValue('none')"), "text!")
 
     def test_keys_of_different_types(self) -> None:
-        """Python takes True for 1; maps do not."""
+        """Maps distinguish the keys C{true} and 1."""
         for key, found in ((1, "int"), (True, "bool")):
             environment = Environment({"m": types.DYN, "k": types.DYN})
             program = environment.compile("m[k]")

@@ -30,14 +30,14 @@ _CLAIMS = {
 
 
 class ClaimsTests(SynchronousTestCase):
-    """Expressions on claims."""
+    """Tests for expressions on claims."""
 
     def value(self, expression: str) -> Any:
-        """The value of an expression for the claims of Alice."""
+        """Return the value of an expression for the claims of Alice."""
         return compile_claims_expression(expression, "x").evaluate(claims_value(_CLAIMS))
 
     def test_values(self) -> None:
-        """Expressions see claims as JSON has them, numbers as doubles."""
+        """Claims have their JSON values, with all numbers as doubles."""
         self.assertEqual(self.value("claims.sub"), "alice")
         self.assertEqual(self.value("claims.groups.map(g, 'oidc:' + g)"), ["oidc:a", "oidc:b"])
         self.assertIs(self.value("type(claims.exp) == double && claims.exp > 1600000000"), True)
@@ -46,19 +46,19 @@ class ClaimsTests(SynchronousTestCase):
         self.assertEqual(self.value("claims.exists(name, name == 'email')"), True)
 
     def test_escaped(self) -> None:
-        """Claims whose names are no identifiers are found by escaped names, on every level."""
+        """Claims whose names are not identifiers are found by escaped names at every level."""
         self.assertEqual(self.value("claims.example__dot__com__slash__roles.my__dash__app"), ["admin"])
         self.assertEqual(self.value("claims['example.com/roles'].deep[0].a__dot__b"), 1.0)
         self.assertIs(self.value("has(claims.example__dot__com__slash__roles)"), True)
 
     def test_failures(self) -> None:
-        """A claim that is missing is an error, with the expression."""
+        """Selecting a missing claim is an error that contains the expression."""
         with self.assertRaises(ExpressionError) as raised:
             self.value("claims.missing")
         self.assertEqual(str(raised.exception), "expression 'claims.missing' resulted in error: no such key: missing")
 
     def test_email(self) -> None:
-        """It is known whether an expression looks at the address, and whether that was verified."""
+        """A compiled expression reports whether it selects C{claims.email} and C{claims.email_verified}."""
         for expression, uses in {
             "claims.sub": (False, False),
             "claims.email": (True, False),
@@ -72,7 +72,7 @@ class ClaimsTests(SynchronousTestCase):
             self.assertEqual((compiled.uses_email, compiled.uses_email_verified), uses, expression)
 
     def test_problems(self) -> None:
-        """What is wrong with an expression is told with its field."""
+        """Errors of invalid expressions have the path of the field."""
         for expression, boolean, problem in (
             ("claims.sub", True, "must evaluate to bool"),
             ("'x'", True, "must evaluate to bool"),
@@ -91,7 +91,7 @@ class ClaimsTests(SynchronousTestCase):
         self.assertIs(compile_claims_expression("claims.sub == 'alice'", "x", boolean=True).evaluate(_CLAIMS), True)
 
     def test_results(self) -> None:
-        """Names are texts; groups are texts, too, or lists of them, without empty ones."""
+        """User names are strings; groups are a string or a list of strings, without empty ones."""
         self.assertEqual((string_value("a"), string_value(["a"]), string_value(None)), ("a", None, None))
         for value, expected in (("a", ["a"]), ("", []), (["a", "", "b"], ["a", "b"]), ([], []), (None, [])):
             self.assertEqual(string_list(value), expected)
@@ -102,10 +102,10 @@ class ClaimsTests(SynchronousTestCase):
 
 
 class UserTests(SynchronousTestCase):
-    """Expressions on users."""
+    """Tests for expressions on users."""
 
     def test_values(self) -> None:
-        """Rules see the user that the claims made."""
+        """User validation rules get the user of the claims."""
         user = user_value(UserInfo("alice", "1", ("a",), {"example.com/x": ("y",)}))
         for expression in (
             "user.username == 'alice' && user.uid == '1' && user.groups.all(g, !g.startsWith('system:'))",
@@ -115,7 +115,7 @@ class UserTests(SynchronousTestCase):
             self.assertIs(compile_user_expression(expression, "x").evaluate(user), True)
 
     def test_problems(self) -> None:
-        """A rule is true or false."""
+        """A user validation rule must be of type bool."""
         for expression, problem in {
             "user.username": "must evaluate to bool",
             "user.name == ''": "compilation failed: ERROR: <input>:1:5: undefined field 'name'\n"

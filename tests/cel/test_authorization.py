@@ -23,21 +23,21 @@ _SPEC = {
 
 
 class MatchConditionTests(SynchronousTestCase):
-    """Conditions of webhooks that authorize."""
+    """Tests for the match conditions of authorization webhooks."""
 
     def conditions(self, *expressions: str) -> MatchConditions:
-        """Conditions that are right."""
+        """Compile valid conditions."""
         conditions, causes = compile_match_conditions([{"expression": one} for one in expressions])
         self.assertEqual(causes, [])
         assert conditions is not None
         return conditions
 
-    def problems(self, *conditions: Any) -> list[str]:
-        """What is wrong with conditions."""
+    def errors(self, *conditions: Any) -> list[str]:
+        """Return the errors of conditions."""
         return [str(cause) for cause in compile_match_conditions(conditions, "authorizers[0]")[1]]
 
     def test_request(self) -> None:
-        """Conditions see the review that the webhook would be sent; texts that it leaves out are empty."""
+        """Conditions get the SubjectAccessReview of the webhook, with missing strings as empty ones."""
         for expression in (
             "request.user == 'alice' && request.uid == '' && 'staff' in request.groups",
             "request.extra['example.com/scope'] == ['a', 'b']",
@@ -53,14 +53,14 @@ class MatchConditionTests(SynchronousTestCase):
         self.assertIs(self.conditions("has(request.resourceAttributes)").matches(path), False)
 
     def test_all(self) -> None:
-        """All conditions have to hold; one that does not is enough, whatever the others are."""
+        """Conditions match only if all are true; one false condition is sufficient to skip the webhook."""
         error = "request.nonResourceAttributes.path == ''"
         self.assertIs(self.conditions("true", "request.user == 'bob'").matches(_SPEC), False)
         self.assertIs(self.conditions(error, "request.user == 'bob'").matches(_SPEC), False)
         self.assertIs(self.conditions("true", "request.user == 'alice'").matches(_SPEC), True)
 
     def test_errors(self) -> None:
-        """What could not be told is told by an error, if nothing else says no."""
+        """An evaluation error is raised unless another condition is false."""
         first, second = "request.nonResourceAttributes.path == ''", "request.extra['x'] == []"
         with self.assertRaises(MatchConditionError) as raised:
             self.conditions(first, "true").matches(_SPEC)
@@ -74,7 +74,7 @@ class MatchConditionTests(SynchronousTestCase):
         )
 
     def test_selectors(self) -> None:
-        """It is known whether anybody looks at selectors, so that they need not be put together for nobody."""
+        """Compiled conditions report whether they read selectors, so that unused selectors are not computed."""
         plain = self.conditions("request.resourceAttributes.verb == 'get'")
         self.assertEqual((plain.uses_field_selector, plain.uses_label_selector), (False, False))
         field = self.conditions("true", "has(request.resourceAttributes.fieldSelector)")
@@ -82,29 +82,29 @@ class MatchConditionTests(SynchronousTestCase):
         label = self.conditions("request.?resourceAttributes.?labelSelector.hasValue()")
         self.assertEqual((label.uses_field_selector, label.uses_label_selector), (False, True))
 
-    def test_problems(self) -> None:
-        """What is wrong with conditions is told with the field that it is in."""
+    def test_invalid(self) -> None:
+        """Errors of invalid conditions have the path of their field."""
         where = "authorizers[0].matchConditions"
         self.assertEqual(
-            self.problems({"expression": " "}, {"expression": "true"}, {"expression": "true"}),
+            self.errors({"expression": " "}, {"expression": "true"}, {"expression": "true"}),
             [f"{where}[0].expression: Required value", f'{where}[2].expression: Duplicate value: "true"'],
         )
         self.assertEqual(
-            self.problems({"expression": "request.user"}, {"expression": "dyn(true)"}),
+            self.errors({"expression": "request.user"}, {"expression": "dyn(true)"}),
             [
                 f'{where}[0].expression: Invalid value: "request.user": must evaluate to bool but got string',
                 f'{where}[1].expression: Invalid value: "dyn(true)": must evaluate to bool but got dyn',
             ],
         )
         self.assertEqual(
-            self.problems({"expression": "request.nobody == ''"}),
+            self.errors({"expression": "request.missing == ''"}),
             [
-                f"{where}[0].expression: Invalid value: \"request.nobody == ''\": compilation failed: "
-                "ERROR: <input>:1:8: undefined field 'nobody'\n | request.nobody == ''\n | .......^"
+                f"{where}[0].expression: Invalid value: \"request.missing == ''\": compilation failed: "
+                "ERROR: <input>:1:8: undefined field 'missing'\n | request.missing == ''\n | .......^"
             ],
         )
         self.assertEqual(
-            self.problems(*({"expression": f"{number} == 1"} for number in range(65))),
+            self.errors(*({"expression": f"{number} == 1"} for number in range(65))),
             [f"{where}: Too many: 65: must have at most 64 items"],
         )
         self.assertEqual(compile_match_conditions([]), (None, []))

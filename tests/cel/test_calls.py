@@ -14,10 +14,10 @@ from tests.cel.support import CelTestCase
 
 
 class FunctionTests(CelTestCase):
-    """Functions of libraries."""
+    """Tests for functions of libraries."""
 
     def test_lazy_arguments(self) -> None:
-        """A function may leave arguments unevaluated; they cost nothing then."""
+        """A lazy function may leave arguments unevaluated, which then have no cost."""
 
         def otherwise(value: Value, alternative: Any) -> Value:
             return alternative() if value is None else value
@@ -29,7 +29,7 @@ class FunctionTests(CelTestCase):
         self.assertRaises(EvaluationError, program.evaluate, {"a": None})
 
     def test_dispatch(self) -> None:
-        """Among overloads the types of the values choose, and the first element speaks for a list."""
+        """Dynamic dispatch selects the overload by the types of the values, and for lists by the first element."""
         library = Library(
             "test",
             (
@@ -48,7 +48,7 @@ class FunctionTests(CelTestCase):
         self.assertEqual(error.message, "no such overload: kind(map)")
 
     def test_values_of_wrong_types(self) -> None:
-        """A variable that is not what its declaration says is an error, not a traceback."""
+        """A variable whose value does not have its declared type causes an evaluation error."""
         program = Environment({"a": types.INT}).compile("a + 1 > 2")
         error = self.assertRaises(EvaluationError, program.evaluate, {"a": "text"})
         self.assertEqual(error.message, "no such overload")
@@ -56,7 +56,7 @@ class FunctionTests(CelTestCase):
         self.assertEqual(error.message, "no such attribute(s): a")
 
     def test_objects(self) -> None:
-        """Messages are made by their type, or are maps."""
+        """A message literal creates a value of its type, by default a map."""
         point = ObjectType("Point", {"x": types.INT}, make=lambda fields: sorted(fields.items()))
         plain = ObjectType("Plain", {"x": types.INT})
         environment = Environment({"m": types.optional_of(types.INT)}, find_type={"Point": point, "Plain": plain}.get)

@@ -7,10 +7,10 @@ from tests.cel.checkingcase import CheckingTestCase
 
 
 class TypeTests(CheckingTestCase):
-    """Tests for the types that are found."""
+    """Tests for the types of expressions."""
 
     def test_results(self) -> None:
-        """The type of a whole follows from its parts; what nothing tells of is dynamic."""
+        """The type of an expression follows from its subexpressions, and is C{dyn} if it is not known."""
         self.assertTypes(
             {
                 "1 + 2": "int",
@@ -40,7 +40,7 @@ class TypeTests(CheckingTestCase):
         )
 
     def test_undeclared(self) -> None:
-        """Names, functions and types that there are not are told, all of them at once."""
+        """All undeclared names, functions and types are reported together."""
         error = self.assertRaises(CompileErrors, self.compile, "nosuch + other(1) + i.third()")
         self.assertEqual(
             [issue.message for issue in error.issues],
@@ -52,7 +52,7 @@ class TypeTests(CheckingTestCase):
         )
 
     def test_fields(self) -> None:
-        """Only declared fields can be selected, and only where there are fields."""
+        """Only declared fields can be selected, and only on types with fields."""
         self.assertRefused(
             {
                 "line.points[0].z": "1:15: undefined field 'z'",
@@ -68,7 +68,7 @@ class TypeTests(CheckingTestCase):
         )
 
     def test_overloads(self) -> None:
-        """A call whose arguments fit no overload is refused with their types."""
+        """A call that matches no overload is an error that contains the types of the arguments."""
         self.assertRefused(
             {
                 "i + 'a'": "1:3: found no matching overload for '_+_' applied to '(int, string)'",
@@ -91,5 +91,5 @@ class TypeTests(CheckingTestCase):
         )
 
     def test_numbers_compare(self) -> None:
-        """Numbers of different types have an order, but only equal each other where a type is dynamic."""
+        """Numbers of different types can be ordered, but compared for equality only if one type is dynamic."""
         self.assertTypes({"i < 1.5": "bool", "i >= 1u": "bool", "any == 1.5": "bool"})

@@ -6,10 +6,10 @@ from tests.cel.support import CelTestCase
 
 
 class MacroTests(CelTestCase):
-    """Loops."""
+    """Tests for macros that expand to comprehensions."""
 
     def test_quantifiers(self) -> None:
-        """Quantifiers run over elements or keys and stop as soon as the result is known."""
+        """Quantifiers iterate over elements or keys and stop as soon as the result is known."""
         self.assertValues(
             {
                 "ints.all(x, x > 0)": True,
@@ -28,7 +28,7 @@ class MacroTests(CelTestCase):
         )
 
     def test_quantifiers_absorb_errors(self) -> None:
-        """An element that decides makes up for errors; without one, the first error is the result."""
+        """A decisive element absorbs errors; without one, the first error is the result."""
         self.assertValues(
             {
                 "[0, 1].exists(x, 1 / x > 0)": True,
@@ -45,7 +45,7 @@ class MacroTests(CelTestCase):
         )
 
     def test_collecting(self) -> None:
-        """Lists and maps are made of elements, of all or of some."""
+        """C{map}, C{filter} and C{transformMap} return lists and maps of all or some elements."""
         self.assertValues(
             {
                 "ints.map(x, x * x)": [1, 4, 9],
@@ -72,7 +72,7 @@ class MacroTests(CelTestCase):
         )
 
     def test_binding(self) -> None:
-        """A bound name is computed once, and only if it is used."""
+        """The value of a bound variable is computed at most once, and only if it is used."""
         self.assertValues(
             {
                 "cel.bind(x, i * 2, x + x)": 28,

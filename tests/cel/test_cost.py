@@ -10,12 +10,12 @@ from kubetwist.cel import types
 from kubetwist.cel.environment import Environment
 from kubetwist.cel.estimates import MAX, Estimate
 from kubetwist.cel.types import ObjectType, Type, list_of, map_of
-from tests.cel.prices import PriceTestCase
+from tests.cel.librarycosts import LibraryCostTestCase
 from tests.cel.support import ENVIRONMENT, VALUES, CelTestCase
 
 
 class EstimateTests(CelTestCase):
-    """What evaluations are estimated to cost."""
+    """Tests for estimated costs."""
 
     item = ObjectType("Item", {"name": types.STRING, "tags": list_of(types.STRING)})
     environment = Environment(
@@ -30,7 +30,7 @@ class EstimateTests(CelTestCase):
 
     @staticmethod
     def sizes(path: tuple[str, ...], type_: Type) -> Estimate | None:
-        """Ten items, five tags of each, five labels, texts of up to twenty characters."""
+        """Return sizes: ten items with five tags each, five labels, strings of up to twenty characters."""
         return {
             ("items",): Estimate(0, 10),
             ("items", "@items", "tags"): Estimate(0, 5),
@@ -42,8 +42,8 @@ class EstimateTests(CelTestCase):
         }.get(path)
 
     def test_estimates(self) -> None:
-        """Ranges follow the sizes of what is gone through, and of what is made on the way."""
-        for expression, wanted in {
+        """Estimated costs follow from the sizes of traversed values and of intermediate results."""
+        for expression, expected in {
             "1 + 2": Estimate(1, 1),
             "i == 1 ? [i] : [i, i]": Estimate(13, 14),
             "i > 1 && s == 'abc'": Estimate(2, 4),
@@ -58,16 +58,16 @@ class EstimateTests(CelTestCase):
             "dyn(i)": Estimate(2, 2),
         }.items():
             found = self.compile(expression).estimated_cost(self.sizes)
-            self.assertEqual(found, wanted, expression)
+            self.assertEqual(found, expected, expression)
 
     def test_unknown_sizes(self) -> None:
-        """What nothing bounds may cost any amount, which never overflows."""
+        """Without sizes the maximum cost is unlimited, without overflow."""
         found = self.compile("items.all(x, items.all(y, x.name == y.name))").estimated_cost()
         self.assertEqual(found.max, MAX)
 
 
 class EstimatesHoldTests(CelTestCase):
-    """Estimates against what is spent."""
+    """Tests that estimated costs are upper bounds."""
 
     @given(
         strategies.sampled_from(
@@ -87,9 +87,8 @@ class EstimatesHoldTests(CelTestCase):
     )
     def test_within(self, expression: str, ints: list[int], texts: list[str], s: str) -> None:
         """
-        No evaluation costs more than was estimated from the sizes of its variables.
-
-        Left out is C{startsWith}, which the reference estimates by the prefix and charges by the text.
+        No evaluation costs more than its estimate for the sizes of its variables. C{startsWith} is left out, since
+        cel-go estimates it by the size of the prefix and tracks the size of the string.
         """
         program = ENVIRONMENT.compile(expression)
         longest = max(map(len, texts), default=0)
@@ -107,18 +106,18 @@ class EstimatesHoldTests(CelTestCase):
         self.assertLessEqual(cost, program.estimated_cost(size_of).max, (expression, ints, texts, s))
 
 
-class PriceEstimateTests(PriceTestCase):
-    """Tests for estimates of the functions of libraries."""
+class LibraryEstimateTests(LibraryCostTestCase):
+    """Tests for estimates of functions of libraries."""
 
     def test_estimates(self) -> None:
-        """The caller's ranges are used, and sizes that it tells go on into what is made of them."""
+        """The estimates of the cost model are used, and their result sizes determine further estimates."""
 
         def size_of(path: tuple[str, ...], type_: Type) -> Estimate | None:
             return Estimate(0, 50) if path == ("s",) else None
 
-        for text, wanted in {
+        for text, expected in {
             "weigh(i)": Estimate(1, 101),
             "s.grow().startsWith(s)": Estimate(3, 8),
             "s.grow() == s.grow()": Estimate(5, 14),
         }.items():
-            self.assertEqual(self.compile(text).estimated_cost(size_of), wanted, text)
+            self.assertEqual(self.compile(text).estimated_cost(size_of), expected, text)

@@ -8,10 +8,10 @@ from kubetwist.cel.devices import SelectorCostError, SelectorError, SelectorProg
 
 
 class SelectorTests(SynchronousTestCase):
-    """Expressions that select devices."""
+    """Tests for L{check_selector}."""
 
     def test_good(self) -> None:
-        """A device has a driver, attributes and capacity, the latter two by domain; what attributes are is unknown."""
+        """C{device} has a driver, and attributes and capacity by domain; the type of attributes is dynamic."""
         for text in (
             'device.driver == "gpu.example.com"',
             "device.allowMultipleAllocations",
@@ -24,7 +24,7 @@ class SelectorTests(SynchronousTestCase):
             check_selector(text)
 
     def test_wrong(self) -> None:
-        """What does not compile, or tells no truth, is refused with the compiler's words."""
+        """An expression that does not compile or is not a condition is rejected with the compiler's message."""
         for text, why in (
             ("device.driver ==", "compilation failed: ERROR: <input>:1:17: Syntax error"),
             ("device.colour", "compilation failed: ERROR: <input>:1:7: undefined field 'colour'"),
@@ -39,7 +39,7 @@ class SelectorTests(SynchronousTestCase):
         self.assertIn("program instantiation failed: type conversion error", str(error))
 
     def test_cost(self) -> None:
-        """What might take too long is refused; how long it takes is known from the limits of devices."""
+        """An expression whose estimated cost exceeds the limit, by the maximum sizes of a device, is rejected."""
         nested = "device.attributes.exists(a, device.attributes[a].exists(b, {}))"
         check_selector(nested.format("b == 'x'"))
         within = 'device.attributes.exists(c, device.attributes[c].exists(d, d.matches(a + "+")))'

@@ -16,14 +16,14 @@ class EnvironmentTests(SynchronousTestCase):
     """Tests for L{Environment}."""
 
     def test_extend(self) -> None:
-        """An extended environment has more variables; the one that it was made of does not."""
+        """An extended environment has additional variables, and the original environment is unchanged."""
         base = Environment({"i": INT})
         extended = base.extend({"s": STRING})
         self.assertEqual(extended.compile("s + string(i)").evaluate({"i": 1, "s": "a"})[0], "a1")
         self.assertRaises(CompileErrors, base.compile, "s")
 
     def test_libraries_add_up(self) -> None:
-        """The overloads of one function may be in several libraries; of two with one id the first counts."""
+        """Overloads of one function may be in several libraries; of overloads with the same id the first counts."""
         one = Library("one", (function("f", overload("f_int", (INT,), INT, lambda number: number + 1)),))
         two = Library(
             "two",
@@ -40,7 +40,7 @@ class EnvironmentTests(SynchronousTestCase):
         self.assertEqual(environment.compile("f('a')").evaluate({})[0], "a!")
 
     def test_check(self) -> None:
-        """An expression is checked without being compiled."""
+        """An expression can be checked without being compiled."""
         environment = Environment({"i": INT})
         checked = environment.check("i + 1")
         self.assertEqual(checked.types[checked.root.id], INT)
@@ -51,14 +51,14 @@ class ProgramTests(SynchronousTestCase):
     """Tests for L{Program}."""
 
     def test_wrong_values(self) -> None:
-        """A value that is not of its declared type is an error of the expression, not of the program."""
+        """A value that does not have its declared type causes an evaluation error."""
         program = Environment({"i": INT, "s": STRING}).compile("i + 1 > 2 && s.startsWith('a')")
         for values in ({"i": "a", "s": "a"}, {"i": None, "s": "a"}, {"i": 7, "s": 7}):
             error = self.assertRaises(EvaluationError, program.evaluate, values)
             self.assertIn("no such overload", error.message)
 
     def test_limits(self) -> None:
-        """An evaluation ends when its cost or its time is up, and says which."""
+        """An evaluation is cancelled at its cost or time limit, and the error distinguishes them."""
         program = Environment({"any": DYN}).compile("any.all(x, any.all(y, x == y))")
         values = {"any": [1] * 300}
         error = self.assertRaises(EvaluationError, program.evaluate, values, 1000)
@@ -67,7 +67,7 @@ class ProgramTests(SynchronousTestCase):
         self.assertEqual((error.cost_exceeded, error.interrupted), (False, True))
 
     def test_recursion_limit_is_restored(self) -> None:
-        """Deep expressions are evaluated with a higher limit of recursion, which is put back."""
+        """Deep expressions are evaluated with a higher recursion limit, which is restored afterwards."""
         before = sys.getrecursionlimit()
         self.assertEqual(Environment().compile("(" * 200 + "1" + ")" * 200).evaluate({})[0], 1)
         program = Environment({"any": DYN}).compile("any" + ".a" * 200)

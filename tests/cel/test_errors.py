@@ -10,16 +10,16 @@ from kubetwist.cel.types import INT
 
 
 class ErrorTests(SynchronousTestCase):
-    """Tests for what can go wrong with expressions."""
+    """Tests for the exceptions."""
 
     def test_not_absorbed(self) -> None:
-        """An evaluation that is given up is no error of CEL, which operators could absorb."""
+        """A cancelled evaluation is not a CEL error that operators absorb."""
         for error in (CostLimitExceeded(), Interrupted()):
             self.assertIsInstance(error, Cancelled)
             self.assertNotIsInstance(error, CelError)
         self.assertEqual(CostLimitExceeded().message, "operation cancelled: actual cost limit exceeded")
 
     def test_constants(self) -> None:
-        """A constant without a value is found at compile time, has no place in the text, but a type."""
+        """An invalid constant is found at compile time; the error has no position, but an output type."""
         error = self.assertRaises(ProgramError, Environment().compile, "int('x')")
         self.assertEqual((error.issues, error.output_type), ((), INT))

@@ -11,10 +11,10 @@ from tests.cel.support import VALUES, CelTestCase
 
 
 class LazyVariableTests(CelTestCase):
-    """Variables that are computed when they are needed."""
+    """Tests for variables that are computed at first use."""
 
     def test_only_what_is_read(self) -> None:
-        """A lazy variable is computed once, and only if the expression comes to it."""
+        """A lazy variable is computed once, and only if the evaluation reads it."""
         calls: list[str] = []
 
         def compute() -> int:
@@ -28,7 +28,7 @@ class LazyVariableTests(CelTestCase):
         self.assertEqual(calls, ["computed"])
 
     def test_fields(self) -> None:
-        """So is a lazy field; where it fails it fails again, without being computed again."""
+        """A lazy field is computed once; its error is cached, too."""
         calls: list[str] = []
 
         def fail() -> Value:
@@ -42,7 +42,7 @@ class LazyVariableTests(CelTestCase):
         self.assertEqual((error.message, calls), ("nothing here", ["failed"]))
 
     def test_fields_not_ready(self) -> None:
-        """A field that only has to wait for something can be computed later."""
+        """A field whose computation raised another exception than a CEL error is computed again."""
         answers: list[Any] = [TimeoutError(), 1]
 
         def answer() -> Value:

@@ -10,10 +10,10 @@ from kubetwist.cel.types import INT, STRING
 
 
 class DeclarationTests(SynchronousTestCase):
-    """Tests for what libraries are made of."""
+    """Tests for declarations of libraries."""
 
     def test_members(self) -> None:
-        """A member is called on its target, a function with all of its arguments in parentheses."""
+        """A member function is called on its target, a global function with all arguments in parentheses."""
         self.assertFalse(overload("f", (INT,), INT, abs).member)
         self.assertTrue(member("f", (INT,), INT, abs).member)
         library = Library(
@@ -26,7 +26,7 @@ class DeclarationTests(SynchronousTestCase):
         self.assertEqual(environment.compile("n.A + 1").evaluate({})[0], 6)
 
     def test_frozen(self) -> None:
-        """Sequences are kept as tuples: a library that several environments share does not change."""
+        """Sequences are stored as tuples, so that libraries are immutable."""
         library = Library("test", [function("f", overload("f", [INT], INT, abs))])
         self.assertEqual(library.functions[0].overloads[0].parameters, (INT,))
         self.assertIsInstance(library.functions, tuple)

@@ -8,10 +8,10 @@ from .support import CelTestCase
 
 
 class InspectionTests(CelTestCase):
-    """Tests for what an expression looks at."""
+    """Tests for L{selected_fields} and L{selects}."""
 
     def test_fields(self) -> None:
-        """All selected fields are found: plain, optional, tested ones and those within macros."""
+        """Plain, optional and tested selections are found, also within macros."""
         root = self.compile("any.a.b == 1 && has(any.c) && any.?d.hasValue() && ints.all(x, any.e == x)").checked.root
         self.assertEqual(selected_fields(root), {"a", "b", "c", "d", "e"})
 

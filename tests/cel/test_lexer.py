@@ -7,14 +7,14 @@ from tests.cel.support import CelTestCase
 
 
 class TokenTests(CelTestCase):
-    """Tests for L{kubetwist.cel.lexer}."""
+    """Tests for L{tokenize}."""
 
     def test_comments_and_blanks(self) -> None:
-        """Blanks, lines and comments stand between tokens and mean nothing."""
+        """Blanks, line breaks and comments between tokens are ignored."""
         self.assertValues({"1 // one\n\t+\r\n 2 // two": 3})
 
     def test_reserved(self) -> None:
-        """Words kept for other languages are no names, but may be fields."""
+        """Reserved words are not identifiers, but may be fields."""
         self.assertRefused(
             {
                 "while": "1:1: reserved identifier: while",
@@ -25,5 +25,5 @@ class TokenTests(CelTestCase):
         self.assertEqual(self.evaluate("any.package", any={"package": 1}), 1)
 
     def test_fields_in_backquotes(self) -> None:
-        """The newer way to write odd names of fields is not known, as in the reference."""
+        """As in kube-apiserver, escaped field names in backquotes are not supported."""
         self.assertRefused({"any.`dash-ed`": "1:5: unsupported syntax: '`'"})

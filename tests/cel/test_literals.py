@@ -7,10 +7,10 @@ from tests.cel.support import CelTestCase
 
 
 class LiteralTests(CelTestCase):
-    """Literals of all forms."""
+    """Tests for literals of all forms."""
 
     def test_numbers(self) -> None:
-        """Integers are decimal or hexadecimal, and go to the ends of their range."""
+        """Integers are decimal or hexadecimal, up to the limits of their type."""
         self.assertValues(
             {
                 "0x1F": 31,
@@ -25,7 +25,9 @@ class LiteralTests(CelTestCase):
         )
 
     def test_texts(self) -> None:
-        """Texts and bytes know escapes, raw forms and three quotes; in bytes the numbers are bytes."""
+        """
+        String and bytes literals may have escapes, raw forms and triple quotes; numeric escapes in bytes are bytes.
+        """
         self.assertValues(
             {
                 r"'a\n\t\"\\\x41\101\u00e9\U0001F600'": 'a\n\t"\\AAé😀',
@@ -39,7 +41,7 @@ class LiteralTests(CelTestCase):
         )
 
     def test_out_of_range(self) -> None:
-        """A literal beyond its range is refused where it stands."""
+        """A literal out of range is an error at its position."""
         self.assertRefused(
             {
                 "1 + 9223372036854775808": "1:5: invalid int literal",

@@ -6,10 +6,10 @@ from tests.cel.support import CelTestCase
 
 
 class ArgumentTests(CelTestCase):
-    """Tests for the arguments of macros."""
+    """Tests for invalid arguments of macros."""
 
     def test_macros(self) -> None:
-        """Macros tell which of their arguments they cannot use."""
+        """Errors have the position of the invalid argument."""
         self.assertRefused(
             {
                 "has(i)": "1:5: invalid argument to has() macro",
@@ -23,8 +23,8 @@ class ArgumentTests(CelTestCase):
 
 
 class GrowthTests(CelTestCase):
-    """Tests for macros that repeat their target."""
+    """Tests for macros that copy their target."""
 
     def test_growing_macros(self) -> None:
-        """Macros that repeat their target cannot make more of a short text than can be taken."""
+        """Nested macros that copy their target are limited in the number of nodes."""
         self.assertRefused({"any.?a" + ".optMap(x, x)" * 40: "-1:0: expression node count exceeds limit: 150000"})

@@ -14,10 +14,10 @@ from tests.cel.support import CelTestCase
 
 
 class ResolutionTests(CheckingTestCase):
-    """Tests for how the names of variables are found."""
+    """Tests for the resolution of variables."""
 
     def test_container(self) -> None:
-        """Names are looked for in the container first, from the inside out."""
+        """Names are resolved in the container first, from the innermost to the outermost namespace."""
         environment = Environment({"a.b.x": types.INT, "a.y": types.STRING, "x": types.BOOL}, container="a.b")
         for text, shown in {"x": "int", ".x": "bool", "y": "string"}.items():
             self.assertEqual(str(environment.compile(text).output_type), shown, text)
@@ -25,23 +25,23 @@ class ResolutionTests(CheckingTestCase):
         self.assertIn("undeclared reference to 'z' (in container 'a.b')", str(error))
 
     def test_dotted_names(self) -> None:
-        """The longest dotted name that is a variable wins over a selection."""
+        """The longest qualified name that is a variable takes precedence over a selection."""
         environment = Environment({"a": map_of(types.STRING, types.STRING), "a.b": types.INT})
         program = environment.compile("a.b + 1")
         self.assertEqual(program.evaluate({"a.b": 1, "a": {"b": "text"}}), (2, 2))
 
     def test_scopes(self) -> None:
-        """A variable of a macro hides others within it and nowhere else."""
+        """A variable of a macro shadows another one within the macro only."""
         self.assertTypes(
             {"ints.map(line, line + 1)": "list(int)", "[1].exists(i, [2].all(i, i == 2)) && i == 7": "bool"}
         )
 
 
 class NameTests(CelTestCase):
-    """Names of properties and identifiers."""
+    """Tests for L{escape} and L{unescape}."""
 
     def test_examples(self) -> None:
-        """Characters that no identifier has are spelled out; key words are marked."""
+        """Characters that identifiers cannot contain are escaped, and reserved words are marked."""
         for name, identifier in {
             "plain_1": "plain_1",
             "a-b": "a__dash__b",
@@ -58,7 +58,7 @@ class NameTests(CelTestCase):
 
     @given(strategies.text("ab_-./1", min_size=1, max_size=8))
     def test_back_and_forth(self, name: str) -> None:
-        """What an identifier is made of can be told from it."""
+        """Unescaping an escaped name returns the name."""
         identifier = escape(name)
         if identifier is not None and "___" not in name:
             self.assertEqual(unescape(identifier), name)

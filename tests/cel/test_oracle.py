@@ -1,4 +1,4 @@
-"""The engine against another one: the CEL project's own in C++, where that is installed."""
+"""Comparison with another implementation, the CEL project's C++ one, if it is installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubetwist.cel.values import UInt
 
 try:
     from cel_expr_python import cel
-except ImportError:  # there are no wheels for every platform
+except ImportError:  # There are not wheels for every platform.
     cel = None
 
 _ENVIRONMENT = Environment(
@@ -41,7 +41,7 @@ def _binary(operands: SearchStrategy[str], operators: tuple[str, ...]) -> Search
 
 
 def _leaves() -> Expressions:
-    """Expressions without parts, by what they evaluate to."""
+    """Return strategies of expressions without subexpressions, by the type of their value."""
     words = {
         "bool": "true|false|b|has(m.a)|x.k|x == 1|'a' in m|i in l|x.y.z == 1",
         "int": "0|1|-3|9223372036854775807|i|j|m.a|m['z']|l[0]|x.k|x",
@@ -53,7 +53,7 @@ def _leaves() -> Expressions:
 
 
 def _composed(part: Expressions) -> Expressions:
-    """The same, and what can be made of them."""
+    """Return strategies of expressions composed of these."""
     bools, ints, doubles, texts, lists = (part[name] for name in ("bool", "int", "double", "text", "list"))
     builds, sampled = strategies.builds, strategies.sampled_from
     return {
@@ -129,7 +129,7 @@ _ERROR = object()
 
 
 def _plain(value: Any) -> Any:
-    """A value with its types, which Python's C{==} is lax about."""
+    """Return a value with its types, which Python's C{==} does not compare."""
     if isinstance(value, list):
         return [_plain(element) for element in value]
     if isinstance(value, dict):
@@ -153,19 +153,18 @@ def _theirs(expression: Any, values: dict[str, Any]) -> Any:
 
 
 class OracleTests(SynchronousTestCase):
-    """Random expressions in both engines."""
+    """Random expressions in both implementations."""
 
     def setUp(self) -> None:
-        """Needs the other one."""
+        """Skip the test if the other implementation is not installed."""
         if cel is None:
             raise SkipTest("cel-expr-python is not installed")
 
     @given(_EXPRESSIONS, _VALUES)
     def test_agreement(self, text: str, values: dict[str, Any]) -> None:
         """
-        Both give the same value of the same type, or both none.
-
-        Left out is where cel-go differs from it: C{has} of what has no fields, C{in} an empty list.
+        Both implementations return the same value of the same type, or both fail. Differences of cel-go are left out:
+        C{has} on values without fields, C{in} with an empty list.
         """
         try:
             program = _ENVIRONMENT.compile(text)

@@ -27,7 +27,7 @@ class GrammarTests(CelTestCase):
     """Tests for the precedence of operators."""
 
     def test_precedence(self) -> None:
-        """Operators bind as in the specification, and those of one rank from left to right."""
+        """Operators have the precedence of the specification, and are left-associative."""
         self.assertValues(
             {
                 "1 + 2 * 3 - 4": 3,
@@ -48,10 +48,10 @@ class GrammarTests(CelTestCase):
 
 
 class SyntaxErrorTests(CelTestCase):
-    """Tests for the messages about what is no expression."""
+    """Tests for the messages of syntax errors."""
 
     def test_messages(self) -> None:
-        """Errors name what was found and what might have been there."""
+        """Messages contain the unexpected token and the expected tokens."""
         self.assertRefused(
             {
                 "i >": f"1:4: Syntax error: mismatched input '<EOF>' expecting {OPERAND}",
@@ -76,10 +76,10 @@ class SyntaxErrorTests(CelTestCase):
 
 
 class LimitTests(CelTestCase):
-    """Tests for texts that would take too much."""
+    """Tests for the limits of the parser."""
 
     def test_nesting(self) -> None:
-        """Brackets may be nested 250 deep and operators as often; deeper is refused and not a traceback."""
+        """Brackets and operators may be nested 250 deep; deeper expressions are rejected with an error."""
         self.assertEqual(self.evaluate("(" * 249 + "1" + ")" * 249), 1)
         self.assertEqual(self.evaluate("[" * 200 + "]" * 200 + ".size()"), 1)
         self.assertEqual(self.evaluate("1" + " + 1" * 250), 251)
@@ -92,13 +92,13 @@ class LimitTests(CelTestCase):
         )
 
     def test_long_chains(self) -> None:
-        """Logical operators may be chained without limit, for their trees are balanced."""
+        """Chains of logical operators have no limit, since they are parsed to balanced trees."""
         self.assertIs(self.evaluate(" && ".join(["flag"] * 3000)), True)
         self.assertIs(self.evaluate(" || ".join(["!flag"] * 3000)), False)
 
     @given(text(max_size=40))
     def test_any_text(self, expression: str) -> None:
-        """No text makes the compiler fail in any other way than with errors."""
+        """Compiling an arbitrary string succeeds or fails with L{CompileErrors}."""
         _try(ENVIRONMENT, expression)
 
     @given(
@@ -108,5 +108,5 @@ class LimitTests(CelTestCase):
         )
     )
     def test_any_tokens(self, tokens: list[str]) -> None:
-        """Nor does any row of tokens."""
+        """Compiling an arbitrary sequence of tokens succeeds or fails with L{CompileErrors}."""
         _try(ENVIRONMENT, " ".join(tokens))

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubetwist.cel.errors import EvaluationError
-from tests.cel.prices import PriceTestCase
+from tests.cel.librarycosts import LibraryCostTestCase
 from tests.cel.support import VALUES, CelTestCase
 
 
 class ActualCostTests(CelTestCase):
-    """What evaluations cost."""
+    """Tests for tracked costs."""
 
     def assertCosts(self, expected: Mapping[str, int]) -> None:
-        """Expressions cost so much."""
+        """Assert that evaluations have these costs."""
         for text, cost in expected.items():
             self.assertEqual(self.cost(text), cost, text)
 
     def test_attributes(self) -> None:
-        """A name costs 1 and so does each step from it; to ask for the last one is free, and so are branches' names."""
+        """A variable and each qualifier cost 1; a presence test and the variable in a branch are free."""
         self.assertCosts(
             {
                 "i": 1,
@@ -37,7 +37,7 @@ class ActualCostTests(CelTestCase):
         )
 
     def test_literals(self) -> None:
-        """Constants cost nothing, however they are composed; what is composed of variables has a price."""
+        """Constants are free, even if they are nested; lists and maps with variables have a cost."""
         self.assertCosts(
             {
                 "1": 0,
@@ -53,7 +53,7 @@ class ActualCostTests(CelTestCase):
         )
 
     def test_operators(self) -> None:
-        """Operators cost 1, or by the length of texts."""
+        """Operators cost 1, or depend on the length of strings."""
         long = "'" + "x" * 95 + "'"
         self.assertCosts(
             {
@@ -78,7 +78,7 @@ class ActualCostTests(CelTestCase):
         )
 
     def test_macros(self) -> None:
-        """Loops cost what their expansion does, round by round."""
+        """Comprehensions cost as much as evaluating their expansion, per iteration."""
         self.assertCosts(
             {
                 "ints.all(x, x > 0)": 1 + 3 * (3 + 2) + 1,
@@ -97,13 +97,13 @@ class ActualCostTests(CelTestCase):
         )
 
     def test_failures(self) -> None:
-        """What was spent before a failure counts, also if the failure is made up for."""
+        """The cost before a failure counts, even if an operator absorbs the failure."""
         self.assertCosts({"any.nosuch == 1 || true": 3, "i / 0 == 1 || flag": 4, "any.a.n.c == 'x' || true": 5})
         error = self.assertRaises(EvaluationError, self.evaluate, "i + 1 / 0")
         self.assertEqual(error.cost, 3)
 
     def test_limit(self) -> None:
-        """An evaluation that costs more than it may is given up, and nothing makes up for that."""
+        """An evaluation that exceeds its cost limit is cancelled, which no operator absorbs."""
         for text in ("ints.all(x, x > 0)", "ints.all(x, x > 0) || true", "i + i + i + i + i + i + i"):
             program = self.compile(text)
             error = self.assertRaises(EvaluationError, program.evaluate, VALUES, 10)
@@ -115,13 +115,13 @@ class ActualCostTests(CelTestCase):
         self.assertRaises(EvaluationError, program.evaluate, VALUES, cost - 1)
 
     def test_time(self) -> None:
-        """An evaluation that takes longer than it may is given up, whatever it costs."""
+        """An evaluation of any cost that exceeds its time limit is cancelled."""
         program = self.compile("ints.all(x, ints.all(y, x + y >= 0))")
         error = self.assertRaises(EvaluationError, program.evaluate, {"ints": list(range(1000))}, 10**9, timeout=0.0)
         self.assertEqual((error.message, error.interrupted), ("operation interrupted", True))
 
     def test_growing_lists(self) -> None:
-        """Doubling a list again and again ends before memory does."""
+        """Repeatedly doubling a list fails before memory is exhausted."""
         text = "ints"
         for _ in range(60):
             text = f"cel.bind(x, {text}, x + x)"
@@ -132,11 +132,11 @@ class ActualCostTests(CelTestCase):
         self.assertEqual(list(doubled)[1498:1502], [1498, 1499, 0, 1])
 
 
-class PriceTests(PriceTestCase):
-    """Tests for prices of the functions of libraries."""
+class LibraryCostTests(LibraryCostTestCase):
+    """Tests for costs that libraries define."""
 
     def test_prices(self) -> None:
-        """An overload's own price comes first, then the caller's, then the engine's."""
+        """The cost of an overload takes precedence over the cost model, and that over the default."""
         values = {"i": 5, "any": "x", "s": "y"}
         for text, cost in {
             "weigh(i)": 6,

@@ -25,7 +25,7 @@ class FitTests(SynchronousTestCase):
     """Tests for L{fits}."""
 
     def test_values(self) -> None:
-        """A value fits a type if it is of just that type; the first element of a list or map speaks for all."""
+        """A value fits only its exact type; of lists and maps the first element is checked."""
         for type_, good, bad in (
             (INT, [0], [True, 1.0, UInt(1), "1"]),
             (UINT, [UInt(1)], [1]),
@@ -44,12 +44,12 @@ class FitTests(SynchronousTestCase):
                 self.assertFalse(check(value), (type_, value))
 
     def test_anything(self) -> None:
-        """Every value fits a dynamic type and a variable, so nothing is checked."""
+        """C{dyn} and type parameters need no check."""
         self.assertIsNone(fits(DYN))
         self.assertIsNone(fits(type_parameter("T")))
 
     def test_certain(self) -> None:
-        """A type is certain if nothing in it is dynamic."""
+        """A type is certain if no part of it is dynamic."""
         self.assertTrue(is_certain(map_of(STRING, list_of(INT))))
         self.assertFalse(is_certain(list_of(DYN)) or is_certain(type_parameter("T")))
 
@@ -68,5 +68,5 @@ class SignatureTests(SynchronousTestCase):
         self.assertEqual([both((1, "a")), both((1, 1)), both(("a", "a"))], [True, False, False])
 
     def test_message(self) -> None:
-        """A call that nothing takes is named with the types of its arguments."""
+        """The error of a call that matches no overload contains the types of the arguments."""
         self.assertEqual(no_overload("f", (1, "a", [])), "no such overload: f(int, string, list)")

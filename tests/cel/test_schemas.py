@@ -12,10 +12,10 @@ from tests.cel.schemacase import DECLARATION, STRING, SchemaTestCase, declared
 
 
 class TypeTests(SchemaTestCase):
-    """What can be named, and its types."""
+    """Tests for the types of schemas."""
 
     def test_types(self) -> None:
-        """Types and formats of the schema become types of CEL."""
+        """Types and formats of the schema have corresponding CEL types."""
         for field, shown in {
             "count": "int",
             "ratio": "double",
@@ -33,7 +33,7 @@ class TypeTests(SchemaTestCase):
             self.assertEqual(str(self.compile(f"self.spec.{field}").output_type), shown, field)
 
     def test_unseen(self) -> None:
-        """What the schema does not describe cannot be named."""
+        """Fields that the schema does not declare cannot be selected."""
         for text in ("self.spec.anything", "self.spec.blob.hidden", "self.metadata.labels", "self.spec.nosuch"):
             error = self.assertRaises(CompileErrors, self.compile, text)
             self.assertIn("undefined field", str(error))
@@ -41,7 +41,7 @@ class TypeTests(SchemaTestCase):
         self.assertIsNone(schema_decl_type({"type": "array", "items": {}}, "self"))
 
     def test_resources(self) -> None:
-        """The kind, version and names of a resource can be read, of an embedded one, too."""
+        """Kind, version and names of a resource are declared, also of an embedded one."""
         self.assertValues(
             {
                 "self.kind + self.apiVersion + self.metadata.name": "Thingv1thing",
@@ -51,7 +51,7 @@ class TypeTests(SchemaTestCase):
         )
 
     def test_references(self) -> None:
-        """References are followed; a schema that contains itself ends in an object without fields."""
+        """References are resolved; a recursive schema becomes an object without fields."""
         schemas: dict[str, Any] = {
             "#/Node": {
                 "type": "object",
@@ -69,10 +69,10 @@ class TypeTests(SchemaTestCase):
 
 
 class SizeTests(SchemaTestCase):
-    """What estimates learn from a schema."""
+    """Tests for sizes from schemas."""
 
     def test_sizes(self) -> None:
-        """Limits of the schema count; without them, what fits into a request."""
+        """Sizes are limited by the schema, otherwise by the size of a request."""
         spec = DECLARATION.at(("spec",))
         assert spec is not None and spec.fields is not None
         request = 3 * 1024 * 1024
@@ -94,7 +94,7 @@ class SizeTests(SchemaTestCase):
         self.assertEqual(spec.min_size, 2 + len("count") + 1 + 4)
 
     def test_paths(self) -> None:
-        """Sizes are found by the paths that estimates ask for."""
+        """Sizes are found by the paths of cost estimates."""
         for path, size in {
             ("self", "spec", "rules"): Estimate(0, 4),
             ("self", "spec", "rules", "@items", "key"): Estimate(0, 3 * 1024 * 1024 - 2),
@@ -105,6 +105,6 @@ class SizeTests(SchemaTestCase):
             self.assertEqual(DECLARATION.size_of(path, DECLARATION.type), size, path)
 
     def test_estimates(self) -> None:
-        """So the cost of a rule is bounded by the limits in the schema."""
+        """The estimated cost of a rule is limited by the limits of the schema."""
         program = self.compile("self.spec.rules.all(r, r.ratio > 0.5)")
         self.assertEqual(program.estimated_cost(DECLARATION.size_of), Estimate(4, 28))

@@ -10,10 +10,10 @@ from tests.cel.schemacase import DECLARATION, OBJECT, STRING, SchemaTestCase, de
 
 
 class ValueTests(SchemaTestCase):
-    """How values are seen."""
+    """Tests for the conversion of JSON values."""
 
     def test_conversions(self) -> None:
-        """Values are of the types that their formats say."""
+        """Values have the types of their formats."""
         self.assertValues(
             {
                 "self.spec.ratio": 2.0,
@@ -34,7 +34,7 @@ class ValueTests(SchemaTestCase):
         )
 
     def test_names(self) -> None:
-        """Properties whose names are no identifiers are known by others."""
+        """Properties whose names are not identifiers are selected by escaped names."""
         self.assertValues(
             {
                 "self.spec.foo__dash__bar": "dashed",
@@ -44,13 +44,13 @@ class ValueTests(SchemaTestCase):
         )
 
     def test_null(self) -> None:
-        """A property that is null is not there."""
+        """A null property counts as absent."""
         self.assertValues({"has(self.spec.note)": False, "has(self.spec.name)": True})
         error = self.assertRaises(EvaluationError, self.evaluate, "self.spec.note == 'x'")
         self.assertEqual(error.message, "no such key: note")
 
     def test_sets(self) -> None:
-        """A set equals others in any order, if it stands first, and no element is added to it twice."""
+        """Equality of sets ignores the order if the set is the left operand, and C{+} adds no element twice."""
         self.assertValues(
             {
                 "self.spec.tags == ['b', 'a']": True,
@@ -62,7 +62,7 @@ class ValueTests(SchemaTestCase):
         )
 
     def test_map_lists(self) -> None:
-        """Lists of type map are equal in any order; what is added takes the place of what has its keys."""
+        """Equality of lists of type map ignores the order, and C{+} replaces elements with the same keys."""
         self.assertValues(
             {
                 "self.spec.rules == [self.spec.rules[1], self.spec.rules[0]]": True,
@@ -73,7 +73,7 @@ class ValueTests(SchemaTestCase):
         )
 
     def test_nothing_to_convert(self) -> None:
-        """An object of which nothing is to be converted is passed on as it is."""
+        """An object that needs no conversion is passed unchanged."""
         declaration = declared(
             {"type": "object", "properties": {"a": STRING, "l": {"type": "array", "items": {"type": "integer"}}}}
         )
@@ -82,7 +82,7 @@ class ValueTests(SchemaTestCase):
         self.assertIsNone(declaration.convert)
 
     def test_bad_values(self) -> None:
-        """A value that is not what its schema says is an error where it is read, and only there."""
+        """Reading a value that does not have the type of its schema is an error; other values can be read."""
         raw: dict[str, Any] = {"spec": {**OBJECT["spec"], "when": "soon", "lasts": 5, "limits": [], "data": "!"}}
         program = self.compile("self.spec.count")
         self.assertEqual(program.evaluate({"self": DECLARATION.to_cel(raw)})[0], 3)

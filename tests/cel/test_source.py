@@ -7,10 +7,10 @@ from tests.cel.support import CelTestCase
 
 
 class DisplayTests(CelTestCase):
-    """Tests for L{kubetwist.cel.source}."""
+    """Tests for the format of errors."""
 
     def test_display(self) -> None:
-        """Every error is shown with its line and a mark, in the order of the text; wide characters move the mark."""
+        """Errors contain the line and a marker, in the order of the text; wide characters shift the marker."""
         error = self.assertRaises(CompileErrors, self.compile, "nosuch +\n\t'é' + other")
         self.assertEqual(
             str(error),
@@ -25,10 +25,10 @@ class DisplayTests(CelTestCase):
 
 
 class SizeTests(CelTestCase):
-    """Tests for L{kubetwist.cel.source}."""
+    """Tests for the size limit."""
 
     def test_size(self) -> None:
-        """A text may have so many code points."""
+        """The number of code points is limited."""
         self.assertRefused(
             {"1" + " " * 100_000: "-1:0: expression code point size exceeds limit: size: 100001, limit 100000"}
         )

@@ -9,13 +9,13 @@ class StandardLibraryTests(CelTestCase):
     """Tests for L{kubetwist.cel.standard}."""
 
     def test_sizes(self) -> None:
-        """Texts have code points, bytes have bytes."""
+        """The size of a string is its number of code points, the size of bytes their number."""
         self.assertValues(
             {"size('é😀')": 2, "b'é'.size()": 2, "ints.size()": 3, "size(counts)": 2, "size(any.list)": 3}
         )
 
     def test_texts(self) -> None:
-        """Texts are searched as they are, or with expressions of RE2."""
+        """Strings are searched for substrings and for regular expressions of RE2."""
         self.assertValues(
             {
                 "s.contains('ex')": True,

@@ -24,17 +24,17 @@ from kubetwist.cel.types import (
 
 
 class TypeTests(SynchronousTestCase):
-    """Tests for L{Type} and what makes types."""
+    """Tests for L{Type} and its factories."""
 
     def test_equal(self) -> None:
-        """Types that are made alike are equal and have one hash; a nullable type is another one."""
+        """Types with equal parts are equal and have the same hash; a wrapper type differs from its primitive type."""
         self.assertEqual(map_of(STRING, list_of(INT)), map_of(STRING, list_of(INT)))
         self.assertEqual(len({list_of(INT), list_of(INT), list_of(STRING)}), 2)
         self.assertNotEqual(INT, nullable(INT))
         self.assertNotEqual(INT, "int")
 
     def test_text(self) -> None:
-        """A type is written with its parameters; variables and nullable types are marked."""
+        """The text of a type contains its parameters and marks type parameters and wrapper types."""
         for type_, text in (
             (map_of(STRING, list_of(INT)), "map(string, list(int))"),
             (nullable(INT), "wrapper(int)"),
@@ -46,7 +46,7 @@ class TypeTests(SynchronousTestCase):
             self.assertEqual(str(type_), text)
 
     def test_optionals(self) -> None:
-        """Only optional types are optional, whatever else is opaque."""
+        """Of the opaque types only C{optional_type} is an optional type."""
         self.assertTrue(is_optional(optional_of(INT)))
         self.assertFalse(is_optional(opaque("net.IP")) or is_optional(INT))
 

@@ -21,11 +21,11 @@ from kubetwist.cel.unify import TypeSubstitutions, format_cel_type, most_general
 T, U = type_parameter("T"), type_parameter("U")
 
 
-class BindingTests(SynchronousTestCase):
+class TypeSubstitutionsTests(SynchronousTestCase):
     """Tests for L{TypeSubstitutions}."""
 
     def test_plain(self) -> None:
-        """A type goes with itself and with the dynamic one, in either direction."""
+        """A type is assignable to itself and to C{dyn}, in both directions."""
         for first, second, goes in (
             (INT, INT, True),
             (INT, STRING, False),
@@ -38,37 +38,37 @@ class BindingTests(SynchronousTestCase):
             self.assertIs(TypeSubstitutions().assign(second, first), goes, (second, first))
 
     def test_null(self) -> None:
-        """Null goes with optionals, durations and nullable types, and not with plain ones."""
+        """Null is assignable to optional, duration and wrapper types, but not to primitive types."""
         for type_, goes in ((DURATION, True), (optional_of(INT), True), (nullable(INT), True), (INT, False)):
             self.assertIs(TypeSubstitutions().assign(NULL, type_), goes, type_)
 
     def test_variables(self) -> None:
-        """A variable stands for the same type wherever it occurs."""
+        """A type parameter is bound to the same type wherever it occurs."""
         bindings = TypeSubstitutions()
         self.assertTrue(bindings.assign_all((INT, list_of(INT)), (T, list_of(T))))
         self.assertEqual(bindings.mapping, {"T": INT})
         self.assertFalse(bindings.assign(STRING, T))
 
     def test_taken_back(self) -> None:
-        """What a failed step has bound is taken back."""
+        """The bindings of a failed assignment are rolled back."""
         bindings = TypeSubstitutions()
         self.assertFalse(bindings.assign_all((INT, STRING), (T, list_of(U))))
         self.assertFalse(bindings.assign_all((map_of(INT, STRING), INT), (map_of(T, U), T, U)))
         self.assertEqual(bindings.mapping, {})
 
     def test_not_within_itself(self) -> None:
-        """A variable cannot stand for a type that contains it."""
+        """A type parameter cannot be bound to a type that contains it."""
         bindings = TypeSubstitutions()
         self.assertFalse(bindings.assign(list_of(T), T))
         self.assertEqual(bindings.mapping, {})
 
     def test_general(self) -> None:
-        """Of two types the one that says less is the more general one."""
+        """The less specific one of two types is the more general one."""
         self.assertEqual(most_general(DYN, INT), DYN)
         self.assertEqual(most_general(list_of(INT), list_of(DYN)), list_of(DYN))
 
     def test_substitute(self) -> None:
-        """Variables are replaced by what they stand for; free ones stay or become dynamic."""
+        """Type parameters are replaced by their bindings; unbound ones remain or become C{dyn}."""
         type_ = map_of(T, list_of(U))
         self.assertEqual(substitute({"T": STRING}, type_), map_of(STRING, list_of(U)))
         self.assertEqual(substitute({"T": STRING}, type_, free_to_dyn=True), map_of(STRING, list_of(DYN)))
@@ -76,7 +76,7 @@ class BindingTests(SynchronousTestCase):
         self.assertEqual(type_params((type_, INT)), {"T", "U"})
 
     def test_display(self) -> None:
-        """Errors name types in the reference's words."""
+        """Errors contain types in cel-go's format."""
         self.assertEqual(format_cel_type(map_of(STRING, NULL)), "map(string, null)")
         self.assertEqual(format_cel_type(list_of(DURATION)), "list(duration)")
         self.assertEqual(format_cel_type(nullable(INT)), "wrapper(int)")

@@ -7,10 +7,10 @@ from tests.cel.checkingcase import CheckingTestCase
 
 
 class ValidatorTests(CheckingTestCase):
-    """What is refused although its types are right."""
+    """Tests for validators of well-typed expressions."""
 
     def test_literals(self) -> None:
-        """Durations, timestamps and expressions of RE2 that are written out must be some."""
+        """Literal durations, timestamps and regular expressions must be valid."""
         self.assertRefused(
             {
                 "duration('1x') == duration('1s')": "1:10: invalid duration argument",
@@ -21,7 +21,7 @@ class ValidatorTests(CheckingTestCase):
         )
 
     def test_mixed_literals(self) -> None:
-        """Lists and maps that are written out hold values of one type."""
+        """The elements of list and map literals must have one type."""
         self.assertRefused(
             {
                 "[1, 'a'] == []": "1:5: expected type 'int' but found 'string'",
@@ -33,7 +33,7 @@ class ValidatorTests(CheckingTestCase):
         )
 
     def test_constants_without_value(self) -> None:
-        """What no evaluation could ever give is refused at once, though not as a wrong type."""
+        """A constant subexpression whose evaluation fails is rejected at compile time, but not as a type error."""
         for text, message in {
             "int('a')": "type conversion error from 'string' to 'int'",
             "uint(-1)": "unsigned integer overflow",

@@ -1,4 +1,4 @@
-"""The types of the default release, loaded once for all tests, and values of them."""
+"""The types of the default release, loaded once for all tests, and strategies of their values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kubetwist.schema.objecttype import ObjectType
 
 @cache
 def definitions() -> Definitions:
-    """Those of 1.36."""
+    """Return the types of Kubernetes 1.36."""
     return Definitions.load("1.36")
 
 
 def type_of(kind: str, api_version: str = "v1") -> ObjectType:
-    """The type of a kind."""
+    """Return the type of a kind."""
     return definitions().type_for(GroupVersionKind(*GroupVersion.parse(api_version), kind))
 
 
@@ -34,7 +34,7 @@ _TEXTS = {
 
 
 def values(node: TypeNode, depth: int = 3) -> st.SearchStrategy[Any]:
-    """JSON values that fit a type, nulls among them."""
+    """Return a strategy of JSON values of a type, including nulls."""
     if isinstance(node, StructNode):
         fields = {
             name: st.none() | values(field.node, depth - 1)

@@ -10,10 +10,10 @@ from tests.schema.release import definitions
 
 
 class ReleaseTests(SynchronousTestCase):
-    """Which releases there are, and what they have."""
+    """Tests for L{Definitions} and L{available_versions}."""
 
     def test_versions(self) -> None:
-        """Releases are told oldest first, by number and not by text."""
+        """Releases are sorted by number, oldest first."""
         versions = available_versions()
         minors = [int(version.partition(".")[2]) for version in versions]
         self.assertEqual(minors, sorted(minors))
@@ -21,7 +21,7 @@ class ReleaseTests(SynchronousTestCase):
         self.assertIn("1.36", versions)
 
     def test_unknown_version(self) -> None:
-        """A release that there are no types for is refused, with a list of those that there are."""
+        """Loading an unknown release fails with a list of the available releases."""
         error = self.assertRaises(UnknownRelease, Definitions.load, "1.2")
         self.assertIn("1.36", str(error))
 
@@ -37,20 +37,20 @@ class ReleaseTests(SynchronousTestCase):
                 self.assertEqual(problems, [])
 
     def test_kinds_differ_by_release(self) -> None:
-        """A release has the versions of its time."""
+        """A release has the API versions that it served."""
         beta = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1beta3", "FlowSchema")
         self.assertTrue(Definitions.load("1.28").knows(beta))
         self.assertFalse(definitions().knows(beta))
         self.assertRaises(KeyError, definitions().type_for, beta)
 
     def test_types_are_compiled_once(self) -> None:
-        """Asking again for a type gives the same one."""
+        """A second call returns the same type."""
         pod = GroupVersionKind("", "v1", "Pod")
         self.assertIs(definitions().type_for(pod), definitions().type_for(pod))
         self.assertEqual(definitions().definition_of(pod), "io.k8s.api.core.v1.Pod")
 
     def test_description(self) -> None:
-        """The text about a field is the release's; there is none about fields and types that it does not have."""
+        """The description of a field is the release's, and empty for unknown fields and types."""
         pod_ip = definitions().description("io.k8s.api.core.v1.PodStatus", "podIP")
         self.assertIn("IP address allocated to the pod", pod_ip)
         self.assertEqual(definitions().description("io.k8s.api.core.v1.PodStatus", "absent"), "")

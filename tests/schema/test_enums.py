@@ -14,7 +14,7 @@ CORE = "io.k8s.api.core.v1"
 
 
 class EnumTests(SynchronousTestCase):
-    """Enumerated types."""
+    """Tests for enumerated types."""
 
     def test_values(self) -> None:
         """A type is looked up in the group of the field's type, then in the core group."""
@@ -24,8 +24,8 @@ class EnumTests(SynchronousTestCase):
         self.assertIsNone(enum_values(f"{CORE}.PodSpec", "string"))
         self.assertIsNone(enum_values(f"{CORE}.PodSpec", "v1.NoSuchType"))
 
-    def test_texts(self) -> None:
-        """Each value has a description, which may be empty, and may differ between versions."""
+    def test_descriptions(self) -> None:
+        """Each value has a description, which may be empty and may differ between API versions."""
         self.assertEqual(set((enum_values(f"{CORE}.PodSpec", "v1.RestartPolicy") or {}).values()), {""})
         package = "io.k8s.api.admissionregistration"
         texts = [(enum_values(f"{package}.{v}.ParamKind", f"{v}.FailurePolicyType") or {}) for v in ("v1", "v1alpha1")]
@@ -34,7 +34,7 @@ class EnumTests(SynchronousTestCase):
         self.assertTrue(all(texts[0].values()))
 
     def test_versions(self) -> None:
-        """A type may be an enumeration in one version only."""
+        """A type may be an enumeration in one API version only."""
         package = "io.k8s.api.autoscaling"
         self.assertIsNotNone(enum_values(f"{package}.v1.MetricSpec", "v1.MetricSourceType"))
         self.assertIsNone(enum_values(f"{package}.v2.MetricSpec", "v2.MetricSourceType"))
@@ -92,5 +92,5 @@ class EnumTests(SynchronousTestCase):
 
 
 def release() -> Definitions:
-    """The types of a release."""
+    """Return the types of a release."""
     return Definitions.load("1.36")

@@ -10,24 +10,26 @@ from tests.schema.release import definitions
 
 
 class OrderTests(SynchronousTestCase):
-    """The order of fields in Go."""
+    """Tests for L{go_ordered}."""
 
     def test_declared(self) -> None:
-        """Fields come as they are declared, what tells a kind first, and unknown ones last, by name."""
+        """
+        Fields are in the order of their declarations; kind and apiVersion come first, unknown fields last, by name.
+        """
         pod = definitions().struct("io.k8s.api.core.v1.Pod")
         value = {"zz": 1, "status": {}, "aa": 1, "spec": {}, "metadata": {}, "apiVersion": "v1", "kind": "Pod"}
         keys = ["kind", "apiVersion", "metadata", "spec", "status", "aa", "zz"]
         self.assertEqual(list(go_keys(value, pod)), keys)
 
     def test_table(self) -> None:
-        """Where the numbers of protobuf have another order, the declaration counts."""
+        """The order of declarations takes precedence over the order of protobuf field numbers."""
         status = definitions().struct("io.k8s.api.apps.v1.DeploymentCondition")
         value = dict.fromkeys(("message", "lastTransitionTime", "type", "lastUpdateTime", "status"))
-        wanted = ["type", "status", "lastUpdateTime", "lastTransitionTime", "message"]
-        self.assertEqual(list(go_keys(value, status)), wanted)
+        expected = ["type", "status", "lastUpdateTime", "lastTransitionTime", "message"]
+        self.assertEqual(list(go_keys(value, status)), expected)
 
     def test_within(self) -> None:
-        """Lists and maps of structs, too; keys of maps are sorted, and what has no type stays."""
+        """Structs in lists and maps are ordered, too; map keys are sorted, values without a type unchanged."""
         pod = definitions().struct("io.k8s.api.core.v1.Pod")
         containers = {"spec": {"containers": [{"image": "i", "name": "n"}]}}
         found = go_ordered(containers, pod)

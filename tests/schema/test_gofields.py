@@ -18,11 +18,11 @@ _CORE = "io.k8s.api.core.v1."
 _TEXT = {"type": "string"}
 
 
-class ShapeTests(SynchronousTestCase):
-    """What fields are in Go."""
+class GoFieldTests(SynchronousTestCase):
+    """Tests for L{go_field}."""
 
     def test_rules(self) -> None:
-        """Without an exception, the go_field of a field follows from its schema."""
+        """Without an exception, the properties of a field follow from its schema."""
         made_up = "io.k8s.api.core.v1.MadeUp"
         reference = {"$ref": f"#/$defs/{_CORE}Probe"}
         for schema, required, expected in [
@@ -38,7 +38,7 @@ class ShapeTests(SynchronousTestCase):
         self.assertEqual(go_field(made_up, "status", reference, False).presence, NO_OMITEMPTY)
 
     def test_exceptions(self) -> None:
-        """The table tells names of types, structs that are embedded, and what is or is not left out."""
+        """The table defines type names, embedded structs and presence."""
         pull_policy = go_field(f"{_CORE}Container", "imagePullPolicy", _TEXT, False)
         self.assertEqual(pull_policy, GoField(OMITEMPTY, "v1.PullPolicy", ()))
         host_path = go_field(f"{_CORE}Volume", "hostPath", {"$ref": f"#/$defs/{_CORE}HostPathVolumeSource"}, False)
@@ -49,20 +49,20 @@ class ShapeTests(SynchronousTestCase):
         )
 
     def test_exception_for_one_version(self) -> None:
-        """An exception about one version of a type leaves the others alone."""
+        """An exception for one API version of a type does not affect its other versions."""
         schema = {"type": "integer", "format": "int32"}
         in_v1 = go_field("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus", "currentReplicas", schema, True)
         in_v2 = go_field("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus", "currentReplicas", schema, False)
         self.assertEqual((in_v1.presence, in_v2.presence), (NO_OMITEMPTY, OMITEMPTY))
 
     def test_items(self) -> None:
-        """The type of a list's items is part of the list's own, unless that has a name."""
+        """The item type of a list follows from the list type, unless that is a named type."""
         self.assertEqual(GoField(OMITEMPTY, "[]types.UID", ()).item_field(_TEXT).go_type, "types.UID")
         self.assertEqual(GoField(OMITEMPTY, "map[string][]string", ()).item_field(_TEXT).go_type, "[]string")
         self.assertEqual(GoField(OMITEMPTY, "v1.ResourceList", ()).item_field(_TEXT).go_type, "string")
 
-    def test_table_is_about_something(self) -> None:
-        """Every exception differs from the rules in something, and no line of the table is lost."""
+    def test_table_has_effect(self) -> None:
+        """Every exception differs from the rules, and no line of the table is lost."""
         table = exceptions()
         self.assertGreater(len(table), 300)
         for type_name, fields in table.items():

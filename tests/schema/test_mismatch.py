@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.schema.mismatch}: what is said about objects that do not fit their type."""
+"""Tests for L{kubetwist.schema.mismatch}: errors of objects that do not fit their type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .release import type_of
 
 
 def failure(obj: Any, kind: str = "Pod", api_version: str = "v1") -> DecodeError:
-    """The error about an object."""
+    """Return the error of decoding an object."""
     try:
         type_of(kind, api_version).decode(obj, [])
     except DecodeError as error:
@@ -23,19 +23,19 @@ def failure(obj: Any, kind: str = "Pod", api_version: str = "v1") -> DecodeError
 
 
 def in_container(**fields: Any) -> Any:
-    """A pod with one container."""
+    """Return a pod with one container."""
     return {"spec": {"containers": [fields]}}
 
 
 class MessageTests(SynchronousTestCase):
-    """What C{encoding/json} says."""
+    """Tests for messages of C{encoding/json}."""
 
     def check(self, obj: Any, said: str, kind: str = "Pod", api_version: str = "v1") -> None:
-        """The error about C{obj} ends as told."""
+        """Assert that the error of C{obj} ends with this text."""
         self.assertEqual(str(failure(obj, kind, api_version)), f"json: cannot unmarshal {said}")
 
     def test_scalars(self) -> None:
-        """The innermost struct, the path of fields without indexes, and the Go type are named."""
+        """Messages contain the innermost struct, the path of fields without indices, and the Go type."""
         self.check({"metadata": {"name": 7}}, "number into Go struct field ObjectMeta.metadata.name of type string")
         self.check(
             {"spec": {"paused": "true"}},
@@ -49,7 +49,7 @@ class MessageTests(SynchronousTestCase):
         )
 
     def test_named_types(self) -> None:
-        """Types that have a name of their own in Go are told by it."""
+        """Messages contain the name of named Go types."""
         self.check(
             in_container(imagePullPolicy=1),
             "number into Go struct field Container.spec.containers.imagePullPolicy of type v1.PullPolicy",
@@ -61,7 +61,7 @@ class MessageTests(SynchronousTestCase):
         )
 
     def test_structs_lists_and_maps(self) -> None:
-        """Where a list is wanted the list's type is told, where one of its items is wrong the item's."""
+        """A value that is not a list has the list type in its message, an invalid item the item type."""
         self.check({"spec": []}, "array into Go struct field Pod.spec of type v1.PodSpec")
         self.check(
             {"spec": {"containers": {}}},
@@ -75,7 +75,7 @@ class MessageTests(SynchronousTestCase):
         self.check([], "array into Go value of type v1.Pod")
 
     def test_embedded_structs(self) -> None:
-        """The path names structs that are embedded."""
+        """Paths contain embedded structs."""
         self.check(
             in_container(livenessProbe={"httpGet": {"port": True}}),
             "bool into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port"
@@ -87,7 +87,7 @@ class MessageTests(SynchronousTestCase):
         )
 
     def test_numbers(self) -> None:
-        """A number that is none of the type's is quoted."""
+        """A number that the type cannot represent is part of the message."""
         for number, shown in [(2.5, "2.5"), (2.0, "2.0"), (2147483648, "2147483648"), (-2147483649, "-2147483649")]:
             self.check(
                 {"spec": {"priority": number}},
@@ -96,14 +96,14 @@ class MessageTests(SynchronousTestCase):
         self.check({"data": {"a": [256]}}, "number 256 into Go struct field Secret.data of type uint8", "Secret")
 
     def test_first(self) -> None:
-        """Of several mistakes the first of the document is told."""
+        """Of several errors the first in the document is reported."""
         self.check(
             {"spec": {"nodeName": 1, "priority": "x"}},
             "number into Go struct field PodSpec.spec.nodeName of type string",
         )
 
-    def test_types_with_texts_of_their_own(self) -> None:
-        """Quantities, times, bytes and schemas have messages of their own, without a path."""
+    def test_unmarshaler_messages(self) -> None:
+        """Quantities, times, bytes and schemas have specific messages without a path."""
         self.assertEqual(
             str(failure(in_container(resources={"limits": {"cpu": "lots"}}))),
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
@@ -116,7 +116,7 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual(str(crd), "boolean or JSON schema expected")
 
     def test_base64(self) -> None:
-        """The position of the first mistake is told, as Go counts it."""
+        """The message contains the offset of the first error, as Go counts it."""
         for text, position in [
             ("YWI", 0),
             ("*", 0),
@@ -132,10 +132,10 @@ class MessageTests(SynchronousTestCase):
 
 
 class AsWrittenTests(SynchronousTestCase):
-    """Numbers as the document has them."""
+    """Tests for L{DecodeError.as_written}."""
 
     def check(self, document: bytes, shown: str) -> None:
-        """The message about a document quotes C{shown}."""
+        """Assert that the message for a document contains C{shown}."""
         message = failure(orjson.loads(document)).as_written(document)
         self.assertEqual(
             message, f"json: cannot unmarshal number {shown} into Go struct field PodSpec.spec.priority of type int32"
@@ -147,7 +147,7 @@ class AsWrittenTests(SynchronousTestCase):
             self.check(b'{"spec": {"priority": %s}}' % number.encode(), number)
 
     def test_other_documents(self) -> None:
-        """With a document that is not the one the message is about, the number stays as it was read."""
+        """For another document, the message contains the number as decoded."""
         error = failure({"spec": {"priority": 10.0}})
         for document in (b"spec: {priority: 1e1}", b"{}", b'{"spec": {"priority": null}}'):
             self.assertEqual(error.as_written(document), str(error))
@@ -156,10 +156,10 @@ class AsWrittenTests(SynchronousTestCase):
 
 
 class ConverterTests(SynchronousTestCase):
-    """What apimachinery's converter says about the results of strategic merge patches."""
+    """Tests for messages of apimachinery's converter about results of strategic merge patches."""
 
     def test_messages(self) -> None:
-        """The converter tells kinds of Go values, and no path."""
+        """Messages of the converter contain kinds of Go values, and no path."""
         for spec, message in [
             ({"priority": "three"}, "unrecognized type: int32"),
             ({"priority": 2.5}, "cannot convert float64 to int32"),
@@ -177,7 +177,7 @@ class ConverterTests(SynchronousTestCase):
             self.assertEqual(failure({"spec": spec}).converted, message)
 
     def test_unmarshalers(self) -> None:
-        """Types that read JSON by themselves say what C{encoding/json} says of a value alone."""
+        """Types with an unmarshaler have the message of C{encoding/json} for the value alone."""
         port = failure(in_container(livenessProbe={"httpGet": {"port": True}}))
         self.assertEqual(port.converted, "json: cannot unmarshal bool into Go value of type int32")
         created = failure({"metadata": {"creationTimestamp": 5}})

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.schema.objecttype}: what becomes of objects that fit their type."""
+"""Tests for L{kubetwist.schema.objecttype}: the results of decoding valid objects."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _KINDS = [
 
 
 class PresenceTests(SynchronousTestCase):
-    """Which fields are there afterwards."""
+    """Tests for the presence of fields."""
 
     def test_nothing(self) -> None:
-        """What Go always writes is there even in an empty object."""
+        """Fields without C{omitempty} are present even in an empty object."""
         self.assertEqual(decoded({}), {"metadata": {}, "spec": {"containers": None}, "status": {}})
         self.assertEqual(decoded({}, "Service"), {"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}})
         self.assertEqual(decoded({}, "Role", "rbac.authorization.k8s.io/v1"), {"metadata": {}, "rules": None})
         self.assertEqual(decoded({}, "ConfigMap"), {"metadata": {}})
 
     def test_zero(self) -> None:
-        """The zero object of a kind is what an empty object becomes."""
+        """The zero object of a kind equals a decoded empty object."""
         for kind, api_version in _KINDS:
             self.assertEqual(type_of(kind, api_version).zero(), decoded({}, kind, api_version))
 
@@ -49,8 +49,8 @@ class PresenceTests(SynchronousTestCase):
         self.assertEqual(decoded({})["metadata"], {})
         self.assertEqual(decoded({})["status"], {})
 
-    def test_values_that_vanish(self) -> None:
-        """Empty strings, zeros, false, empty lists and maps vanish from values that may be left out."""
+    def test_omitempty(self) -> None:
+        """Empty strings, zeros, false, empty lists and maps are omitted from fields with C{omitempty}."""
         spec = {
             "containers": [],
             "nodeName": "",
@@ -61,15 +61,15 @@ class PresenceTests(SynchronousTestCase):
         }
         self.assertEqual(decoded({"spec": spec})["spec"], {"containers": None, "priority": 0})
 
-    def test_pointers_stay(self) -> None:
-        """A pointer keeps what it is given, an empty struct too."""
+    def test_pointers(self) -> None:
+        """A pointer keeps a zero value, including an empty struct."""
         self.assertEqual(
             decoded({"spec": {"replicas": 0, "paused": False}}, "Deployment", "apps/v1")["spec"]["replicas"], 0
         )
         self.assertEqual(container(securityContext={}), {"name": "", "resources": {}, "securityContext": {}})
 
-    def test_values_that_are_never_left_out(self) -> None:
-        """Values that are always written appear with their zero value, in structs that were left out too."""
+    def test_no_omitempty(self) -> None:
+        """Fields without C{omitempty} have their zero value, also in structs that were missing."""
         self.assertEqual(container(ports=[{}])["ports"], [{"containerPort": 0}])
         self.assertEqual(
             decoded({}, "Deployment", "apps/v1")["spec"],
@@ -78,7 +78,7 @@ class PresenceTests(SynchronousTestCase):
         self.assertEqual(decoded({"status": {"conditions": [{}]}})["status"]["conditions"][0]["lastProbeTime"], None)
 
     def test_null(self) -> None:
-        """A null field was not given; in a list or map it is the zero value."""
+        """A null field counts as absent; in a list or map, null is the zero value."""
         self.assertEqual(decoded({"metadata": None, "spec": None}), decoded({}))
         self.assertEqual(container(command=["a", None])["command"], ["a", ""])
         self.assertEqual(container(env=[None])["env"], [{"name": ""}])
@@ -87,28 +87,28 @@ class PresenceTests(SynchronousTestCase):
         self.assertEqual(decoded({"data": {"a": None}}, "Secret")["data"], {"a": ""})
 
     def test_creation_timestamp(self) -> None:
-        """A creationTimestamp of null or zero is left out."""
+        """A creationTimestamp of null or zero is omitted."""
         for zero in (None, "0001-01-01T00:00:00Z"):
             self.assertEqual(decoded({"metadata": {"creationTimestamp": zero}})["metadata"], {})
 
     def test_order(self) -> None:
-        """Fields keep the order in which they came; what was added follows."""
+        """Fields keep their order, and added fields follow."""
         self.assertEqual(
             list(decoded({"status": {}, "kind": "Pod", "spec": {}})), ["status", "kind", "spec", "metadata"]
         )
 
 
 class UnknownFieldTests(SynchronousTestCase):
-    """Fields that a kind does not have."""
+    """Tests for unknown fields."""
 
-    def problems(self, kind: ObjectType, obj: Any) -> list[str]:
-        """What is told about an object."""
+    def strict_errors(self, kind: ObjectType, obj: Any) -> list[str]:
+        """Return the strict decoding errors of an object."""
         problems: list[str] = []
         kind.decode(obj, problems)
         return problems
 
     def test_paths(self) -> None:
-        """Unknown fields are told with their paths, in the order of the document, and dropped."""
+        """Unknown fields are reported with their paths in the order of the document, and removed."""
         spec = {"extra": 1, "containers": [{"name": "a"}, {"imagePolicy": "x", "ports": [{"port": 1}]}]}
         problems: list[str] = []
         pod = type_of("Pod").decode({"top": None, "spec": spec}, problems)
@@ -126,39 +126,39 @@ class UnknownFieldTests(SynchronousTestCase):
 
     def test_case(self) -> None:
         """Names of fields are case-sensitive."""
-        self.assertEqual(self.problems(type_of("ConfigMap"), {"Data": {}}), ['unknown field "Data"'])
+        self.assertEqual(self.strict_errors(type_of("ConfigMap"), {"Data": {}}), ['unknown field "Data"'])
 
     def test_within_maps(self) -> None:
         """Keys of maps are part of the path."""
         quota = {"spec": {"scopeSelector": {"matchExpressions": [{"a": 1}]}}}
         expected = ['unknown field "spec.scopeSelector.matchExpressions[0].a"']
-        self.assertEqual(self.problems(type_of("ResourceQuota"), quota), expected)
+        self.assertEqual(self.strict_errors(type_of("ResourceQuota"), quota), expected)
         devices = {"devices": [{"capacity": {"mem": {"x": 1}}}]}
-        slices = self.problems(type_of("ResourceSlice", "resource.k8s.io/v1"), {"spec": devices})
+        slices = self.strict_errors(type_of("ResourceSlice", "resource.k8s.io/v1"), {"spec": devices})
         self.assertEqual(slices, ['unknown field "spec.devices[0].capacity.mem.x"'])
 
     def test_limit(self) -> None:
-        """No more than a hundred are told."""
-        self.assertEqual(len(self.problems(type_of("ConfigMap"), {f"x{number}": 1 for number in range(500)})), 100)
+        """At most a hundred errors are reported."""
+        self.assertEqual(len(self.strict_errors(type_of("ConfigMap"), {f"x{number}": 1 for number in range(500)})), 100)
 
-    def test_schemas_are_not_looked_into(self) -> None:
-        """Where a JSON schema stands in place of a boolean or a list, its unknown fields go unnoticed."""
+    def test_schema_unions(self) -> None:
+        """Unknown fields of a JSON schema in place of a boolean or a list are not reported."""
         schema = {"additionalProperties": {"bogus": 1}, "bogus": 2}
         version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
         crd = type_of("CustomResourceDefinition", "apiextensions.k8s.io/v1")
         self.assertEqual(
-            self.problems(crd, {"spec": {"versions": [version]}}),
+            self.strict_errors(crd, {"spec": {"versions": [version]}}),
             ['unknown field "spec.versions[0].schema.openAPIV3Schema.bogus"'],
         )
 
 
 class PropertyTests(SynchronousTestCase):
-    """What is true of decoding any object."""
+    """Properties of decoding arbitrary objects."""
 
     @settings(max_examples=150, deadline=None)
     @given(data=st.data(), named=st.sampled_from(_KINDS))
     def test_idempotent(self, data: st.DataObject, named: tuple[str, str]) -> None:
-        """Decoding what was decoded changes nothing, and neither changes its input."""
+        """Decoding a decoded object changes nothing, and decoding does not modify its input."""
         kind = type_of(*named)
         obj = data.draw(values(kind.root))
         before = copy.deepcopy(obj)
@@ -170,8 +170,8 @@ class PropertyTests(SynchronousTestCase):
 
     @settings(max_examples=100, deadline=None)
     @given(data=st.data(), named=st.sampled_from(_KINDS))
-    def test_unknown_fields_are_told(self, data: st.DataObject, named: tuple[str, str]) -> None:
-        """An unknown field is told wherever it stands, and leaves no trace."""
+    def test_any_unknown_field(self, data: st.DataObject, named: tuple[str, str]) -> None:
+        """An unknown field at any place is reported and removed."""
         kind = type_of(*named)
         obj = data.draw(values(kind.root))
         without: list[str] = []
@@ -184,22 +184,22 @@ class PropertyTests(SynchronousTestCase):
         self.assertIn("bogusField", problems[0])
 
 
-class ConvertedTests(SynchronousTestCase):
-    """Numbers as apimachinery's converter of unstructured objects reads them."""
+class FromUnstructuredTests(SynchronousTestCase):
+    """Tests for numbers as converted by apimachinery's converter of unstructured objects."""
 
     def convert(self, obj: Any, kind: str, api_version: str) -> Any:
-        """An object, decoded as the result of a strategic merge patch."""
+        """Return an object that is decoded as the result of a strategic merge patch."""
         return type_of(kind, api_version).decode(obj, [], from_unstructured=True)
 
     def test_whole_floats(self) -> None:
-        """Whole floats are integers; as JSON they are not."""
+        """Whole floats are integers, unlike in JSON."""
         for number, replicas in ((2.0, 2), (1e1, 10), (-3.0, -3)):
             obj = {"spec": {"replicas": number, "template": {}, "selector": {}}}
             self.assertEqual(self.convert(obj, "Deployment", "apps/v1")["spec"]["replicas"], replicas)
             self.assertRaises(DecodeError, type_of("Deployment", "apps/v1").decode, obj, [])
 
     def test_overflow(self) -> None:
-        """Integers lose the bits that do not fit, and numbers beyond 64 bits become the lowest integer."""
+        """Integers are truncated to their width, and numbers beyond 64 bits become the minimum integer."""
         for number, replicas in (
             (1 << 31, -(1 << 31)),
             ((1 << 32) + 2, 2),
@@ -214,8 +214,8 @@ class ConvertedTests(SynchronousTestCase):
         seconds = self.convert({"spec": {"activeDeadlineSeconds": 1 << 63}}, "Job", "batch/v1")["spec"]
         self.assertEqual(seconds["activeDeadlineSeconds"], -(1 << 63))
 
-    def test_own_forms(self) -> None:
-        """Types with an unmarshaler receive numbers as Go formats them."""
+    def test_unmarshalers(self) -> None:
+        """Types with an unmarshaler get numbers in Go's format."""
         spec = {"ports": [{"port": 80.0, "targetPort": 90.0}]}
         self.assertEqual(
             self.convert({"spec": spec}, "Service", "v1")["spec"]["ports"], [{"port": 80, "targetPort": 90}]
@@ -229,7 +229,7 @@ class ConvertedTests(SynchronousTestCase):
         self.assertEqual(data, {"a": "AP9B"})
 
     def test_refused(self) -> None:
-        """Fractions and other types are refused in the converter's words."""
+        """Fractions and values of other types are rejected with the converter's messages."""
         for value, why in (
             (2.5, "cannot convert float64 to int32"),
             (True, "unrecognized type: int32"),

@@ -10,14 +10,14 @@ from tests.schema.release import definitions
 
 
 class OpenAPISchemaTests(SynchronousTestCase):
-    """Definitions as published."""
+    """Tests for published definitions."""
 
     def schema(self, prefix: str, name: str) -> Any:
-        """One schema."""
+        """Return one published schema."""
         return definitions().openapi_schemas(prefix)[name]
 
-    def test_what_the_data_added_is_undone(self) -> None:
-        """No schema allows null, or only one kind or apiVersion."""
+    def test_additions_are_removed(self) -> None:
+        """No schema allows null, and kind and apiVersion are not restricted."""
         pod = self.schema("#/definitions/", "io.k8s.api.core.v1.Pod")
         self.assertEqual(pod["type"], "object")
         self.assertEqual(pod["properties"]["kind"]["type"], "string")
@@ -26,14 +26,14 @@ class OpenAPISchemaTests(SynchronousTestCase):
         self.assertEqual(container["properties"]["args"]["items"], {"type": "string"})
 
     def test_version_2_references(self) -> None:
-        """OpenAPI 2 refers in place and tells no defaults."""
+        """OpenAPI 2 has references with siblings, and no defaults."""
         pod = self.schema("#/definitions/", "io.k8s.api.core.v1.Pod")
         spec = pod["properties"]["spec"]
         self.assertEqual(spec["$ref"], "#/definitions/io.k8s.api.core.v1.PodSpec")
         self.assertNotIn("default", spec)
 
     def test_version_3_references(self) -> None:
-        """OpenAPI 3 puts references that have a description or default beside them into allOf."""
+        """OpenAPI 3 has references with a description or default in C{allOf}."""
         prefix = "#/components/schemas/"
         spec = self.schema(prefix, "io.k8s.api.core.v1.Pod")["properties"]["spec"]
         self.assertEqual(spec["allOf"], [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}])
@@ -42,7 +42,7 @@ class OpenAPISchemaTests(SynchronousTestCase):
         self.assertEqual(containers["items"], {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"})
 
     def test_version_3_defaults(self) -> None:
-        """OpenAPI 3 has a default where Go always writes the value, not where it writes none or null."""
+        """OpenAPI 3 has a default for fields that Go always encodes, except as null."""
         container = self.schema("#/components/schemas/", "io.k8s.api.core.v1.Container")["properties"]
         self.assertEqual(container["name"]["default"], "")
         self.assertNotIn("default", container["image"])
@@ -67,7 +67,7 @@ class OpenAPISchemaTests(SynchronousTestCase):
                 self.assertNotIn("default", part, f"{name}.{field}")
 
     def test_scalars(self) -> None:
-        """Types that are one JSON value have a description, although the data lacks it."""
+        """Types with a custom JSON form have a description, which the package lacks."""
         for name in (
             "io.k8s.apimachinery.pkg.api.resource.Quantity",
             "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
@@ -78,7 +78,7 @@ class OpenAPISchemaTests(SynchronousTestCase):
                 self.assertNotIn("io.k8s", description)
 
     def test_unions(self) -> None:
-        """A quantity is a string to OpenAPI 2, and a string or number to OpenAPI 3."""
+        """A quantity is a string in OpenAPI 2, and a string or number in OpenAPI 3."""
         name = "io.k8s.apimachinery.pkg.api.resource.Quantity"
         self.assertEqual(self.schema("#/definitions/", name)["type"], "string")
         self.assertIn({"type": "number"}, self.schema("#/components/schemas/", name)["oneOf"])

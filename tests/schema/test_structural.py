@@ -21,22 +21,22 @@ from tests.schema.structures import TEXT
 
 
 def custom(properties: dict[str, Any], **more: Any) -> CustomType:
-    """A kind with some fields."""
+    """Return a kind with some fields."""
     schema = {"type": "object", "properties": properties, **more}
     return CustomType(schema, definitions().struct(OBJECT_META))
 
 
 def decoded(kind: CustomType, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """An object, and what was dropped of it."""
+    """Return a decoded object, and the errors about its pruned fields."""
     problems: list[str] = []
     return kind.decode(obj, problems), problems
 
 
 class GrowthTests(SynchronousTestCase):
-    """How large an object becomes by its defaults."""
+    """Tests for the limit on defaults."""
 
     def nested(self, depth: int, width: int) -> dict[str, Any]:
-        """Lists of empty items, each with a list of such items for a default."""
+        """Return a list of empty items, each of which has such a list as default."""
         part: Any = {"type": "object", "properties": {"v": {"type": "string", "default": "x" * 10}}}
         for _ in range(depth):
             many = {"type": "array", "items": part, "default": [{}] * width}
@@ -45,7 +45,7 @@ class GrowthTests(SynchronousTestCase):
         return properties
 
     def test_defaults_in_defaults(self) -> None:
-        """Defaults whose items have defaults in turn do not grow without end: objects that get them are refused."""
+        """Nested defaults are limited: objects that exceed the limit are rejected."""
         kind = custom(self.nested(12, 6))
         error = self.assertRaises(APIStatusError, decoded, kind, {"metadata": {"name": "n"}})
         self.assertEqual((error.code, error.reason), (413, "RequestEntityTooLarge"))
@@ -53,7 +53,7 @@ class GrowthTests(SynchronousTestCase):
         self.assertEqual(len(decoded(custom(self.nested(3, 6)), {})[0]["l"]), 6)
 
     def test_many_defaults(self) -> None:
-        """Nor does a small object with many items that get a large default each."""
+        """A small object with many items and large defaults is rejected, too."""
         inner = {"type": "object", "default": {"t": "x" * 10_000}, "properties": {"t": TEXT}}
         part = {"type": "object", "properties": {"a": inner}}
         kind = custom({"l": {"type": "array", "items": part}})
@@ -62,10 +62,10 @@ class GrowthTests(SynchronousTestCase):
 
 
 class PruningTests(SynchronousTestCase):
-    """Fields that nobody knows."""
+    """Tests for pruning."""
 
     def test_paths(self) -> None:
-        """Unknown fields are dropped and told of: those of the metadata first, others by their paths."""
+        """Unknown fields are pruned and reported: first those of the metadata, then the rest by path."""
         kind = custom(
             {
                 "list": {"type": "array", "items": {"type": "object", "properties": {"a": TEXT}}},
@@ -79,7 +79,7 @@ class PruningTests(SynchronousTestCase):
         self.assertEqual(names, ["metadata.junk", "list[0].b", "map.k.c", "z"])
 
     def test_preserved(self) -> None:
-        """Where unknown fields are preserved, known ones are still looked into."""
+        """If unknown fields are preserved, known fields are still pruned."""
         strict = {"type": "object", "properties": {"a": TEXT}}
         kind = custom(
             {"free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"strict": strict}}}
@@ -89,7 +89,7 @@ class PruningTests(SynchronousTestCase):
         self.assertEqual(problems, ['unknown field "free.strict.b"'])
 
     def test_open_and_closed(self) -> None:
-        """Additional properties without a schema are kept, but nothing is known of what is in them."""
+        """Additional properties without a schema are kept, but their fields are pruned."""
         kind = custom({"open": {"type": "object", "additionalProperties": True}})
         self.assertEqual(decoded(kind, {"open": {"x": {"y": 1}}}), ({"open": {"x": {}}}, ['unknown field "open.x.y"']))
 
@@ -102,7 +102,7 @@ class PruningTests(SynchronousTestCase):
         )
     )
     def test_idempotent(self, value: Any) -> None:
-        """What has its go_field keeps it, and the object that is given stays as it is."""
+        """Decoding a decoded object changes nothing, and decoding does not modify its input."""
         part: dict[str, Any] = {
             "type": "object",
             "properties": {"a": TEXT, "b": {"type": "array", "items": {"type": "object", "properties": {"c": TEXT}}}},
@@ -116,7 +116,7 @@ class PruningTests(SynchronousTestCase):
 
 
 class DefaultTests(SynchronousTestCase):
-    """What is filled in, and nulls."""
+    """Tests for defaults and nulls."""
 
     KIND = custom(
         {
@@ -129,16 +129,16 @@ class DefaultTests(SynchronousTestCase):
     )
 
     def test_filled(self) -> None:
-        """Defaults are filled in where nothing is, and within defaults; not where their parent is missing."""
+        """Defaults are added to absent fields, also within defaults, but not if the parent is absent."""
         self.assertEqual(self.KIND.decode({}, []), {"a": "x", "b": "y", "d": {"e": 1}})
 
     def test_nulls(self) -> None:
-        """A null makes room for a default, or goes, unless the field is nullable."""
+        """A null is replaced by the default or removed, unless the field is nullable."""
         found = self.KIND.decode({"a": None, "b": None, "c": None, "f": None}, [])
         self.assertEqual(found, {"a": "x", "b": None, "d": {"e": 1}})
 
     def test_pruned(self) -> None:
-        """A converted object loses unknown fields and nulls, but gets no defaults; nulls with a default stay."""
+        """A converted object loses unknown fields and nulls, but gets no defaults; nulls with a default remain."""
         self.assertEqual(self.KIND.prune({"f": {"x": 1}, "z": 1}), {"f": {}})
         found = self.KIND.prune({"a": None, "b": None, "c": None, "f": {"e": None}})
         self.assertEqual(found, {"a": None, "b": None, "f": {"e": None}})
@@ -146,8 +146,8 @@ class DefaultTests(SynchronousTestCase):
         self.assertEqual(many.prune({"m": {"a": None}}), {"m": {"a": None}})
         self.assertEqual(many.decode({"m": {"a": None}}, []), {"m": {"a": "x"}})
 
-    def test_only_filled(self) -> None:
-        """An applied object gets its defaults, and keeps unknown fields and nulls."""
+    def test_add_defaults(self) -> None:
+        """An applied object gets defaults, and keeps unknown fields and nulls."""
         obj = {"a": None, "b": None, "c": None, "f": {"x": None}, "z": [1.0, None]}
         filled = self.KIND.add_defaults(obj)
         self.assertEqual(
@@ -164,22 +164,22 @@ class DefaultTests(SynchronousTestCase):
         self.assertEqual(items.add_defaults({"l": [None, "y"]}), {"l": ["x", "y"]})
 
     def test_malformed_metadata(self) -> None:
-        """Only fields that do not fit are dropped from an applied object's metadata."""
+        """Only malformed fields are removed from the metadata of an applied object."""
         meta = {"name": "x", "creationTimestamp": "yesterday", "labels": {"a": None}}
         self.assertEqual(self.KIND.metadata(meta), {"name": "x", "labels": {"a": ""}})
 
     def test_not_shared(self) -> None:
-        """Defaults of different objects can be changed without harm."""
+        """Objects share no mutable defaults."""
         self.KIND.decode({}, [])["d"]["e"] = 2
         self.assertEqual(self.KIND.decode({}, [])["d"], {"e": 1})
 
     def test_whole_numbers(self) -> None:
-        """A number without a fraction is an integer, as Go writes it."""
+        """A whole float is an integer, as Go encodes it."""
         self.assertEqual(repr(custom({"n": {"type": "number"}}).decode({"n": 3.0}, [])["n"]), "3")
 
 
 class MetadataTests(SynchronousTestCase):
-    """Metadata, the object's own and that of embedded resources."""
+    """Tests for the metadata of objects and of embedded resources."""
 
     EMBEDS = custom(
         {
@@ -192,14 +192,14 @@ class MetadataTests(SynchronousTestCase):
     )
 
     def test_own(self) -> None:
-        """Metadata that does not fit is refused in the words of Go's decoder."""
+        """Malformed metadata is rejected with the message of Go's decoder."""
         error = self.assertRaises(DecodeError, custom({}).decode, {"metadata": {"labels": {"x": 5}}}, [])
         self.assertEqual(
             str(error), "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
         )
 
     def test_embedded(self) -> None:
-        """So is that of an embedded resource, with its place."""
+        """Malformed metadata of an embedded resource is rejected with its path."""
         error = self.assertRaises(DecodeError, self.EMBEDS.decode, {"template": {"metadata": {"name": 5}}}, [])
         self.assertEqual(
             str(error),
@@ -221,7 +221,7 @@ class MetadataTests(SynchronousTestCase):
         self.assertEqual(fields, ["template.kind", "template.metadata.name", "template.apiVersion"])
 
     def test_order(self) -> None:
-        """Metadata is read in the order of its keys, which determines the first error or unknown field."""
+        """Metadata is decoded in the order of its keys, which determines the first error or unknown field."""
         meta = {"labels": {"a": 1}, "annotations": "x"}
         for obj in ({"metadata": meta}, {"template": {"metadata": meta}}):
             error = self.assertRaises(DecodeError, self.EMBEDS.decode, obj, [])

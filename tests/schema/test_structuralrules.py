@@ -11,19 +11,19 @@ from tests.schema.structures import TEXT
 
 
 class StructuralTests(SynchronousTestCase):
-    """Which schemas are structural."""
+    """Tests for L{validate_structural} and L{unsupported}."""
 
     def fields(self, schema: dict[str, Any]) -> list[str]:
-        """Where a schema is not."""
+        """Return the paths at which a schema is not structural."""
         return [cause.field for cause in validate_structural(schema, "s")]
 
     def test_types(self) -> None:
-        """Every value needs a type, unless it may be anything."""
+        """Every value needs a type, unless it may have any type."""
         schema = {"type": "object", "properties": {"a": {}, "b": {"x-kubernetes-preserve-unknown-fields": True}}}
         self.assertEqual(self.fields(schema), ["s.properties[a].type"])
 
     def test_combinations(self) -> None:
-        """Combinations say no types, and speak only of what is specified outside of them."""
+        """Logical junctors must not contain types, and constrain only fields of the structure."""
         inner = {"anyOf": [{"properties": {"b": {"type": "string"}}}]}
         schema = {"type": "object", "properties": {"a": {"type": "object", **inner}}}
         self.assertEqual(self.fields(schema), ["s.properties[a].anyOf[0].properties[b].type"])
@@ -33,19 +33,19 @@ class StructuralTests(SynchronousTestCase):
         )
 
     def test_int_or_string(self) -> None:
-        """Where a value may be an integer or a text, that may be spelled out."""
+        """An int-or-string value may spell out its alternatives."""
         both = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
         for spelled in (both, {"allOf": [both]}):
             part = {"x-kubernetes-int-or-string": True, **spelled}
             self.assertEqual(self.fields({"type": "object", "properties": {"a": part}}), [])
 
     def test_pattern(self) -> None:
-        """A pattern that can not be compiled is told in Go's words."""
+        """A pattern that cannot be compiled is an error with Go's message."""
         part = {"type": "string", "pattern": "[a-"}
         (cause,) = validate_structural({"type": "object", "properties": {"a": part}}, "s")
         self.assertIn("isn't: error parsing regexp: missing closing ]: `[a-`", cause.message)
 
     def test_unsupported(self) -> None:
-        """References and definitions are in no structural schema, however deep they are."""
+        """References and definitions at any depth are rejected."""
         self.assertIn("$ref", unsupported({"properties": {"a": {"items": {"$ref": "#/x"}}}}))
         self.assertEqual(unsupported({"properties": {"a": {"items": TEXT}}}), "")

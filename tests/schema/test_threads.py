@@ -1,4 +1,4 @@
-"""Tests for types that are built on first use, by two threads at the same time."""
+"""Tests for types that two threads build at the same time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ThreadTests(SynchronousTestCase):
             if definition == INNER and not begun.is_set():
                 thread.start()
                 begun.wait()
-                # It either comes to an end with what there is, or waits for this thread.
+                # The other thread either uses incomplete types and ends, or waits for this thread.
                 thread.join(_ENOUGH)
                 self.addCleanup(thread.join)
             return SCHEMAS[definition]
@@ -53,7 +53,7 @@ class ThreadTests(SynchronousTestCase):
         return look_up, found
 
     def test_merge_types(self) -> None:
-        """A type of field ownership is used only when it and all types that it refers to are complete."""
+        """A merge type is used only when it and all types that it refers to are complete."""
 
         def use() -> int:
             outer = builder.type_for_definition(OUTER)

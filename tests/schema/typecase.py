@@ -1,4 +1,4 @@
-"""Types of a release."""
+"""Base of tests of the types of a release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.schema.release import type_of
 
 
 def decoded(obj: Any, kind: str = "Pod", api_version: str = "v1") -> Any:
-    """An object without unknown fields, decoded."""
+    """Return a decoded object, and assert that it has no unknown fields."""
     problems: list[str] = []
     result = type_of(kind, api_version).decode(obj, problems)
     assert not problems, problems
@@ -16,5 +16,5 @@ def decoded(obj: Any, kind: str = "Pod", api_version: str = "v1") -> Any:
 
 
 def container(**fields: Any) -> Any:
-    """The only container of a pod, decoded."""
+    """Return the only container of a pod, decoded."""
     return decoded({"spec": {"containers": [fields]}})["spec"]["containers"][0]

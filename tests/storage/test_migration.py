@@ -218,7 +218,7 @@ class ReplaceTests(MigrationCase):
 
     def test_protobuf(self) -> None:
         """Values that kube-apiserver has stored as protobuf are copied unchanged."""
-        value = wire.enveloped("v1", "Pod", wire.counted(1, wire.counted(1, "x")))
+        value = wire.enveloped("v1", "Pod", wire.delimited(1, wire.delimited(1, "x")))
         self.put(self.source, f"{PREFIX}pods/x", value)
         self.move()
         self.assertEqual(self.contents(self.target), {f"{PREFIX}pods/x": value})
@@ -249,8 +249,8 @@ class RefusalTests(MigrationCase):
         self.patch(type(self.source), "shared", True)
         self.put(self.source, key, orjson.dumps({"spec": held}))
         self.refused("the source is in use by vm_1")
-        moment = wire.counted(4, wire.number(1, int(posix_now())))
-        lease = wire.counted(2, wire.counted(1, "vm_2"), wire.number(2, 15), moment)
+        moment = wire.delimited(4, wire.number(1, int(posix_now())))
+        lease = wire.delimited(2, wire.delimited(1, "vm_2"), wire.number(2, 15), moment)
         self.put(self.source, key, wire.enveloped("coordination.k8s.io/v1", "Lease", lease))
         self.refused("the source is in use by vm_2")
         for spec in (

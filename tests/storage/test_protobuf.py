@@ -32,7 +32,7 @@ from kubetwist.storage.errors import CorruptObjectError, UnknownFormatError
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.protobuf import DECODE_BATCH_BYTES, is_protobuf, portions
 from tests.schema.protobuf.encoder import (
-    counted,
+    delimited,
     enveloped,
     number,
 )
@@ -58,7 +58,7 @@ def definitions() -> Definitions:
 
 def stored(name: str, raw: bytes = b"", api_version: str = "v1", kind: str = "ConfigMap") -> bytes:
     """Return an object in its stored form."""
-    return enveloped(api_version, kind, counted(1, counted(1, name)) + raw)
+    return enveloped(api_version, kind, delimited(1, delimited(1, name)) + raw)
 
 
 class DecodingTests(SynchronousTestCase):
@@ -91,21 +91,25 @@ class DecodingTests(SynchronousTestCase):
 
     def test_nameless(self) -> None:
         """A value without content except its kind is rejected."""
-        for raw in (b"", counted(1), counted(2, counted(1, "k"))):
+        for raw in (b"", delimited(1), delimited(2, delimited(1, "k"))):
             error = self.assertRaises(UnknownFormatError, self.read, enveloped("v1", "ConfigMap", raw))
             self.assertEqual(str(error), "it is a ConfigMap without a name")
 
     def test_damaged(self) -> None:
         """Truncated, too long, too deep and wrongly typed values are rejected; the error does not quote the value."""
         deep = b"[" * 500 + b"]" * 500
-        managers = counted(17, counted(7, counted(1, deep)))
+        managers = delimited(17, delimited(7, delimited(1, deep)))
         for value in (
             b"k8s\0",
             b"k8s\0\x12\xff\xff\xff\xff\x7f",
             enveloped("v1", "ConfigMap", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
             enveloped("v1", "ConfigMap", number(1, 7)),
-            enveloped("v1", "Pod", counted(1, counted(1, "p")) + counted(2, counted(2, number(6, 1)))),
-            enveloped("v1", "ConfigMap", counted(1, counted(1, "hunter2"), managers)),
+            enveloped(
+                "v1",
+                "Pod",
+                delimited(1, delimited(1, "p")) + delimited(2, delimited(2, number(6, 1))),
+            ),
+            enveloped("v1", "ConfigMap", delimited(1, delimited(1, "hunter2"), managers)),
             stored("hunter2", b"\xff" * 20),
             b"k8s\0" + b"\x0b" * 5000,
         ):
@@ -203,7 +207,11 @@ class CacheTests(SynchronousTestCase):
         """The reactor runs while a cache is filled and the storage is listed; no object is missing."""
         for at in range(20):
             self.put(
-                f"{at:02}", stored(f"{at:02}", counted(2, counted(1, "k"), counted(2, "x" * (DECODE_BATCH_BYTES // 2))))
+                f"{at:02}",
+                stored(
+                    f"{at:02}",
+                    delimited(2, delimited(1, "k"), delimited(2, "x" * (DECODE_BATCH_BYTES // 2))),
+                ),
             )
         cache = self.cache()
         started = Deferred.fromCoroutine(cache.start())
@@ -228,7 +236,13 @@ class CacheTests(SynchronousTestCase):
     def test_stopped_while_filling(self) -> None:
         """A cache that is stopped while it is filled watches nothing."""
         for at in range(4):
-            self.put(str(at), stored(str(at), counted(2, counted(1, "k"), counted(2, "x" * DECODE_BATCH_BYTES))))
+            self.put(
+                str(at),
+                stored(
+                    str(at),
+                    delimited(2, delimited(1, "k"), delimited(2, "x" * DECODE_BATCH_BYTES)),
+                ),
+            )
         cache = self.cache()
         started = Deferred.fromCoroutine(cache.start())
         cache.stop()

@@ -1,4 +1,4 @@
-"""What the tests of CEL's libraries share: expressions in the environment of Kubernetes."""
+"""Shared helpers of the tests of CEL's libraries: expressions in the environment of Kubernetes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def _compiled(text: str, variables: tuple[str, ...]) -> Program:
 
 
 class ExpressionTestCase(SynchronousTestCase):
-    """Asserts things of expressions."""
+    """Assertions on expressions in the environment of Kubernetes."""
 
     def evaluate(self, text: str, **variables: Any) -> Any:
-        """The value of an expression, whose variables are of any type."""
+        """Return the value of an expression, whose variables are dynamic."""
         return _compiled(text, tuple(variables)).evaluate(variables)[0]
 
     def cost(self, text: str, **variables: Any) -> int:
-        """What an expression costs."""
+        """Return the cost of an evaluation."""
         return _compiled(text, tuple(variables)).evaluate(variables)[1]
 
     def assertHolds(self, expressions: Iterable[str], **variables: Any) -> None:
-        """All of these are true."""
+        """Assert that these expressions are true."""
         for text in expressions:
             try:
                 value = self.evaluate(text, **variables)
@@ -40,20 +40,20 @@ class ExpressionTestCase(SynchronousTestCase):
             self.assertIs(value, True, f"{text}: {value}")
 
     def assertFails(self, problems: Mapping[str, str], **variables: Any) -> None:
-        """Evaluation of all of these fails, with these messages."""
+        """Assert that these evaluations fail with these messages."""
         for text, message in problems.items():
             with self.assertRaises(EvaluationError) as raised:
                 self.evaluate(text, **variables)
             self.assertEqual(raised.exception.message, message, text)
 
     def assertRefused(self, problems: Mapping[str, str]) -> None:
-        """None of these compiles; the first issue has this message."""
+        """Assert that these expressions do not compile, with this message of the first issue."""
         for text, message in problems.items():
             with self.assertRaises(CompileErrors) as raised:
                 kubernetes_environment().compile(text)
             self.assertEqual(raised.exception.issues[0].message, message, text)
 
     def assertCosts(self, prices: Mapping[str, int], **variables: Any) -> None:
-        """Evaluation of these costs this much."""
+        """Assert that these evaluations have these costs."""
         for text, price in prices.items():
             self.assertEqual(self.cost(text, **variables), price, text)

@@ -11,10 +11,10 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 class AddressTests(ExpressionTestCase):
-    """Addresses."""
+    """Tests for C{ip}."""
 
     def test_kinds(self) -> None:
-        """An address tells its family, and what it is for."""
+        """An address has a family and properties such as C{isLoopback}."""
         self.assertHolds(
             (
                 "ip('127.0.0.1').family() == 4 && ip('::1').family() == 6",
@@ -31,7 +31,7 @@ class AddressTests(ExpressionTestCase):
         )
 
     def test_forms(self) -> None:
-        """One form of every address is canonical, and the one that it is written in."""
+        """C{ip.isCanonical} is true for one form of an address only, to which it is also formatted."""
         self.assertHolds(
             (
                 "isIP('127.0.0.1') && isIP('::1') && !isIP('127.0.0.256') && !isIP(':::1') && !isIP('01.2.3.4')",
@@ -55,7 +55,7 @@ class AddressTests(ExpressionTestCase):
 
     @given(ip_addresses(), integers(0, 32))
     def test_algebra(self, address: IPv4Address | IPv6Address, bits: int) -> None:
-        """Every address is in its own block, whose masked form is the same block."""
+        """The block of an address contains it, and the masked block is the same block."""
         if isinstance(address, IPv6Address) and address.ipv4_mapped:
             return
         self.assertHolds(
@@ -73,11 +73,11 @@ class AddressTests(ExpressionTestCase):
 
     @given(text("0123456789abf:./%", max_size=20))
     def test_any_text(self, one: str) -> None:
-        """C{isIP} and C{isCIDR} say whether C{ip} and C{cidr} succeed."""
+        """C{isIP} and C{isCIDR} are true exactly if C{ip} and C{cidr} succeed."""
         self.assertHolds(("isIP(x) ? ip(x) == ip(x) : true", "isCIDR(x) ? cidr(x) == cidr(x) : true"), x=one)
 
     def test_costs(self) -> None:
-        """Reading costs a tenth of the text; comparing depends on the size of addresses."""
+        """Parsing costs a tenth of the length; comparisons depend on the size of addresses."""
         self.assertCosts(
             {
                 "ip('127.0.0.100')": 2,
@@ -93,7 +93,7 @@ class AddressTests(ExpressionTestCase):
 
 
 class BlockTests(ExpressionTestCase):
-    """Blocks of addresses."""
+    """Tests for C{cidr}."""
 
     def test_containment(self) -> None:
         """Blocks contain addresses and smaller blocks of their family."""
@@ -111,7 +111,7 @@ class BlockTests(ExpressionTestCase):
         )
 
     def test_failures(self) -> None:
-        """What is no block is told; of a bad address, only that nothing can be done with it."""
+        """The error of an invalid block contains the reason; that of an invalid address does not."""
         problem = "network address parse error during conversion from string"
         self.assertFails(
             {

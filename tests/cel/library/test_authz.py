@@ -25,20 +25,20 @@ def _compiled(text: str) -> Program:
 
 
 class AuthzTests(SynchronousTestCase):
-    """Expressions that ask the authorizer."""
+    """Tests for expressions with authorization checks."""
 
     def setUp(self) -> None:
-        """Nothing was asked yet; C{get} is allowed."""
+        """Record the checks; only C{get} is allowed."""
         self.asked: list[AuthorizerAttributes] = []
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
-        """Allow to get things."""
+        """Allow the verb C{get}."""
         self.asked.append(attributes)
         decision = Decision.ALLOW if attributes.verb == "get" else Decision.NO_OPINION
         return Verdict(decision, f"{attributes.user.name} may {attributes.verb}")
 
     def start(self, text: str, authorize: Authorize | None = None, **limits: Any) -> Deferred[Any]:
-        """Begin to evaluate an expression for Alice."""
+        """Start to evaluate an expression for Alice."""
         authorizer = Authorizer(_ALICE, authorize or self.authorize)
         variables = {
             "authorizer": authorizer,
@@ -47,11 +47,11 @@ class AuthzTests(SynchronousTestCase):
         return Deferred.fromCoroutine(evaluate(_compiled(text), variables, **limits))
 
     def value(self, text: str, authorize: Authorize | None = None) -> Any:
-        """The value of an expression for Alice."""
+        """Return the value of an expression for Alice."""
         return self.successResultOf(self.start(text, authorize))[0]
 
     def test_resource(self) -> None:
-        """All that a question about a resource was made of gets to the authorizer."""
+        """The authorizer gets all attributes of a check of a resource."""
         self.assertIs(
             self.value(
                 "authorizer.group('apps').resource('deployments').subresource('scale').namespace('prod').name('web')"
@@ -74,18 +74,18 @@ class AuthzTests(SynchronousTestCase):
         self.assertEqual(self.asked, [expected])
 
     def test_path(self) -> None:
-        """A path is asked about as such."""
+        """A check of a path is a check of a non-resource request."""
         self.assertIs(self.value("authorizer.path('/healthz').check('get').allowed()"), True)
         self.assertEqual(self.asked, [AuthorizerAttributes(_ALICE, "get", path="/healthz", is_resource_request=False)])
 
     def test_request_resource(self) -> None:
-        """The resource of the request need not be spelled out."""
+        """C{authorizer.requestResource} is a check of the resource of the request."""
         self.assertIs(self.value("authorizer.requestResource.check('delete').allowed()"), False)
         asked = self.asked[0]
         self.assertEqual((asked.group, asked.resource, asked.subresource, asked.namespace, asked.name), _POD)
 
     def test_service_account(self) -> None:
-        """Another account may be asked for."""
+        """A check may be for a service account."""
         self.assertIs(
             self.value("authorizer.serviceAccount('ns', 'bot').group('').resource('pods').check('get').allowed()"), True
         )
@@ -93,19 +93,19 @@ class AuthzTests(SynchronousTestCase):
         self.assertEqual(self.asked[0].user, UserInfo("system:serviceaccount:ns:bot", groups=groups))
 
     def test_reasons(self) -> None:
-        """A decision tells why, and nothing of errors if there were none."""
+        """A decision has a reason, and an error only if there was one."""
         self.assertEqual(
             self.value("authorizer.requestResource.check('list').reason() + authorizer.path('/').check('get').error()"),
             "alice may list",
         )
 
     def test_bad_selectors(self) -> None:
-        """Selectors that make no sense are left out."""
+        """Invalid selectors are ignored."""
         self.value("authorizer.requestResource.fieldSelector('!').labelSelector('!!').check('get').allowed()")
         self.assertEqual((self.asked[0].field_terms, self.asked[0].label_terms), ((), ()))
 
     def test_asked_once(self) -> None:
-        """The same question is asked once, however often it stands in the expression."""
+        """The same check in an expression calls the authorizer only once."""
         self.value(
             "authorizer.requestResource.check('get').allowed()"
             " && authorizer.requestResource.check('get').reason() != ''"
@@ -113,7 +113,7 @@ class AuthzTests(SynchronousTestCase):
         self.assertEqual(len(self.asked), 1)
 
     def test_failures(self) -> None:
-        """Questions without a resource, a path or a proper account are errors."""
+        """Checks without a resource, a path or a valid service account are errors."""
         for text, message in {
             "authorizer.path(' ').check('get').allowed()": "path must not be empty",
             "authorizer.group('').resource('').check('get').allowed()": "resource must not be empty",
@@ -125,7 +125,7 @@ class AuthzTests(SynchronousTestCase):
             self.assertEqual(failure.value.message, message)
 
     def test_waiting(self) -> None:
-        """An authorizer may take its time; what it said is kept, and nothing is asked twice."""
+        """A pending decision is awaited and stored, and no check is repeated."""
         answers: list[Deferred[Verdict]] = []
 
         def authorize(attributes: AuthorizerAttributes) -> Deferred[Verdict]:
@@ -142,11 +142,11 @@ class AuthzTests(SynchronousTestCase):
         value, cost = self.successResultOf(result)
         self.assertIs(value, False)
         self.assertEqual(len(answers), 2)
-        # That of one evaluation: twice a name, a path, a check and what was said; and a negation.
+        # The cost of one evaluation: two variables, paths, checks and accessors, and a negation.
         self.assertEqual(cost, 2 * 350_003 + 1)
 
     def test_errors(self) -> None:
-        """What an authorizer fails with is told by its decision, whether it failed at once or later."""
+        """The error of an authorizer, immediate or later, is the error of the decision."""
 
         def at_once(attributes: AuthorizerAttributes) -> Verdict:
             raise RuntimeError("no idea")
@@ -165,7 +165,7 @@ class AuthzTests(SynchronousTestCase):
             self.assertIs(self.value(f"{check}.allowed()", authorize), False)
 
     def test_given_up(self) -> None:
-        """Whoever gives up the evaluation gives up the question."""
+        """Cancelling the evaluation cancels the pending check."""
         cancelled: list[object] = []
 
         def authorize(attributes: AuthorizerAttributes) -> Deferred[Verdict]:
@@ -177,7 +177,7 @@ class AuthzTests(SynchronousTestCase):
         self.assertEqual(len(cancelled), 1)
 
     def test_cost(self) -> None:
-        """Nobody can pay for three checks."""
+        """The cost limit does not allow three checks."""
         check = "authorizer.path('/{}').check('get').allowed()"
         failure = self.failureResultOf(self.start(" && ".join(map(check.format, "abc"))), EvaluationError)
         self.assertTrue(failure.value.cost_exceeded)

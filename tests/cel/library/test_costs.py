@@ -18,7 +18,7 @@ NOTHING = Estimate(0, 0)
 
 
 def estimated(text: str, x: Estimate, y: Estimate = NOTHING) -> Estimate:
-    """The estimated cost of an expression whose variables have such sizes."""
+    """Return the estimated cost of an expression whose variables have these sizes."""
 
     def size_of(path: tuple[str, ...], type_: Type) -> Estimate | None:
         return {("x",): x, ("y",): y}.get(path)
@@ -30,7 +30,7 @@ class CostTests(SynchronousTestCase):
     """Tests for L{KubernetesCosts}."""
 
     def test_examples(self) -> None:
-        """Estimates are those of the reference: a tenth of what is read, as much again for what is made."""
+        """Estimates equal those of kube-apiserver."""
         for text, size, expected in (
             ("x.lowerAscii()", Estimate(0, 100), Estimate(1, 11)),
             ("x.split(',')", Estimate(0, 100), Estimate(1, 21)),
@@ -40,13 +40,13 @@ class CostTests(SynchronousTestCase):
             self.assertEqual(estimated(text, size), expected, text)
 
     def test_checks(self) -> None:
-        """A check of an authorizer is so expensive that only two fit in a limit."""
+        """The cost limit allows two authorization checks."""
         found = KubernetesCosts().estimate_call_cost("check", "", None, ())
         assert found is not None
         self.assertEqual(found.cost, Estimate(350_000, 350_000))
 
     def test_unknown(self) -> None:
-        """Functions that Kubernetes does not price have the engine's prices."""
+        """Functions without a cost in Kubernetes have the default cost."""
         costs = KubernetesCosts()
         self.assertIsNone(costs.call_cost("startsWith", "starts_with_string"))
         self.assertIsNone(costs.estimate_call_cost("startsWith", "starts_with_string", None, ()))
@@ -70,7 +70,7 @@ class CostTests(SynchronousTestCase):
         st.text("ab,", max_size=3),
     )
     def test_within(self, text: str, x: str, y: str) -> None:
-        """An evaluation costs no more than is estimated for the sizes of its values."""
+        """No evaluation costs more than its estimate for the sizes of its values."""
         sizes = Estimate(len(x), len(x)), Estimate(len(y), len(y))
         cost = ENVIRONMENT.compile(text).evaluate({"x": x, "y": y})[1]
         self.assertLessEqual(cost, estimated(text, *sizes).max)

@@ -7,14 +7,14 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 class EnvironmentTests(ExpressionTestCase):
-    """What the environment is made of."""
+    """Tests for L{kubernetes_environment}."""
 
     def test_made_once(self) -> None:
-        """The environment is made once; those with variables share its declarations."""
+        """The environment is created once; extensions share its declarations."""
         self.assertIs(kubernetes_environment(), kubernetes_environment())
 
     def test_two_variables(self) -> None:
-        """Comprehensions may have the index or key as well as the value."""
+        """Comprehensions may have two variables: index or key, and value."""
         self.assertHolds(
             (
                 "[3, 2].all(i, v, i < v) && {'a': 1}.exists(k, v, k == 'a' && v == 1)",
@@ -32,12 +32,12 @@ class EnvironmentTests(ExpressionTestCase):
         )
 
     def test_numbers(self) -> None:
-        """Numbers of different types compare, but are not said to be equal."""
+        """Numbers of different types can be ordered, but not compared for equality."""
         self.assertHolds(("1 < 2.5 && 2u > 1 && 1u <= 1.0 && 1.5 >= 1u",))
         self.assertRefused({"1 == 1.0": "found no matching overload for '_==_' applied to '(int, double)'"})
 
     def test_absent(self) -> None:
-        """What is for policies alone, or came with later releases, is not there."""
+        """Functions for policies only, or of later releases, are not declared."""
         self.assertRefused(
             {
                 "jsonpatch.escapeKey('a')": "undeclared reference to 'jsonpatch' (in container '')",
@@ -49,5 +49,5 @@ class EnvironmentTests(ExpressionTestCase):
         )
 
     def test_mixed_literals(self) -> None:
-        """A list that is written down has elements of one type."""
+        """The elements of a list literal must have one type."""
         self.assertRefused({"[1, 'a']": "expected type 'int' but found 'string'"})

@@ -24,7 +24,7 @@ class EscapeTests(SynchronousTestCase):
 
     @given(st.text(max_size=20))
     def test_round_trip(self, key: str) -> None:
-        """An escaped key is one part of a JSON pointer and is read as the key."""
+        """An escaped key is one segment of a JSON pointer, and is unescaped to the key."""
         escaped = PROGRAM.evaluate({"key": key})[0]
         self.assertNotIn("/", escaped)
         self.assertEqual(escaped.replace("~1", "/").replace("~0", "~"), key)

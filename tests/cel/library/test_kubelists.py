@@ -9,10 +9,10 @@ from tests.cel.library.values import NUMBERS
 
 
 class KubernetesListTests(ExpressionTestCase):
-    """The functions that Kubernetes adds."""
+    """Tests for the functions on lists that Kubernetes adds."""
 
     def test_order(self) -> None:
-        """Lists of everything that has an order are known to be sorted, and their ends are found."""
+        """C{isSorted}, C{min} and C{max} are defined for lists of all comparable types."""
         self.assertHolds(
             (
                 "[1, 2, 2, 3].isSorted()",
@@ -30,7 +30,7 @@ class KubernetesListTests(ExpressionTestCase):
         )
 
     def test_sum(self) -> None:
-        """Numbers and durations are summed up; nothing sums up to zero."""
+        """C{sum} adds numbers and durations, and is zero for an empty list."""
         self.assertHolds(
             (
                 "[1, 3].sum() == 4",
@@ -44,7 +44,7 @@ class KubernetesListTests(ExpressionTestCase):
         )
 
     def test_index(self) -> None:
-        """Elements are found from either end, whatever they are; what is not there is at -1."""
+        """C{indexOf} and C{lastIndexOf} find elements of all types, and are -1 for missing ones."""
         self.assertHolds(
             (
                 "[1, 2, 2, 3].indexOf(2) == 1 && [1, 2, 2, 3].lastIndexOf(2) == 2",
@@ -57,7 +57,7 @@ class KubernetesListTests(ExpressionTestCase):
         )
 
     def test_failures(self) -> None:
-        """The ends of nothing, and sums beyond 64 bits, are errors."""
+        """C{min} and C{max} of an empty list, and sums beyond 64 bits, are errors."""
         self.assertFails(
             {
                 "[].min()": "min called on empty list",
@@ -69,7 +69,7 @@ class KubernetesListTests(ExpressionTestCase):
         )
 
     def test_costs(self) -> None:
-        """Looking at every element costs one for each, of texts a tenth of their length."""
+        """Traversing a list costs 1 per element, or a tenth of the length of strings."""
         self.assertCosts(
             {
                 "x.sum()": 101,
@@ -84,7 +84,7 @@ class KubernetesListTests(ExpressionTestCase):
 
     @given(NUMBERS)
     def test_algebra(self, numbers: list[int]) -> None:
-        """Sums and ends are those of the numbers."""
+        """C{sum}, C{min} and C{max} agree with Python."""
         self.assertEqual(self.evaluate("x.sum()", x=numbers), sum(numbers))
         if numbers:
             self.assertEqual(self.evaluate("[x.min(), x.max()]", x=numbers), [min(numbers), max(numbers)])

@@ -10,10 +10,10 @@ from tests.cel.library.values import ANYTHING, NUMBERS
 
 
 class ExtendedListTests(ExpressionTestCase):
-    """The functions that cel-go adds."""
+    """Tests for the functions on lists that cel-go adds."""
 
     def test_parts(self) -> None:
-        """Lists are cut, turned round, flattened and made of ranges."""
+        """Lists are sliced, reversed, flattened and created by C{lists.range}."""
         self.assertHolds(
             (
                 "[1, 2, 3, 4].slice(1, 3) == [2, 3]",
@@ -38,7 +38,7 @@ class ExtendedListTests(ExpressionTestCase):
         )
 
     def test_sort(self) -> None:
-        """Elements are sorted by their order or by that of keys; equal keys leave them as they were."""
+        """C{sort} and C{sortBy} are stable."""
         self.assertHolds(
             (
                 "[3, 1, 2].sort() == [1, 2, 3] && ['b', 'a'].sort() == ['a', 'b'] && [].sort() == []",
@@ -59,7 +59,7 @@ class ExtendedListTests(ExpressionTestCase):
         )
 
     def test_distinct(self) -> None:
-        """The first of equal elements stays, and numbers are equal across their types."""
+        """C{distinct} keeps the first of equal elements; numbers are equal across types."""
         self.assertHolds(
             (
                 "[1, 2, 2, 1, 3].distinct() == [1, 2, 3] && ['b', 'a', 'b'].distinct() == ['b', 'a']",
@@ -72,7 +72,7 @@ class ExtendedListTests(ExpressionTestCase):
 
     @given(ANYTHING)
     def test_algebra(self, values: list[object]) -> None:
-        """Distinct elements are a set equivalent to the list; turning a list round twice changes nothing."""
+        """The distinct elements are a set equivalent to the list, and reversing a list twice returns the list."""
         self.assertHolds(
             (
                 "x.distinct().distinct() == x.distinct()",
@@ -85,12 +85,12 @@ class ExtendedListTests(ExpressionTestCase):
 
     @given(NUMBERS)
     def test_sorted(self, numbers: list[int]) -> None:
-        """What was sorted is sorted, and by the negated keys the other way round."""
+        """A sorted list is sorted, and sorting by the negated values reverses it."""
         self.assertEqual(self.evaluate("x.sort()", x=numbers), sorted(numbers))
         self.assertEqual(self.evaluate("x.sortBy(n, -n)", x=numbers), sorted(numbers, reverse=True))
 
     def test_costs(self) -> None:
-        """What makes a list costs that list and its elements; what compares them all, the square of their number."""
+        """Creating a list costs the list and its elements; comparing all elements costs the square of their number."""
         self.assertCosts(
             {
                 "[1, 2, 3].slice(0, 2)": 13,
@@ -104,7 +104,7 @@ class ExtendedListTests(ExpressionTestCase):
         )
 
     def test_hostile(self) -> None:
-        """A range that nobody could pay for is not made."""
+        """A range that exceeds the cost limit is not created."""
         self.assertFails({"lists.range(9223372036854775807)": "operation cancelled: actual cost limit exceeded"})
         large = [[number] for number in range(20_000)]
         for text_ in ("x.distinct()", "sets.contains(x, x)", "sets.equivalent(x, x)"):

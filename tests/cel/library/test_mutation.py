@@ -21,14 +21,14 @@ _ENVIRONMENT = mutation_environment().extend({"object": DYN})
 
 
 class MutationTests(SynchronousTestCase):
-    """What expressions of MutatingAdmissionPolicies make."""
+    """Tests for the values of mutations in MutatingAdmissionPolicies."""
 
     def value(self, text: str, object_: Any = None) -> Any:
-        """The value of an expression."""
+        """Return the value of an expression."""
         return _ENVIRONMENT.compile(text).evaluate({"object": object_})[0]
 
     def test_object(self) -> None:
-        """An object is made of its fields, maps, lists and other objects."""
+        """Objects are created with fields, maps, lists and nested objects."""
         program = _ENVIRONMENT.compile(
             "Object{metadata: Object.metadata{labels: {'a': 'b'}}, spec: Object.spec{replicas: object.n + 1, "
             "containers: [Object.spec.containers{name: 'x', ?image: optional.none()}], nothing: null}}"
@@ -45,7 +45,7 @@ class MutationTests(SynchronousTestCase):
         )
 
     def test_mismatch(self) -> None:
-        """An object of a type that is not named after its field is told, wherever it is."""
+        """A nested object whose type name does not match its path is reported at any depth."""
         value = self.value("Object{spec: Object.metadata{}, list: [Object.wrong{}], map: {'k': Object.map{}}}")
         self.assertEqual(
             type_mismatches(value),
@@ -55,21 +55,21 @@ class MutationTests(SynchronousTestCase):
         )
 
     def test_fields(self) -> None:
-        """Fields are read again, and tested for."""
+        """Fields of created objects can be selected and tested."""
         self.assertEqual(
             self.value("[Object{a: 1}.a == 1, has(Object{a: 1}.a), has(Object{a: 1}.b), Object{} == Object{}]"),
             [True, True, False, True],
         )
 
     def test_map_keys(self) -> None:
-        """Maps with other keys than texts are no objects."""
+        """Maps with keys that are not strings cannot be converted to objects."""
         with self.assertRaises(CelError) as raised:
             to_object(self.value("Object{data: {1: 'x'}}"))
         problem = 'fail to convert field "data": map key "1" is of type types.Int, not string'
         self.assertEqual(raised.exception.message, problem)
 
     def test_json_patch(self) -> None:
-        """Operations of JSON patches are made, with values of all sorts."""
+        """Operations of JSON patches are created with values of all types."""
         program = _ENVIRONMENT.compile(
             "[JSONPatch{op: 'test', path: '/spec/replicas', value: object.n}, JSONPatch{op: 'add', path: '/labels/' "
             "+ jsonpatch.escapeKey('a/b~c'), value: {'x': [duration('1s')]}}, "
@@ -88,7 +88,7 @@ class MutationTests(SynchronousTestCase):
         )
 
     def test_json_values(self) -> None:
-        """Values that JSON has not are texts, or errors."""
+        """Values without a JSON form are converted to strings, or are errors."""
 
         def json(text: str) -> Any:
             patch = self.value(f"JSONPatch{{op: 'add', path: '/', value: {text}}}")
@@ -117,7 +117,7 @@ class MutationTests(SynchronousTestCase):
         self.assertTrue(raised.exception.message.startswith('type mismatch: unexpected type name "Object.b"'))
 
     def test_wrong_types(self) -> None:
-        """Operations are texts, and there are no other fields."""
+        """The operation and paths of a JSON patch must be strings, and there are no other fields."""
         for text, message in {
             "JSONPatch{op: 1}": "expected type of field 'op' is 'string' but provided type is 'int'",
             "JSONPatch{operation: 'add'}": "expected type of field 'operation' is '' but provided type is 'string'",

@@ -9,7 +9,7 @@ from kubetwist.cel.library.namedformats import FORMATS
 
 from .support import ExpressionTestCase
 
-#: A text that has the format, and one that has not.
+#: A valid and an invalid string of each format.
 _EXAMPLES = {
     "dns1123Label": ("my-name", "my.name"),
     "dns1123Subdomain": ("my.name", "My.Name"),
@@ -28,10 +28,10 @@ _EXAMPLES = {
 
 
 class NamedFormatTests(ExpressionTestCase):
-    """Formats by name."""
+    """Tests for named formats."""
 
     def test_examples(self) -> None:
-        """Every format tells texts that have it from others, by its function and by its name."""
+        """Every format accepts valid strings and rejects invalid ones, by function and by name."""
         self.assertEqual(set(_EXAMPLES), set(FORMATS))
         for name, (good, bad) in _EXAMPLES.items():
             self.assertHolds(
@@ -44,14 +44,14 @@ class NamedFormatTests(ExpressionTestCase):
             )
 
     def test_unknown(self) -> None:
-        """There are no others, and they are not each other."""
+        """C{format.named} of an unknown name is empty, and different formats are not equal."""
         self.assertHolds(
             ("!format.named('email').hasValue()", "format.dns1123Label() != format.dns1035Label()"),
         )
         self.assertRefused({"format.email()": "undeclared reference to 'format' (in container '')"})
 
     def test_messages(self) -> None:
-        """What is wrong is told in the words of apimachinery."""
+        """Error messages equal those of apimachinery."""
         self.assertHolds(
             (
                 "format.uuid().validate('x').value() == ['does not match the UUID format']",
@@ -65,7 +65,7 @@ class NamedFormatTests(ExpressionTestCase):
 
     @given(sampled_from(sorted(_EXAMPLES)), text(max_size=20))
     def test_any_text(self, name: str, one: str) -> None:
-        """Whatever the text, it has the format or there are reasons."""
+        """An arbitrary string is valid or has error messages."""
         self.assertHolds(
             ("format.named(n).value().validate(x).orValue(['']).all(reason, reason == '' || reason.size() > 5)",),
             n=name,
@@ -73,7 +73,7 @@ class NamedFormatTests(ExpressionTestCase):
         )
 
     def test_costs(self) -> None:
-        """Checking costs as if the format were a regular expression of its length."""
+        """Validation costs as much as matching a regular expression of the format's length."""
         self.assertCosts(
             {
                 "format.dns1123Label().validate('a')": 1 + 1 * 8,

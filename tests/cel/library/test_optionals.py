@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.cel.library.optionals}, and of what else the environment of Kubernetes has."""
+"""Tests for L{kubetwist.cel.library.optionals} in the environment of Kubernetes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 class OptionalTests(ExpressionTestCase):
-    """Optional values."""
+    """Tests for optional values."""
 
     def test_values(self) -> None:
-        """An optional holds any value, or none."""
+        """An optional has a value of any type, or is empty."""
         self.assertHolds(
             (
                 "optional.of(null).hasValue() && !optional.none().hasValue() && optional.of(1).value() == 1",
@@ -21,7 +21,7 @@ class OptionalTests(ExpressionTestCase):
         self.assertFails({"optional.none().value()": "optional.none() dereference"})
 
     def test_zero(self) -> None:
-        """What a type begins with counts as nothing, where that is asked for."""
+        """C{optional.ofNonZeroValue} is empty for the zero value of every type."""
         self.assertHolds(
             (
                 "['', 'x'].map(v, optional.ofNonZeroValue(v).hasValue()) == [false, true]",
@@ -36,7 +36,7 @@ class OptionalTests(ExpressionTestCase):
         )
 
     def test_alternatives(self) -> None:
-        """The first that has a value is taken; the others are not looked at."""
+        """C{or} and C{orValue} evaluate alternatives only until one has a value."""
         self.assertHolds(
             (
                 "optional.none().orValue(3) == 3 && optional.of(1).orValue(1 / 0) == 1",

@@ -12,16 +12,16 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 def quantities() -> SearchStrategy[str]:
-    """Texts of quantities."""
+    """Strategy of strings of quantities."""
     suffixes = sampled_from(("", "n", "u", "m", "k", "M", "G", "E", "Ki", "Mi", "Ei", "e3", "E-2"))
     return builds("{}{}".format, integers(-(10**19), 10**19) | integers(-9, 9), suffixes)
 
 
 class QuantityTests(ExpressionTestCase):
-    """Quantities."""
+    """Tests for quantities."""
 
     def test_scalars(self) -> None:
-        """A quantity tells its sign, and is a number where it can be one."""
+        """A quantity has a sign, and is converted to numbers where possible."""
         self.assertHolds(
             (
                 "sign(quantity('5')) == 1 && sign(quantity('-5m')) == -1 && sign(quantity('0')) == 0",
@@ -39,7 +39,7 @@ class QuantityTests(ExpressionTestCase):
         )
 
     def test_arithmetic(self) -> None:
-        """Quantities and integers are added and subtracted; how they were written does not matter."""
+        """Quantities and integers are added and subtracted regardless of their suffixes."""
         self.assertHolds(
             (
                 "quantity('50k').add(quantity('20k')) == quantity('70k')",
@@ -53,7 +53,7 @@ class QuantityTests(ExpressionTestCase):
         )
 
     def test_comparisons(self) -> None:
-        """Quantities have an order."""
+        """Quantities can be compared."""
         self.assertHolds(
             (
                 "quantity('200M').compareTo(quantity('0.2G')) == 0",
@@ -64,11 +64,11 @@ class QuantityTests(ExpressionTestCase):
         )
 
     def test_without_fields(self) -> None:
-        """A quantity has no fields that could be looked for."""
+        """Selecting a field of a quantity is an error."""
         self.assertRefused({"quantity('1').value": "unexpected failed resolution of 'kubernetes.Quantity'"})
 
     def test_failures(self) -> None:
-        """What is no quantity, or no integer, is an error in the words of apimachinery."""
+        """Parsing an invalid quantity, or converting a fraction to an integer, is an error of apimachinery."""
         form = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
         self.assertFails(
             {
@@ -80,14 +80,14 @@ class QuantityTests(ExpressionTestCase):
                 "quantity('9999999999999999999999999999999999999G').asInteger()": "cannot convert value to integer",
             }
         )
-        # Not a member function, in the reference either.
+        # In kube-apiserver, too, this is not a member function.
         self.assertRefused(
             {"quantity('1').sign()": "found no matching overload for 'sign' applied to 'kubernetes.Quantity.()'"}
         )
 
     @given(quantities(), quantities())
     def test_algebra(self, one: str, other: str) -> None:
-        """Sums, differences and comparisons are those of the exact amounts."""
+        """Sums, differences and comparisons agree with exact arithmetic."""
         left, right = parse_quantity(one), parse_quantity(other)
         order = (left > right) - (left < right)
         self.assertEqual(self.evaluate("quantity(x).compareTo(quantity(y))", x=one, y=other), order)
@@ -106,7 +106,7 @@ class QuantityTests(ExpressionTestCase):
         self.assertLessEqual(abs(Fraction(approximate) - left - right), (abs(left) + abs(right)) / 10**9)
 
     def test_hostile(self) -> None:
-        """Exponents and digits without end are no quantities, and sums of what is one stay cheap."""
+        """Huge exponents and digits are rejected, and sums of valid quantities remain cheap."""
         self.assertHolds(
             (
                 "!isQuantity('1e' + n)",
@@ -118,7 +118,7 @@ class QuantityTests(ExpressionTestCase):
         )
 
     def test_costs(self) -> None:
-        """Reading costs a tenth of the text, everything else a step."""
+        """Parsing costs a tenth of the length, other functions 1."""
         self.assertCosts(
             {
                 "quantity('12345678901')": 2,

@@ -6,10 +6,10 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 class RegexTests(ExpressionTestCase):
-    """Finding by regular expressions."""
+    """Tests for C{find} and C{findAll}."""
 
     def test_find(self) -> None:
-        """The first match, or all; empty matches count where no other ends."""
+        """C{find} returns the first match, C{findAll} all, without empty matches at the end of another one."""
         self.assertHolds(
             (
                 "'abc 123'.find('[0-9]+') == '123' && 'abc'.find('x') == ''",
@@ -23,11 +23,11 @@ class RegexTests(ExpressionTestCase):
         self.assertFails({"'a'.find(x)": "Illegal regex: error parsing regexp: missing closing ]: `[a`"}, x="[a")
 
     def test_costs(self) -> None:
-        """A search costs the length of the text, times that of the expression."""
+        """A search costs the length of the string times the length of the regular expression."""
         self.assertCosts({"x.find('abcdefgh')": 1 + 11 * 2, "x.findAll('a')": 1 + 11}, x="b" * 100)
 
     def test_hostile(self) -> None:
-        """Expressions that blow up elsewhere take no longer than others, and huge ones are refused."""
+        """Regular expressions that cause backtracking elsewhere take linear time, and huge ones are rejected."""
         self.assertHolds(("x.find('(a*)*b') == ''",), x="a" * 10_000)
         self.assertFails(
             {"'a'.find(x)": "Illegal regex: error parsing regexp: invalid repeat count: `{100}`"},

@@ -9,10 +9,10 @@ from tests.cel.library.values import ANYTHING
 
 
 class SetTests(ExpressionTestCase):
-    """Lists as sets."""
+    """Tests for functions on lists as sets."""
 
     def test_relations(self) -> None:
-        """Order and repetition do not matter; numbers are equal across their types."""
+        """Order and duplicates are ignored; numbers are equal across types."""
         self.assertHolds(
             (
                 "sets.contains([1, 2, 3], [2, 1, 1]) && !sets.contains([1], [1, 2]) && sets.contains([1], [])",
@@ -27,7 +27,7 @@ class SetTests(ExpressionTestCase):
 
     @given(ANYTHING, ANYTHING)
     def test_algebra(self, one: list[object], other: list[object]) -> None:
-        """The relations hang together as those of sets."""
+        """Containment, equivalence and intersection are consistent."""
         self.assertHolds(
             (
                 "sets.equivalent(x, y) == (sets.contains(x, y) && sets.contains(y, x))",
@@ -41,7 +41,7 @@ class SetTests(ExpressionTestCase):
         )
 
     def test_costs(self) -> None:
-        """Relations cost the product of the sizes; equivalence twice that."""
+        """C{contains} and C{intersects} cost the product of the sizes, C{equivalent} twice the product."""
         self.assertCosts(
             {"sets.contains(x, y)": 9, "sets.intersects(x, y)": 9, "sets.equivalent(x, y)": 15}, x=[1, 2], y=[1, 2, 3]
         )

@@ -10,10 +10,10 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 class FormatTests(ExpressionTestCase):
-    """C{format}, in the manner of C's printf."""
+    """Tests for C{format}."""
 
     def test_clauses(self) -> None:
-        """Every clause shows its sort of values."""
+        """Every clause formats the values of its types."""
         self.assertHolds(
             (
                 "'no clause, 100%%'.format([]) == 'no clause, 100%'",
@@ -33,7 +33,7 @@ class FormatTests(ExpressionTestCase):
         )
 
     def test_values(self) -> None:
-        """C{%s} shows everything that has a literal; within lists and maps as that literal."""
+        """C{%s} formats all values with a literal form, and nested values as literals."""
         self.assertHolds(
             (
                 "'%s'.format([null]) == 'null' && '%s'.format([true]) == 'true' && '%s'.format([2.71]) == '2.71'",
@@ -54,7 +54,7 @@ class FormatTests(ExpressionTestCase):
         )
 
     def test_failures(self) -> None:
-        """Formats that make no sense, and values that do not fit, are errors."""
+        """Invalid formats, and arguments of the wrong type, are errors."""
         wrong = "error during formatting: "
         clause = "could not parse formatting clause: "
         self.assertFails(
@@ -84,7 +84,7 @@ class FormatTests(ExpressionTestCase):
         self.assertEqual(IP.cel_type.name, "net.IP")
 
     def test_checked(self) -> None:
-        """A format that is a literal is checked before it is used."""
+        """A literal format is validated at compile time."""
         wrong = "error during formatting: "
         self.assertRefused(
             {
@@ -100,5 +100,5 @@ class FormatTests(ExpressionTestCase):
 
     @given(text("%.9dsfexXob ", max_size=8), lists(integers(), max_size=3))
     def test_any_format(self, one: str, values: list[int]) -> None:
-        """Whatever the format, there is a text or an error."""
+        """An arbitrary format has a result or an error."""
         self.assertIs(self.evaluate("x.format(y) == '' || true", x=one, y=values), True)

@@ -1,4 +1,4 @@
-"""Tests for what L{kubetwist.cel.library} has for texts: C{strings}, C{stringformat}, C{regex}."""
+"""Tests for functions on strings of L{kubetwist.cel.library}: C{strings}, C{stringformat}, C{regex}."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _TEXT = text("abé😀 ,", max_size=12)
 
 
 class StringTests(ExpressionTestCase):
-    """Functions on texts."""
+    """Tests for functions on strings."""
 
     def test_parts(self) -> None:
-        """Texts are taken apart by code points."""
+        """Indices of substrings count code points."""
         self.assertHolds(
             (
                 "'été'.charAt(0) == 'é' && 'été'.charAt(3) == ''",
@@ -32,7 +32,7 @@ class StringTests(ExpressionTestCase):
         )
 
     def test_changes(self) -> None:
-        """Letters of ASCII change their case; what is found is replaced; blanks of Unicode are trimmed."""
+        """Case conversion affects ASCII letters only, and C{trim} removes Unicode white space."""
         self.assertHolds(
             (
                 "'TÉst'.lowerAscii() == 'tÉst' && 'téSt'.upperAscii() == 'TéST'",
@@ -45,7 +45,7 @@ class StringTests(ExpressionTestCase):
         )
 
     def test_failures(self) -> None:
-        """Indices outside of the text are errors."""
+        """Indices out of range are errors."""
         self.assertFails(
             {
                 "'abc'.charAt(4)": "index out of range: 4",
@@ -60,14 +60,14 @@ class StringTests(ExpressionTestCase):
         )
 
     def test_absent(self) -> None:
-        """What came into cel-go later is not there."""
+        """Functions of later versions of cel-go's extension are not declared."""
         self.assertRefused(
             {"'abc'.reverse()": "found no matching overload for 'reverse' applied to 'string.()'"},
         )
 
     @given(_TEXT, _TEXT)
     def test_algebra(self, one: str, other: str) -> None:
-        """Splitting and joining undo each other; what is found is there."""
+        """C{split} and C{join} are inverse, and C{indexOf} returns the position of a substring."""
         self.assertHolds(
             (
                 "x.split(y).join(y) == x",
@@ -83,7 +83,7 @@ class StringTests(ExpressionTestCase):
 
     @given(lists(_TEXT), integers(-3, 15), integers(-3, 15))
     def test_any_index(self, texts: list[str], start: int, end: int) -> None:
-        """Whatever the indices, there is a part or an error."""
+        """With arbitrary indices there is a result or an error."""
         for one in texts:
             good = 0 <= start <= end <= len(one)
             if good:
@@ -92,7 +92,7 @@ class StringTests(ExpressionTestCase):
                 self.assertIs(self.evaluate("true || x.substring(i, j) == ''", x=one, i=start, j=end), True)
 
     def test_costs(self) -> None:
-        """Reading a text costs a tenth of its length, and making one from it as much again."""
+        """Reading a string costs a tenth of its length, and creating a result as much again."""
         self.assertCosts(
             {
                 "x.lowerAscii()": 1 + 10,
@@ -107,7 +107,7 @@ class StringTests(ExpressionTestCase):
         )
 
     def test_hostile(self) -> None:
-        """Texts that would fill the memory are not made."""
+        """Results that would exhaust the memory are not created."""
         exceeded = "operation cancelled: actual cost limit exceeded"
         self.assertFails(
             {"x.replace('', x)": exceeded, "x.replace('a', x)": exceeded, "y.join(x)": exceeded},

@@ -9,10 +9,10 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 class URLTests(ExpressionTestCase):
-    """URLs."""
+    """Tests for URLs."""
 
     def test_parts(self) -> None:
-        """A URL tells its parts; what is not there is empty."""
+        """The accessors of a URL return its components, and empty strings for missing ones."""
         self.assertHolds(
             (
                 "url('https://example.com:80/path').getScheme() == 'https' && url('/path').getScheme() == ''",
@@ -38,11 +38,11 @@ class URLTests(ExpressionTestCase):
 
     @given(text(max_size=20))
     def test_any_text(self, one: str) -> None:
-        """Whatever is a URL has parts."""
+        """All accessors succeed for every valid URL."""
         self.assertHolds(("isURL(x) ? (url(x).getHost() + url(x).getEscapedPath()).size() >= 0 : true",), x=one)
 
     def test_costs(self) -> None:
-        """Reading costs a tenth of the text, a part one step."""
+        """Parsing costs a tenth of the length, an accessor 1."""
         self.assertCosts(
             {"url('https://example.com/')": 2, "isURL('https://example.com/')": 1, "url('/').getHost()": 2}
         )

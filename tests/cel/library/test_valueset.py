@@ -31,16 +31,16 @@ class ValueSetTests(SynchronousTestCase):
 
     @given(st.lists(VALUES, max_size=6), VALUES)
     def test_as_comparisons(self, values: list[Any], value: Any) -> None:
-        """A value is a member if it equals one that was added, as CEL sees it."""
+        """A value is in the set if it equals a member by CEL's equality."""
         self.assertIs(value in ValueSet(values), any(equal(value, other) for other in values))
 
     def test_nan(self) -> None:
-        """NaN is no member, even if it was added."""
+        """NaN is never in the set, even if it was added."""
         nan = float("nan")
         self.assertNotIn(nan, ValueSet([nan]))
 
     def test_bounded(self) -> None:
-        """Comparisons with values that have no hash are limited."""
+        """Comparisons with values that are not hashed are limited."""
         self.patch(_valueset, "_MAX_COMPARISONS", 10)
         members = ValueSet([[1], [2], [3], [4]])
         self.assertIn([4], members)

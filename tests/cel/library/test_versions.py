@@ -9,10 +9,10 @@ from tests.cel.library.support import ExpressionTestCase
 
 
 class SemverTests(ExpressionTestCase):
-    """Semantic versions."""
+    """Tests for semantic versions."""
 
     def test_versions(self) -> None:
-        """Versions tell their numbers, and compare; normalized ones may be written loosely."""
+        """Versions have accessors and comparisons, and are normalized on request."""
         self.assertHolds(
             (
                 "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
@@ -32,9 +32,9 @@ class SemverTests(ExpressionTestCase):
 
     @given(text("0123456789.-+v", max_size=12))
     def test_any_text(self, one: str) -> None:
-        """C{isSemver} says whether C{semver} succeeds."""
+        """C{isSemver} is true exactly if C{semver} succeeds."""
         self.assertIs(self.evaluate("isSemver(x) ? semver(x) == semver(x) : true", x=one), True)
 
     def test_costs(self) -> None:
-        """Reading costs a tenth of the text, everything else a step."""
+        """Parsing costs a tenth of the length, other functions 1."""
         self.assertCosts({"semver('1.2.3-alpha.1')": 2, "semver('1.2.3').major()": 2, "isSemver('1')": 1})

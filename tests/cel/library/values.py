@@ -1,4 +1,4 @@
-"""Lists of anything."""
+"""Strategies of lists of arbitrary values."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ class ConversionTests(CelTestCase):
     """Tests for L{kubetwist.cel.standard.conversions}."""
 
     def test_conversions(self) -> None:
-        """Values are converted as Go writes and reads them."""
+        """Values are converted and formatted as in Go."""
         self.assertValues(
             {
                 "int('-42')": -42,

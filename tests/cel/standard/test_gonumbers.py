@@ -13,18 +13,18 @@ from kubetwist.cel.standard.gonumbers import format_f, format_g, parse_float, pa
 
 
 class NumberTests(SynchronousTestCase):
-    """Tests for numbers as Go writes and reads them."""
+    """Tests for the formatting and parsing of numbers."""
 
     @given(st.floats(allow_nan=False))
     def test_round_trip(self, number: float) -> None:
-        """What is written is read as the same number, with or without an exponent."""
+        """A formatted number, with or without an exponent, is parsed to the same number."""
         for text in (format_g(number), format_f(number)):
             read = parse_float(text)
             assert read is not None
             self.assertEqual((read, math.copysign(1, read)), (number, math.copysign(1, number)), text)
 
     def test_exponents(self) -> None:
-        """C{%g} has an exponent of two digits from a million on and below a ten thousandth; C{%f} never has one."""
+        """C{%g} uses an exponent of two digits from 1e6 and below 1e-4, C{%f} never."""
         for number, short, plain in (
             (1e6, "1e+06", "1000000"),
             (999999.0, "999999", "999999"),
@@ -39,14 +39,14 @@ class NumberTests(SynchronousTestCase):
             self.assertEqual((format_g(number), format_f(number)), (short, plain))
 
     def test_integers(self) -> None:
-        """Integers are decimal; signs are for signed ones only; absurdly long ones are none."""
+        """Integers are decimal, only signed ones have a sign, and very long ones are rejected."""
         self.assertEqual([parse_int("-7"), parse_int("+7"), parse_uint("7")], [-7, 7, 7])
         for text in ("", "0x1", "1.0", " 1", "1_0", "1" * 400):
             self.assertIsNone(parse_int(text), text)
         self.assertIsNone(parse_uint("-7"))
 
     def test_floats(self) -> None:
-        """Decimal and hexadecimal fractions, infinity and NaN are floats; what is too large is none."""
+        """Decimal and hexadecimal fractions, infinity and NaN are parsed; too large numbers are rejected."""
         self.assertEqual([parse_float("1e2"), parse_float(".5"), parse_float("0x1p-2")], [100.0, 0.5, 0.25])
         self.assertEqual(parse_float("-Infinity"), float("-inf"))
         for text in ("", "e1", "0x1", "1e999", "0x1p99999", "1 "):

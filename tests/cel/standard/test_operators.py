@@ -9,10 +9,10 @@ from tests.cel.support import CelTestCase
 
 
 class OperatorTests(CelTestCase):
-    """Operators on values whose types are known, and on those whose types are not."""
+    """Tests for operators on operands with static and with dynamic types."""
 
     def test_integers(self) -> None:
-        """Integers are divided toward zero, and their results keep their type."""
+        """Integer division rounds toward zero, and results have the type of the operands."""
         self.assertValues(
             {
                 "i / 2": 3,
@@ -27,7 +27,7 @@ class OperatorTests(CelTestCase):
         )
 
     def test_integers_overflow(self) -> None:
-        """What does not fit 64 bits is an error."""
+        """A result beyond 64 bits is an error."""
         self.assertFails(
             {
                 "9223372036854775807 + i": "integer overflow",
@@ -45,7 +45,7 @@ class OperatorTests(CelTestCase):
         )
 
     def test_doubles(self) -> None:
-        """Doubles follow IEEE 754; what is no number equals nothing."""
+        """Doubles follow IEEE 754, and NaN equals nothing."""
         self.assertValues(
             {
                 "d * 2.0": 5.0,
@@ -59,7 +59,7 @@ class OperatorTests(CelTestCase):
         self.assertFails({"0.0 / 0.0 < 1.0": "NaN values cannot be ordered"})
 
     def test_joining(self) -> None:
-        """C{+} joins texts, bytes and lists."""
+        """C{+} concatenates strings, bytes and lists."""
         self.assertValues(
             {
                 "s + 'é'": "texté",
@@ -72,7 +72,7 @@ class OperatorTests(CelTestCase):
         )
 
     def test_equality(self) -> None:
-        """Numbers are equal across types, containers by their elements; a truth value is no number."""
+        """Numbers are equal across types, containers by their elements; booleans are not numbers."""
         self.assertValues(
             {
                 "dyn(1) == 1.0": True,
@@ -94,7 +94,7 @@ class OperatorTests(CelTestCase):
         )
 
     def test_order(self) -> None:
-        """Everything that has an order can be compared, numbers across types."""
+        """Values of all comparable types are ordered, numbers across types."""
         self.assertValues(
             {
                 "i > 6.5": True,
@@ -111,7 +111,7 @@ class OperatorTests(CelTestCase):
         self.assertFails({"dyn(1) < dyn('a')": "no such overload", "dyn([1]) < dyn([2])": "no such overload"})
 
     def test_logic(self) -> None:
-        """The logical operators know their result in spite of an error on the other side, whichever that is."""
+        """Logical operators return a decided result in spite of an error of the other operand."""
         self.assertValues(
             {
                 "1 / 0 > 0 || true": True,
@@ -133,7 +133,7 @@ class OperatorTests(CelTestCase):
         )
 
     def test_wrong_types(self) -> None:
-        """Dynamic operands without an operator for them are an error that names it or not, as in the reference."""
+        """Dynamic operands of the wrong type are an error, with the name of the operator in the cases of cel-go."""
         self.assertFails(
             {
                 "dyn(1) + dyn('a')": "no such overload",

@@ -11,7 +11,7 @@ class TimeTests(CelTestCase):
     """Tests for L{kubetwist.cel.standard.times}."""
 
     def test_moments(self) -> None:
-        """Moments have parts, in any time zone."""
+        """Accessors of timestamps accept a time zone."""
         when = "timestamp('2024-03-01T23:30:15.250Z')"
         self.assertValues(
             {
@@ -50,7 +50,7 @@ class TimeTests(CelTestCase):
         )
 
     def test_durations(self) -> None:
-        """Durations have parts, toward zero, and a range."""
+        """Accessors of durations round toward zero, and durations have a range."""
         self.assertValues(
             {
                 "duration('1h30m').getHours()": 1,

@@ -21,7 +21,7 @@ from kubetwist.schema.protobuf.codec import read_envelope
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.resources.server import definitions
-from tests.schema.protobuf.encoder import counted
+from tests.schema.protobuf.encoder import delimited
 
 PREFIX = "/registry/masterleases/"
 
@@ -107,7 +107,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         value = self.done(self.backend.read(f"{PREFIX}192.0.2.3")).value
         envelope = read_envelope(value)
         self.assertEqual((envelope.api_version, envelope.kind), ("v1", "Endpoints"))
-        self.assertTrue(envelope.raw.endswith(counted(2, counted(1, counted(1, "192.0.2.3"), counted(3)))))
+        self.assertTrue(envelope.raw.endswith(delimited(2, delimited(1, delimited(1, "192.0.2.3"), delimited(3)))))
 
     def test_death(self) -> None:
         """A killed server is removed when its key expires. Other servers remain."""

@@ -26,7 +26,7 @@ from tests.registry.storetools import StoreTestCase
 from tests.resources.server import Server, config_map, definitions
 from tests.schema.protobuf.encoder import (
     Encoder,
-    counted,
+    delimited,
     enveloped,
     number,
 )
@@ -57,9 +57,11 @@ class ReadingTests(StoreTestCase):
 
     def map(self, name: str, **data: str) -> bytes:
         """Return a ConfigMap in protobuf."""
-        entries = [counted(2, counted(1, key), counted(2, value)) for key, value in data.items()]
+        entries = [delimited(2, delimited(1, key), delimited(2, value)) for key, value in data.items()]
         return enveloped(
-            "v1", "ConfigMap", counted(1, counted(1, name), counted(3, "default"), counted(5, "u")) + b"".join(entries)
+            "v1",
+            "ConfigMap",
+            delimited(1, delimited(1, name), delimited(3, "default"), delimited(5, "u")) + b"".join(entries),
         )
 
     def test_read(self) -> None:
@@ -130,10 +132,13 @@ class ReadingTests(StoreTestCase):
 
     def test_other_kind(self) -> None:
         """A value of another kind than its key is rejected with the key, by all reads."""
-        other = enveloped("v1", "Secret", counted(1, counted(1, "a"), counted(3, "default")))
+        other = enveloped("v1", "Secret", delimited(1, delimited(1, "a"), delimited(3, "default")))
         for value, reason in (
             (other, "it is a Secret of v1, which is not known here"),
-            (enveloped("v1", "Swan", counted(1, counted(1, "a"))), "it is a Swan of v1, which is not known here"),
+            (
+                enveloped("v1", "Swan", delimited(1, delimited(1, "a"))),
+                "it is a Swan of v1, which is not known here",
+            ),
             (self.map("a", k="v")[:-9], "it is damaged protobuf"),
         ):
             self.write("configmaps/default/a", value)
@@ -242,10 +247,10 @@ class FormatTests(SynchronousTestCase):
         for value in (
             b"k8s\0",
             enveloped("v1", "RangeAllocation", b""),
-            enveloped("v1", "RangeAllocation", counted(2, "10.0.0.0/24")),
-            enveloped("v1", "Pod", counted(2, "30000-32767")),
-            enveloped("v1", "RangeAllocation", counted(2, "30000-32767") + counted(3, "x" * 20_000)),
-            enveloped("v1", "RangeAllocation", counted(2, "30000-32767") + b"\x1a\x7f"),
+            enveloped("v1", "RangeAllocation", delimited(2, "10.0.0.0/24")),
+            enveloped("v1", "Pod", delimited(2, "30000-32767")),
+            enveloped("v1", "RangeAllocation", delimited(2, "30000-32767") + delimited(3, "x" * 20_000)),
+            enveloped("v1", "RangeAllocation", delimited(2, "30000-32767") + b"\x1a\x7f"),
             enveloped("v1", "RangeAllocation", number(2, 30000)),
         ):
             self.assertRaises(UnknownFormatError, decode_range, value)

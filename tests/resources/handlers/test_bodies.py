@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources.handlers.bodies import PROTOBUF_IN_REACTOR
 from tests.resources.server import Server
-from tests.schema.protobuf.encoder import Encoder, counted, enveloped, number
+from tests.schema.protobuf.encoder import Encoder, delimited, enveloped, number
 from tests.schema.release import definitions
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -51,7 +51,7 @@ class ProtobufBodyTests(SynchronousTestCase):
 
     def test_defaults(self) -> None:
         """An envelope may omit the kind; an empty object lacks a name."""
-        code, created = self.ask("POST", CONFIG_MAPS, b"k8s\0" + counted(2, counted(1, counted(1, "a"))))
+        code, created = self.ask("POST", CONFIG_MAPS, b"k8s\0" + delimited(2, delimited(1, delimited(1, "a"))))
         self.assertEqual((code, created["metadata"]["name"]), (201, "a"))
         for api_version in ("v1", "a/b/c", "apps/"):
             code, status = self.ask("POST", CONFIG_MAPS, enveloped(api_version, "", b""))
@@ -114,7 +114,7 @@ class ProtobufBodyTests(SynchronousTestCase):
         path = f"{CONFIG_MAPS}/a"
         self.assertEqual(self.refused(b"k8s\0rubbish", "DELETE", path), "unexpected EOF")
         self.assertEqual(
-            self.refused(enveloped("v1", "DeleteOptions", counted(1)), "DELETE", path),
+            self.refused(enveloped("v1", "DeleteOptions", delimited(1)), "DELETE", path),
             "proto: wrong wireType = 2 for field GracePeriodSeconds",
         )
         self.assertIn('no kind "Pod" is registered', self.refused(enveloped("v1", "Pod", b""), "DELETE", path))

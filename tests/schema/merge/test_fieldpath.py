@@ -17,11 +17,11 @@ from kubetwist.schema.merge.fieldset import (
 )
 
 
-class StepTests(SynchronousTestCase):
+class PathElementTests(SynchronousTestCase):
     """Tests for L{kubetwist.schema.merge.fieldpath}."""
 
     def test_order(self) -> None:
-        """Fields come first, then items by their keys, by value and by position; numbers by their size."""
+        """Fields come first, then items by keys, by value and by index; numbers are ordered by size."""
         fields = field_set_from_paths(
             [(step,) for step in ("i:2", "v:10", "v:9", 'v:"a"', 'k:{"p":80}', 'k:{"p":9}', "f:z", "f:b")]
         )
@@ -29,32 +29,32 @@ class StepTests(SynchronousTestCase):
         self.assertEqual(list(sort_field_set(fields)), expected)
 
     def test_membership(self) -> None:
-        """A dot stands for the field itself, where others are below it."""
+        """A dot marks a node with children as a member."""
         self.assertEqual(decode({"f:a": {".": {}, "f:b": {}}}), field_set_from_paths([("f:a",), ("f:a", "f:b")]))
         self.assertEqual(decode({"f:a": {".": {}}}), field_set_from_paths([("f:a",)]))
         self.assertEqual(decode({".": {}}), {})
         self.assertEqual(decode(None), {})
 
-    def test_equal_steps(self) -> None:
-        """Steps that select the same are the same, however a client wrote them."""
+    def test_canonical(self) -> None:
+        """Path elements that select the same have the same canonical form."""
         self.assertEqual(
             decode({'k:{"b": 1, "a":"x"}': {"f:c": {}}, 'k:{"a":"x","b":1}': {}}),
             {'k:{"a":"x","b":1}': {".": {}, "f:c": {}}},
         )
         self.assertEqual(canonical_path_element('v: "a"'), 'v:"a"')
 
-    def test_unknown_steps(self) -> None:
-        """Steps of a type that nobody knows are ignored."""
+    def test_unknown_types(self) -> None:
+        """Path elements of an unknown type are ignored."""
         self.assertEqual(decode({"f:a": {"x:y": {}}, "z:b": {"f:c": {}}}), field_set_from_paths([("f:a",)]))
 
-    def test_large_indexes(self) -> None:
-        """An index is a number of Go, however many digits somebody writes."""
+    def test_large_indices(self) -> None:
+        """An index has 64 bits; more digits are an error."""
         self.assertEqual(canonical_path_element("i:+0007"), "i:7")
         self.assertEqual(canonical_path_element(f"i:-{1 << 63}"), f"i:-{1 << 63}")
         for step in (f"i:{1 << 63}", "i:" + "9" * 20, "i:" + "9" * 10_000, "i:-" + "9" * 10_000):
             self.assertRaisesRegex(InvalidPathElement, "value out of range", canonical_path_element, step)
 
     def test_escapes(self) -> None:
-        """Values are written as Go writes them: safe within HTML."""
+        """Values are encoded as in Go, with characters escaped that are unsafe in HTML."""
         self.assertEqual(value_path_element("a<b>&c"), 'v:"a\\u003cb\\u003e\\u0026c"')
         self.assertEqual(key_path_element({"port": 80.0, "on": True}), 'k:{"port":80,"on":true}')

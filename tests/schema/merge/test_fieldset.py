@@ -36,17 +36,17 @@ PATHS: st.SearchStrategy[Paths] = st.frozensets(st.lists(STEPS, min_size=1, max_
 
 
 def members(fields: FieldSet) -> Paths:
-    """The paths in a set."""
+    """Return the paths in a set."""
     return frozenset(paths(fields))
 
 
 class AlgebraTests(SynchronousTestCase):
-    """Sets of fields behave like sets of paths."""
+    """Tests that field sets behave like sets of paths."""
 
     @settings(max_examples=60)
     @given(PATHS)
     def test_members(self, some: Paths) -> None:
-        """A set has the paths that it was made of, and no others."""
+        """A set contains exactly the paths from which it was made."""
         fields = field_set_from_paths(some)
         self.assertEqual(members(fields), some)
         for path in some:
@@ -56,7 +56,7 @@ class AlgebraTests(SynchronousTestCase):
     @settings(max_examples=60)
     @given(PATHS, PATHS)
     def test_operations(self, one: Paths, other: Paths) -> None:
-        """Union, intersection and difference are those of the paths, and leave their operands alone."""
+        """Union, intersection and difference equal those of the paths, and do not modify their operands."""
         left, right = field_set_from_paths(one), field_set_from_paths(other)
         before = orjson.dumps([left, right])
         self.assertEqual(members(union(left, right)), one | other)
@@ -67,14 +67,14 @@ class AlgebraTests(SynchronousTestCase):
     @settings(max_examples=60)
     @given(PATHS, PATHS)
     def test_recursive_difference(self, one: Paths, other: Paths) -> None:
-        """A recursive difference also loses what is below the paths that are taken away."""
+        """A recursive difference also removes the children of removed paths."""
         kept = frozenset(path for path in one if not any(path[:end] in other for end in range(1, len(path) + 1)))
         self.assertEqual(members(recursive_difference(field_set_from_paths(one), field_set_from_paths(other))), kept)
 
     @settings(max_examples=60)
     @given(PATHS, PATHS)
-    def test_results_are_normal(self, one: Paths, other: Paths) -> None:
-        """There is one dictionary for a set, however it was come by."""
+    def test_canonical(self, one: Paths, other: Paths) -> None:
+        """Equal sets are equal dictionaries, independent of how they were computed."""
         left, right = field_set_from_paths(one), field_set_from_paths(other)
         self.assertEqual(union(left, right), field_set_from_paths(one | other))
         self.assertEqual(intersection(left, right), field_set_from_paths(one & other))
@@ -83,35 +83,35 @@ class AlgebraTests(SynchronousTestCase):
     @settings(max_examples=60)
     @given(PATHS)
     def test_leaves(self, some: Paths) -> None:
-        """The leaves are the members with no members below them."""
+        """The leaves are the members without children."""
         expected = frozenset(
             path for path in some if not any(other[: len(path)] == path and other != path for other in some)
         )
         self.assertEqual(members(leaves(field_set_from_paths(some))), expected)
 
     def test_unchanged_is_the_same(self) -> None:
-        """A set that loses nothing is given back as it is."""
+        """A difference that removes nothing returns the same object."""
         fields = field_set_from_paths([("f:a", "f:b"), ("f:a",), ("f:c",)])
         self.assertIs(difference(fields, field_set_from_paths([("f:a", "f:x"), ("f:z",)])), fields)
         self.assertIs(recursive_difference(fields, field_set_from_paths([("f:a", "f:x"), ("f:z",)])), fields)
 
 
 class EncodingTests(SynchronousTestCase):
-    """How sets are written and read."""
+    """Tests for the encoding and decoding of sets."""
 
     @settings(max_examples=60)
     @given(PATHS)
     def test_round_trip(self, some: Paths) -> None:
-        """A set written as FieldsV1 and read again is the same set."""
+        """A set that is encoded as FieldsV1 and decoded is the same set."""
         fields = field_set_from_paths(some)
         self.assertEqual(decode(orjson.loads(orjson.dumps(sort_field_set(fields)))), fields)
 
     def test_malformed(self) -> None:
-        """What is no set is refused."""
+        """Malformed sets are rejected."""
         for fields in ({"f": {}}, {"name": {}}, {"k:[1]": {}}, {"k:{": {}}, {"v:": {}}, {"i:x": {}}, [], {"f:a": 1}):
             self.assertRaises(InvalidPathElement, decode, fields)
 
-    def test_shown(self) -> None:
-        """Paths in messages have dots before fields, and items in brackets."""
+    def test_format_path(self) -> None:
+        """Formatted paths have dots before fields, and items in brackets."""
         path = ("f:spec", 'k:{"port":80,"protocol":"TCP"}', 'v:"x"', "i:3", "f:on", 'k:{"a":null,"b":true}')
         self.assertEqual(format_path(path), '.spec[port=80,protocol="TCP"][="x"][3].on[a=null,b=true]')

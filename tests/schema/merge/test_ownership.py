@@ -43,7 +43,7 @@ SCALARS: st.SearchStrategy[Schema] = st.sampled_from([STRING, {"type": "integer"
 
 
 def structs(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
-    """Schemas of structs, sometimes owned whole."""
+    """Strategy of schemas of structs, some of them atomic."""
     fields = st.dictionaries(st.sampled_from(NAMES), inner, min_size=1)
     return st.builds(
         lambda properties, atomic: {
@@ -57,7 +57,7 @@ def structs(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
 
 
 def lists(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
-    """Schemas of lists of all three types."""
+    """Strategy of schemas of lists of all three types."""
     keyed = inner.map(
         lambda value: {
             "type": "array",
@@ -83,7 +83,7 @@ SCHEMAS = st.dictionaries(st.sampled_from(["x", "y", "z"]), NESTED, min_size=1).
 
 
 def values(schema: Schema) -> st.SearchStrategy[Any]:
-    """Values without empty parts, which are nobody's in lists and somebody's in maps."""
+    """Strategy of values without empty containers, which are not owned in lists but owned in maps."""
     kind = schema["type"]
     if kind == "string":
         return st.sampled_from(NAMES)
@@ -105,45 +105,45 @@ def values(schema: Schema) -> st.SearchStrategy[Any]:
 
 
 class OneVersion:
-    """A kind with the version C{v1}, and C{v2} of the same go_field; see L{Versions}."""
+    """A kind with the versions C{v1} and C{v2}, which have the same schema; see L{VersionConverter}."""
 
     def __init__(self, kind: MergeType) -> None:
         self.kind = kind
         self.converted: list[tuple[str, str]] = []
 
     def type_of(self, api_version: str) -> MergeType | None:
-        """The same for both."""
+        """Return the same type for both versions."""
         return self.kind if api_version in ("v1", "v2") else None
 
     def convert(self, obj: dict[str, Any], source: str, target: str, hub: str) -> dict[str, Any]:
-        """Nothing to do."""
+        """Return the object."""
         self.converted.append((source, target))
         return obj
 
 
 def rules(schema: Schema, allowed: Filter = Filter(), version: str = "v1") -> MergeUpdater:  # noqa: B008
-    """The rules for objects of a schema."""
+    """Return the rules for objects of a schema."""
     kind = MergeTypeBuilder({}.__getitem__).inline(schema)
     return MergeUpdater(OneVersion(kind), version, {"v1": allowed, "v2": allowed})
 
 
 def applier(name: str) -> Manager:
-    """Someone who applies."""
+    """Return the key of an applier."""
     return Manager(APPLY, name, "", "")
 
 
 def updater(name: str, version: str = "v1") -> Manager:
-    """Someone who updates."""
+    """Return the key of an updater."""
     return Manager(UPDATE, name, version, "")
 
 
 def data(kind: MergeUpdater, value: Any) -> Any:
-    """An object but for the order of its lists and what is empty in it."""
+    """Return an object without the order of lists and without empty containers."""
     return kind.type.to_field_set(value), [sorted(map(str, flat(value)))]
 
 
 def flat(value: Any, path: tuple[str, ...] = ()) -> list[Any]:
-    """The scalars in a value with the way to them; items of lists without their position."""
+    """Return the scalars in a value by path; items of lists are identified without their index."""
     if isinstance(value, dict):
         return [found for name, item in value.items() for found in flat(item, (*path, name))]
     if isinstance(value, list):
@@ -157,18 +157,18 @@ def flat(value: Any, path: tuple[str, ...] = ()) -> list[Any]:
 
 @st.composite
 def cases(draw: st.DrawFn, count: int) -> tuple[MergeUpdater, list[Any]]:
-    """The rules of some schema, and values of it."""
+    """Strategy of rules of a schema with values."""
     schema = draw(SCHEMAS)
     return rules(schema), [draw(values(schema)) for _ in range(count)]
 
 
 class ApplyTests(SynchronousTestCase):
-    """What holds whatever the schema and the objects."""
+    """Properties of apply for arbitrary schemas and objects."""
 
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
     def test_idempotent(self, case: tuple[MergeUpdater, list[Any]]) -> None:
-        """Applying the same once more changes neither the object nor who owns what since when."""
+        """Applying the same object again changes neither the object nor the ownership."""
         kind, [live, applied] = case
         managers: Managers = {}
         once = kind.apply(managers, live, applied, applier("me"), NOW, True)
@@ -180,7 +180,7 @@ class ApplyTests(SynchronousTestCase):
     @settings(max_examples=80, deadline=None)
     @given(cases(1))
     def test_owns_what_it_applies(self, case: tuple[MergeUpdater, list[Any]]) -> None:
-        """An applier owns what it applied, all of it and nothing else, and it is there."""
+        """An applier owns exactly what it applied, and the object contains it."""
         kind, [applied] = case
         managers: Managers = {}
         made = kind.apply(managers, {}, applied, applier("me"), NOW, False)
@@ -190,7 +190,7 @@ class ApplyTests(SynchronousTestCase):
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
     def test_commute(self, case: tuple[MergeUpdater, list[Any]]) -> None:
-        """Two appliers whose fields are not the same make the same object in either order."""
+        """Two appliers of disjoint fields produce the same object in either order."""
         kind, [one, other] = case
         try:
             first = self.both(kind, ("a", one), ("b", other))
@@ -214,7 +214,7 @@ class ApplyTests(SynchronousTestCase):
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
     def test_taken_back(self, case: tuple[MergeUpdater, list[Any]]) -> None:
-        """When an applier takes back all it applied, what is left is what the other one owns."""
+        """If an applier removes all that it applied, only the fields of the other applier remain."""
         kind, [one, other] = case
         managers: Managers = {}
         made = kind.apply(managers, {}, one, applier("a"), NOW, False)
@@ -230,7 +230,7 @@ class ApplyTests(SynchronousTestCase):
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
     def test_conflicts(self, case: tuple[MergeUpdater, list[Any]]) -> None:
-        """Whoever forces an apply gets the fields it changes, and those who had them lose just these."""
+        """A forced apply takes the changed fields from their owners, and no other fields."""
         kind, [one, other] = case
         managers: Managers = {}
         made = kind.apply(managers, {}, one, applier("a"), NOW, False)
@@ -251,7 +251,7 @@ class ApplyTests(SynchronousTestCase):
     @settings(max_examples=80, deadline=None)
     @given(st.lists(st.sampled_from("abcdef"), unique=True), st.lists(st.sampled_from("abcdef"), unique=True))
     def test_no_item_is_lost(self, live: list[str], applied: list[str]) -> None:
-        """A merge has every item of both lists, each once, and those that were applied in the applied order."""
+        """A merge has every item of both lists once, and applied items in the applied order."""
         schema: Schema = {
             "type": "object",
             "properties": {
@@ -271,7 +271,7 @@ class ApplyTests(SynchronousTestCase):
     @settings(max_examples=60, deadline=None)
     @given(cases(2))
     def test_nothing_is_changed(self, case: tuple[MergeUpdater, list[Any]]) -> None:
-        """Objects and sets that are given stay as they are."""
+        """Arguments are not modified."""
         kind, [live, applied] = case
         managers: Managers = {}
         kind.apply(managers, {}, live, applier("a"), NOW, False)
@@ -283,7 +283,7 @@ class ApplyTests(SynchronousTestCase):
 
 
 class UpdateTests(SynchronousTestCase):
-    """Updates that are no applies."""
+    """Tests for updates."""
 
     SCHEMA: ClassVar[Schema] = {
         "type": "object",
@@ -294,7 +294,7 @@ class UpdateTests(SynchronousTestCase):
     }
 
     def test_takes_over(self) -> None:
-        """Who changes a field owns it then, and who has nothing left has no entry."""
+        """An updater owns the changed field, and a manager without fields has no entry."""
         kind, managers = rules(self.SCHEMA), Managers()
         kind.update(managers, {}, {"spec": {"a": "1"}}, updater("one"), NOW)
         self.assertEqual(managers[updater("one")].fields, {"f:spec": {".": {}, "f:a": {}}})
@@ -304,7 +304,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(managers, {})
 
     def test_no_change(self) -> None:
-        """An update that changes nothing moves no time."""
+        """An update without changes does not change the time."""
         kind, managers = rules(self.SCHEMA), Managers()
         kind.update(managers, {}, {"spec": {"a": "1"}}, updater("one"), NOW)
         before = dict(managers)
@@ -312,7 +312,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(managers, before)
 
     def test_keeps_what_it_had(self) -> None:
-        """A second update adds to what its manager owned, and moves the time."""
+        """A second update adds to the fields of its manager and changes the time."""
         kind, managers = rules(self.SCHEMA), Managers()
         kind.update(managers, {}, {"spec": {"a": "1"}}, updater("one"), NOW)
         kind.update(managers, {"spec": {"a": "1"}}, {"spec": {"a": "1", "b": "1"}}, updater("one"), LATER)
@@ -320,7 +320,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual((entry.fields, entry.time), ({"f:spec": {".": {}, "f:a": {}, "f:b": {}}}, LATER))
 
     def test_filter(self) -> None:
-        """What an endpoint does not let its clients write they do not own, nor take from others."""
+        """Fields that an endpoint filters are neither owned by its clients nor taken from other managers."""
         managers = Managers()
         status = rules(self.SCHEMA, Filter(excluded=field_set_from_paths([("f:spec",)])))
         main = rules(self.SCHEMA, Filter(excluded=field_set_from_paths([("f:status",)])))
@@ -333,20 +333,20 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual({manager.name: entry.fields for manager, entry in managers.items()}, expected)
 
     def test_other_versions(self) -> None:
-        """Entries of another version are compared in that version, once, and those of one that is gone are dropped."""
+        """Entries of another version are compared in that version once; those of removed versions are dropped."""
         kind, managers = rules(self.SCHEMA), Managers()
         rules(self.SCHEMA, version="v2").update(managers, {}, {"spec": {"a": "1", "b": "1"}}, updater("two", "v2"), NOW)
         managers[updater("twice", "v2")] = managers[updater("two", "v2")]
-        managers[updater("gone", "v0")] = managers[updater("two", "v2")]._replace(api_version="v0")
+        managers[updater("removed", "v0")] = managers[updater("two", "v2")]._replace(api_version="v0")
         kind.update(managers, {"spec": {"a": "1", "b": "1"}}, {"spec": {"a": "2", "b": "1"}}, updater("one"), NOW)
         versions = kind.versions
         assert isinstance(versions, OneVersion)
         self.assertEqual(versions.converted, [("v1", "v2"), ("v1", "v2")])
-        self.assertNotIn(updater("gone", "v0"), managers)
+        self.assertNotIn(updater("removed", "v0"), managers)
         self.assertEqual(managers[updater("two", "v2")].fields, {"f:spec": {".": {}, "f:b": {}}})
 
     def test_same_version(self) -> None:
-        """Nothing is converted or checked again if all managers use the version of the endpoint."""
+        """Nothing is converted or validated again if all managers use the version of the endpoint."""
         kind, managers = rules(self.SCHEMA), Managers()
         live = kind.apply(managers, {}, {"spec": {"a": "1"}}, applier("one"), NOW, False)
         live = kind.apply(managers, live, {"status": {"a": "1"}}, applier("two"), NOW, False)
@@ -370,7 +370,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(kind.apply(managers, live, {}, applier("one"), NOW, False), {})
 
     def test_filters_by_version(self) -> None:
-        """Fields are filtered by their version: a filter of one version does not apply to another."""
+        """A filter applies to the fields of its version only."""
         record = MergeTypeBuilder({}.__getitem__).inline(self.SCHEMA)
         main = MergeUpdater(OneVersion(record), "v1", {"v1": Filter(excluded=field_set_from_paths([("f:status",)]))})
         managers = {
@@ -381,6 +381,6 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(list(managers), [updater("one")])
 
     def test_true_is_not_one(self) -> None:
-        """Values that Python takes for equal and JSON does not are different."""
+        """JSON values that are equal in Python only count as different."""
         self.assertFalse(same_value({"a": [1]}, {"a": [True]}))
         self.assertTrue(same_value({"a": [1], "b": 1.0}, {"b": 1, "a": [1.0]}))

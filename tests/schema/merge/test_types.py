@@ -53,12 +53,12 @@ SCHEMA: dict[str, Any] = {
 
 
 def build(schema: dict[str, Any]) -> MergeType:
-    """The type of a schema."""
+    """Return the type of a schema."""
     return MergeTypeBuilder({}.__getitem__).inline(schema)
 
 
 def built_in(kind: str, api_version: str = "v1") -> MergeType:
-    """The type of a kind."""
+    """Return the type of a kind."""
     return definitions().merge_type_for(GroupVersionKind(*GroupVersion.parse(api_version), kind))
 
 
@@ -66,38 +66,38 @@ TYPE = build(SCHEMA)
 
 
 class AddedTests(SynchronousTestCase):
-    """What is owned of a value that was not there before, as updates have it."""
+    """Tests for the fields of added values, as owned by updaters."""
 
     def check(self, value: dict[str, Any], expected: FieldSet) -> None:
-        """Compare to an empty object."""
+        """Assert the added fields of a value, compared to an empty object."""
         changed, removed = TYPE.compare({}, value)
         self.assertEqual(changed or {}, expected)
         self.assertIsNone(removed)
 
     def test_scalars(self) -> None:
-        """Scalars are leaves, null among them."""
+        """Scalars, including null, are members without children."""
         self.check(
             {"name": "x", "on": False, "count": None, "size": "1"},
             {"f:name": {}, "f:on": {}, "f:count": {}, "f:size": {}},
         )
 
-    def test_whole(self) -> None:
-        """Atomic lists and maps are leaves."""
+    def test_atomic(self) -> None:
+        """Atomic lists and maps are members without children."""
         self.check({"plain": ["a"], "whole": {"a": "x"}}, {"f:plain": {}, "f:whole": {}})
 
-    def test_parts(self) -> None:
-        """Structs and maps are owned as such and by their parts."""
+    def test_granular(self) -> None:
+        """Structs and maps are members with children."""
         self.check(
             {"labels": {"x": "1"}, "inner": {"a": "1"}},
             {"f:labels": {".": {}, "f:x": {}}, "f:inner": {".": {}, "f:a": {}}},
         )
 
     def test_empty(self) -> None:
-        """What is empty is a leaf."""
+        """An empty container is a member without children."""
         self.check({"labels": {}, "inner": None, "hops": []}, {"f:labels": {}, "f:inner": {}, "f:hops": {}})
 
     def test_items(self) -> None:
-        """Items of maps are known by their keys, with defaults for those left out; items of sets by their value."""
+        """Items of map lists are identified by their keys, with defaults for missing ones; items of sets by value."""
         self.check(
             {"hops": [{"host": "a", "weight": 1}], "tags": ["x", "y"]},
             {
@@ -107,39 +107,39 @@ class AddedTests(SynchronousTestCase):
         )
 
     def test_key_without_default(self) -> None:
-        """A key that is left out and has no default is no part of what an item is known by."""
+        """A missing key without a default is not a part of the path element."""
         self.check({"hops": [{"port": 1}]}, {"f:hops": {".": {}, 'k:{"port":1}': {".": {}, "f:port": {}}}})
 
     def test_repeated_items(self) -> None:
-        """Items of which there are several are owned as one, without their parts."""
+        """Repeated items are owned together, without their fields."""
         self.check(
             {"hops": [{"host": "a"}, {"host": "a", "weight": 1}]},
             {"f:hops": {".": {}, 'k:{"host":"a","port":443}': {}}},
         )
 
-    def test_free(self) -> None:
-        """Where values tell their own types, maps are owned by their parts and lists whole."""
+    def test_deduced(self) -> None:
+        """With the deduced type, maps are granular and lists atomic."""
         self.check(
             {"free": {"a": {"b": [1, {"c": 2}], "d": {}}}},
             {"f:free": {".": {}, "f:a": {".": {}, "f:b": {}, "f:d": {}}}},
         )
 
     def test_undeclared(self) -> None:
-        """A field that the schema does not have can not be owned."""
+        """A field that is not in the schema cannot be owned."""
         self.assertRaises(TypedError, TYPE.compare, {}, {"other": 1})
 
 
 class CompareTests(SynchronousTestCase):
-    """What changed from one value to another."""
+    """Tests for the changes between two values."""
 
     def check(
         self, old: dict[str, Any], new: dict[str, Any], changed: FieldSet | None, removed: FieldSet | None
     ) -> None:
-        """Compare both ways."""
+        """Assert the changes in both directions."""
         self.assertEqual(TYPE.compare(old, new), (changed, removed))
 
     def test_modified(self) -> None:
-        """Modified scalars are told, and what stays is not."""
+        """Modified scalars are reported, unchanged ones are not."""
         self.check(
             {"name": "a", "inner": {"a": "1", "b": "2"}},
             {"name": "a", "inner": {"a": "1", "b": "3"}},
@@ -148,23 +148,23 @@ class CompareTests(SynchronousTestCase):
         )
 
     def test_removed(self) -> None:
-        """What is gone is told with all that was below it."""
+        """A removed value is reported with all its children."""
         self.check({"name": "a", "inner": {"a": "1"}}, {"name": "a"}, None, {"f:inner": {".": {}, "f:a": {}}})
 
     def test_emptied(self) -> None:
-        """A map that lost its parts but is there is not removed itself."""
+        """A map that lost its entries but exists is not reported as removed."""
         self.check({"labels": {"a": "1"}}, {"labels": {}}, None, {"f:labels": {"f:a": {}}})
         self.check({"labels": {}}, {"labels": {"a": "1"}}, {"f:labels": {"f:a": {}}}, None)
         self.check({"labels": {}}, {"labels": None}, {"f:labels": {}}, None)
 
     def test_order(self) -> None:
-        """The order of items does not matter, unless the list is owned whole."""
+        """The order of items is ignored, unless the list is atomic."""
         hops = [{"host": "a"}, {"host": "b"}]
         self.check({"hops": hops, "tags": ["x", "y"]}, {"hops": hops[::-1], "tags": ["y", "x"]}, None, None)
         self.check({"plain": ["x", "y"]}, {"plain": ["y", "x"]}, {"f:plain": {}}, None)
 
     def test_items(self) -> None:
-        """Items come, change and go one by one."""
+        """Items are added, modified and removed separately."""
         self.check(
             {"hops": [{"host": "a", "weight": 1}, {"host": "b"}]},
             {"hops": [{"host": "c"}, {"host": "a", "weight": 2}]},
@@ -178,7 +178,7 @@ class CompareTests(SynchronousTestCase):
         )
 
     def test_retyped(self) -> None:
-        """An untyped value changes from 1 to true, and does not change from 1 to 1.0."""
+        """A change of an untyped value from 1 to true is reported, from 1 to 1.0 not."""
         free = {"a": 1, "b": [{"c": 0}], "d": {"e": True}}
         for changes, step in (({"a": True}, "f:a"), ({"b": [{"c": False}]}, "f:b"), ({"d": {"e": 1}}, "f:d")):
             changed, removed = TYPE.compare({"free": free}, {"free": {**free, **changes}})
@@ -187,7 +187,7 @@ class CompareTests(SynchronousTestCase):
         self.assertEqual((changed, removed), ({"f:count": {}}, None))
 
     def test_retyped_items(self) -> None:
-        """An item of a keyed list changes when an untyped value within it changes."""
+        """A keyed item whose nested untyped value changes its type is reported."""
         items = {"type": "object", "properties": {"k": {"type": "string"}, "v": FREE}}
         kind = build(
             {"type": "object", "properties": {"l": {**KEYED, "x-kubernetes-list-map-keys": ["k"], "items": items}}}
@@ -195,7 +195,7 @@ class CompareTests(SynchronousTestCase):
         changed, _ = kind.compare({"l": [{"k": "x", "v": {"a": 1}}]}, {"l": [{"k": "x", "v": {"a": True}}]})
         self.assertEqual(changed, {"f:l": {'k:{"k":"x"}': {"f:v": {"f:a": {}}}}})
 
-    def test_mixes(self) -> None:
+    def test_contains_untyped(self) -> None:
         """Only types with untyped parts compare the Python types of equal values."""
         self.assertTrue(TYPE.contains_untyped())
         self.assertFalse(build(KEYED).contains_untyped())
@@ -210,7 +210,7 @@ class CompareTests(SynchronousTestCase):
         self.assertFalse(build({"type": "object", "properties": typed}).contains_untyped())
 
     def test_repeats(self) -> None:
-        """Items that become, stay or cease to be several are told as one."""
+        """Items that become, remain or cease to be repeated are reported together."""
         one, two = {"host": "a"}, [{"host": "a"}, {"host": "a", "weight": 1}]
         step = 'k:{"host":"a","port":443}'
         self.check({"hops": [one]}, {"hops": two}, {"f:hops": {step: {}}}, {"f:hops": {step: {".": {}, "f:host": {}}}})
@@ -218,7 +218,7 @@ class CompareTests(SynchronousTestCase):
         self.check({"hops": two}, {"hops": [one, *two]}, {"f:hops": {step: {}}}, None)
 
     def test_other_type(self) -> None:
-        """Where anything goes, a value of another type is a modification, and its old parts are removed."""
+        """An untyped value of another type is reported as modified, and its old fields as removed."""
         self.check(
             {"free": {"a": {"b": 1}}}, {"free": {"a": 5}}, {"f:free": {"f:a": {}}}, {"f:free": {"f:a": {"f:b": {}}}}
         )
@@ -226,10 +226,10 @@ class CompareTests(SynchronousTestCase):
 
 
 class OwnedTests(SynchronousTestCase):
-    """What whoever applies a value owns of it."""
+    """Tests for the fields of applied values, as owned by appliers."""
 
     def test_owned(self) -> None:
-        """Unlike in updates, structs and maps are not owned as such, unless they are empty; empty lists never."""
+        """Unlike with updates, structs and maps are not owned themselves unless they are empty; empty lists never."""
         value = {
             "inner": {"a": "1"},
             "labels": {},
@@ -251,10 +251,10 @@ class OwnedTests(SynchronousTestCase):
 
 
 class MergeTests(SynchronousTestCase):
-    """What an applied value makes of a live one."""
+    """Tests for the merge of an applied value into a live one."""
 
     def check(self, live: Any, applied: Any, expected: Any) -> None:
-        """Merge values of one field."""
+        """Assert the merge of values of one field."""
         for name in expected:
             self.assertEqual(TYPE.merge(live, applied).get(name), expected[name])
 
@@ -267,7 +267,7 @@ class MergeTests(SynchronousTestCase):
         )
 
     def test_item_order(self) -> None:
-        """Items that only the live list has keep their place, shared ones take the applied order."""
+        """Items of the live list only keep their position, shared ones take the applied order."""
         for live, applied, expected in (
             ("abc", "ca", "bca"),
             ("abc", "xb", "axbc"),
@@ -288,15 +288,15 @@ class MergeTests(SynchronousTestCase):
         )
 
     def test_repeated_items(self) -> None:
-        """Of items that are there several times, those with the applied keys are replaced, others stay."""
+        """Repeated items with applied keys are replaced, and other repeated items remain."""
         self.check(
             {"hops": [{"host": "a", "weight": 1}, {"host": "b"}, {"host": "a"}, {"host": "b"}]},
             {"hops": [{"host": "a", "weight": 3}]},
             {"hops": [{"host": "a", "weight": 3}, {"host": "b"}, {"host": "b"}]},
         )
 
-    def test_without(self) -> None:
-        """Fields and items can be removed; emptied containers remain, unless they are removed themselves."""
+    def test_remove_items(self) -> None:
+        """Fields and items can be removed; emptied containers remain unless they are removed themselves."""
         value = {
             "name": "x",
             "labels": {"a": "1"},
@@ -346,13 +346,13 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
-class FitsTests(SynchronousTestCase):
-    """The fast check agrees with the one that lists errors."""
+class AcceptsTests(SynchronousTestCase):
+    """Tests that L{MergeType.accepts} agrees with L{MergeType.validate}."""
 
     @settings(max_examples=300, deadline=None)
     @given(OBJECTS)
     def test_agrees(self, value: dict[str, Any]) -> None:
-        """A value fits exactly if it has no errors, except for items with the same key."""
+        """A value is accepted exactly if it has no errors, except for items with the same key."""
         self.assertEqual(TYPE.accepts(value), TYPE.validate(value, True) == [])
 
     def test_keys(self) -> None:
@@ -364,21 +364,21 @@ class FitsTests(SynchronousTestCase):
                 self.assertEqual(kind.accepts({name: [item]}), kind.validate({name: [item]}, True) == [], item)
 
     def test_overridden(self) -> None:
-        """A struct that is atomic in one place has the fields of its type there."""
+        """A struct that is atomic at one field has the fields of its type."""
         pods = built_in("Pod")
         self.assertTrue(pods.accepts({"spec": {"nodeSelector": {"a": "b"}}}))
         self.assertFalse(pods.accepts({"spec": {"nodeSelector": {"a": 1}}}))
 
 
-class CheckTests(SynchronousTestCase):
-    """What is wrong with applied values, in the words of the reference."""
+class ValidateTests(SynchronousTestCase):
+    """Tests for the errors of applied values, with the messages of structured-merge-diff."""
 
     def check(self, value: Any, expected: str) -> None:
-        """Have one value refused."""
+        """Assert the errors of one value."""
         self.assertEqual(str(TypedError.from_errors(TYPE.validate(value, False))), expected)
 
     def test_messages(self) -> None:
-        """Each mistake is told with its path."""
+        """Each error contains its path."""
         for value, expected in (
             ({"other": 1}, ".other: field not declared in schema"),
             ({"inner": {"c": 1}}, ".inner.c: field not declared in schema"),
@@ -409,7 +409,7 @@ class CheckTests(SynchronousTestCase):
             self.check(value, expected)
 
     def test_several(self) -> None:
-        """Several mistakes are told in lines of their own."""
+        """Each of several errors is on a separate line."""
         self.check(
             {"name": 1, "count": "x"},
             "errors:\n  .name: expected string, got &value.valueUnstructured{Value:1}\n"
@@ -417,7 +417,7 @@ class CheckTests(SynchronousTestCase):
         )
 
     def test_no_keys(self) -> None:
-        """An item that leaves out all its keys, where none has a default, is refused."""
+        """An item without any of its keys is rejected if no key has a default."""
         schema = {**KEYED, "x-kubernetes-list-map-keys": ["host"]}
         [(_, message)] = build(schema).validate([{"port": 1}], False)
         self.assertEqual(
@@ -426,57 +426,57 @@ class CheckTests(SynchronousTestCase):
             "(and doesn't have default values for any key fields)",
         )
 
-    def test_fine(self) -> None:
-        """Nulls fit everywhere, and duplicates where they are allowed."""
+    def test_valid(self) -> None:
+        """Null is valid for every type, and duplicates are valid where they are allowed."""
         value = dict.fromkeys(SCHEMA["properties"])
         self.assertEqual(TYPE.validate(value, False), [])
         self.assertEqual(TYPE.validate({"tags": ["q", "q"]}, True), [])
 
 
 class ReconcileTests(SynchronousTestCase):
-    """Sets that were made when types were others."""
+    """Tests for sets that were recorded with other types."""
 
     def test_atomic_now(self) -> None:
-        """What is owned whole now, and was owned by its parts, is owned whole by whoever owned a part."""
+        """Owners of a part of a value that became atomic own the whole value."""
         fields = {"f:whole": {".": {}, "f:a": {}}, "f:plain": {'v:"x"': {}}, "f:inner": {"f:a": {}}}
         self.assertEqual(TYPE.reconcile_field_set(fields), {"f:whole": {}, "f:plain": {}, "f:inner": {"f:a": {}}})
 
-    def test_still_the_same(self) -> None:
-        """A set that fits its type stays as it is."""
+    def test_unchanged(self) -> None:
+        """A set that fits its type is returned unchanged."""
         fields = TYPE.compare({}, {"hops": [{"host": "a"}], "whole": {"a": "1"}, "free": {"a": {"b": 1}}})[0]
         assert fields is not None
         self.assertIs(TYPE.reconcile_field_set(fields), fields)
 
 
 class BuiltInTests(SynchronousTestCase):
-    """The types of built-in kinds."""
+    """Tests for the types of built-in kinds."""
 
     def test_every_kind_compiles(self) -> None:
-        """Every kind of the release has a type that takes its zero object."""
+        """Every kind of the release has a type that accepts its zero object."""
         release = definitions()
         for gvk in release.gvks():
             self.assertEqual(release.merge_type_for(gvk).validate(release.type_for(gvk).zero(), False), [], gvk)
 
     def test_port_protocol(self) -> None:
-        """Ports are known by number and protocol, which is TCP unless it is given."""
+        """Ports are identified by number and protocol, with TCP as the default."""
         kind = built_in("Service")
         owned = kind.to_field_set({"spec": {"ports": [{"port": 53}, {"port": 53, "protocol": "UDP"}]}})
         self.assertEqual(
             sorted(owned["f:spec"]["f:ports"]), ['k:{"port":53,"protocol":"TCP"}', 'k:{"port":53,"protocol":"UDP"}']
         )
 
-    def test_key_that_is_always_there(self) -> None:
-        """A key that Go always writes is empty where it is left out."""
+    def test_key_without_omitempty(self) -> None:
+        """A missing key without C{omitempty} is empty."""
         owned = built_in("Pod").to_field_set({"spec": {"containers": [{"image": "x"}]}})
         self.assertEqual(list(owned["f:spec"]["f:containers"]), ['k:{"name":""}'])
 
     def test_atomic_structs(self) -> None:
-        """Selectors are owned whole, and so is what is an atomic struct in some places only."""
+        """Selectors and some fields with other structs are atomic."""
         owned = built_in("Deployment", "apps/v1").to_field_set({"spec": {"selector": {"matchLabels": {"a": "b"}}}})
         self.assertEqual(owned, {"f:spec": {"f:selector": {}}})
 
     def test_quantities_and_raw_values(self) -> None:
-        """Quantities are scalars, whole objects within objects are owned whole."""
+        """Quantities are scalars, and embedded objects are atomic."""
         claim = built_in("PersistentVolumeClaim").to_field_set(
             {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}
         )
@@ -485,7 +485,7 @@ class BuiltInTests(SynchronousTestCase):
         self.assertEqual(revision, {"f:data": {}})
 
     def test_structural(self) -> None:
-        """A custom resource has metadata like everybody else's, whatever its schema says of it."""
+        """A custom resource has the metadata type of all objects, independent of its schema."""
         kind = definitions().merge_types.custom_resource_type({"type": "object", "properties": {"spec": SCHEMA}})
         value = {"metadata": {"finalizers": ["a"], "labels": {"x": "y"}}, "spec": {"on": True}}
         expected = {"f:metadata": {"f:finalizers": {'v:"a"': {}}, "f:labels": {"f:x": {}}}, "f:spec": {"f:on": {}}}
@@ -496,10 +496,10 @@ class BuiltInTests(SynchronousTestCase):
 
 
 class OverriddenTests(SynchronousTestCase):
-    """Fields that are owned otherwise than others of their type."""
+    """Tests for fields whose ownership differs from that of their type."""
 
     def test_granular(self) -> None:
-        """References are owned whole; that of a volume to its claim is owned by its fields."""
+        """References are atomic, but the reference of a volume to its claim is granular."""
 
         def field(kind: str, *path: str) -> Any:
             found: Any = definitions().merge_type_for(GroupVersionKind("", "v1", kind))

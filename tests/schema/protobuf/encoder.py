@@ -1,4 +1,4 @@
-"""JSON values to protobuf, as a client in Go writes them: what the decoder is tested with."""
+"""Encoder of JSON values to protobuf as a client in Go, for tests of the decoder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JSONObject = dict[str, Any]
 
 
 def varint(value: int) -> bytes:
-    """A number; a negative one takes ten bytes."""
+    """Encode a number; a negative one as ten bytes."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 127:
@@ -28,29 +28,35 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field that is a number."""
+    """Encode a varint field."""
     return varint(field << 3) + varint(value)
 
 
-def counted(field: int, *parts: bytes | str) -> bytes:
-    """A field that begins with its length: a string, bytes, a message."""
+def delimited(field: int, *parts: bytes | str) -> bytes:
+    """Encode a length-delimited field: a string, bytes or a message."""
     content = b"".join(part.encode() if isinstance(part, str) else part for part in parts)
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 
 def enveloped(api_version: str, kind: str, raw: bytes) -> bytes:
-    """A body with an object in it."""
-    return b"k8s\0" + counted(1, counted(1, api_version), counted(2, kind)) + counted(2, raw) + counted(3) + counted(4)
+    """Return a body with an object."""
+    return (
+        b"k8s\0"
+        + delimited(1, delimited(1, api_version), delimited(2, kind))
+        + delimited(2, raw)
+        + delimited(3)
+        + delimited(4)
+    )
 
 
 class Encoder:
-    """Goes by the definitions of a release."""
+    """Encoder for the definitions of a release."""
 
     def __init__(self, definitions: Definitions) -> None:
         self._schemas = definitions.openapi_schemas("#/definitions/")
 
     def message(self, definition: str, value: JSONObject) -> bytes:
-        """A message of a definition that is a struct."""
+        """Encode a message of a definition that is a struct."""
         return self._fields(definition, self._schemas[definition].get("properties", {}), value)
 
     def _fields(self, numbers_of: str, properties: JSONObject, value: JSONObject) -> bytes:
@@ -59,7 +65,7 @@ class Encoder:
         out = b""
         for name, field in field_numbers(group, version, type_name).items():
             if name.startswith("*"):
-                out += counted(field, self._fields(f"{package}.{name[1:]}", properties, value))
+                out += delimited(field, self._fields(f"{package}.{name[1:]}", properties, value))
             elif value.get(name) is not None:
                 out += self._field(field, properties[name], value[name])
         return out
@@ -70,7 +76,7 @@ class Encoder:
             return b"".join(self._field(field, schema["items"], item) for item in value)
         if kind == "object" and "additionalProperties" in schema:
             return b"".join(
-                counted(field, counted(1, key), self._map_value(schema["additionalProperties"], item))
+                delimited(field, delimited(1, key), self._map_value(schema["additionalProperties"], item))
                 for key, item in value.items()
             )
         if kind in ("integer", "boolean"):
@@ -78,13 +84,13 @@ class Encoder:
         if kind == "number":
             return varint(field << 3 | 1) + struct.pack("<d", value)
         if schema.get("format") == "byte":
-            return counted(field, base64.b64decode(value))
+            return delimited(field, base64.b64decode(value))
         reference = reference_of(schema)
-        return counted(field, self._referred(reference, value)) if reference else counted(field, value)
+        return delimited(field, self._referred(reference, value)) if reference else delimited(field, value)
 
     def _map_value(self, schema: JSONObject, value: Any) -> bytes:
         if schema.get("type") == "array":
-            return counted(2, *(counted(1, item) for item in value))
+            return delimited(2, *(delimited(1, item) for item in value))
         return self._field(2, schema, value)
 
     def _referred(self, definition: str, value: Any) -> bytes:
@@ -92,31 +98,31 @@ class Encoder:
         if name.startswith("JSONSchemaPropsOr"):
             return self._either(definition.partition("Or")[0], name, value)
         if name in ("RawExtension", "FieldsV1", "JSON"):
-            return counted(1, orjson.dumps(value))
+            return delimited(1, orjson.dumps(value))
         if value is None:
             return b""
         if name in ("Time", "MicroTime"):
             moment = datetime.fromisoformat(value)
             return number(1, timegm(moment.utctimetuple())) + number(2, moment.microsecond * 1000)
         if name == "Quantity":
-            return counted(1, value)
+            return delimited(1, value)
         if name == "IntOrString":
             if isinstance(value, int):
-                return number(1, 0) + number(2, value) + counted(3)
-            return number(1, 1) + number(2, 0) + counted(3, value)
+                return number(1, 0) + number(2, value) + delimited(3)
+            return number(1, 1) + number(2, 0) + delimited(3, value)
         return self.message(definition, value)
 
     def _either(self, schema: str, name: str, value: Any) -> bytes:
         if isinstance(value, dict):
             field = 2 if name == "JSONSchemaPropsOrBool" else 1
             allows = number(1, 1) if field == 2 else b""
-            return allows + counted(field, self.message(schema, value))
+            return allows + delimited(field, self.message(schema, value))
         if isinstance(value, bool):
             return number(1, int(value))
         parts = (item if isinstance(item, str) else self.message(schema, item) for item in value or ())
-        return b"".join(counted(2, part) for part in parts)
+        return b"".join(delimited(2, part) for part in parts)
 
 
 def reference_of(schema: JSONObject) -> str:
-    """The definition that a schema refers to, C{""} for none."""
+    """Return the definition to which a schema refers, or C{""}."""
     return str(schema.get("$ref", "")).rpartition("/")[2]

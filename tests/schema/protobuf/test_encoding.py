@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.schema.protobuf.encoding}: what JSON says, said as marshallers in Go say it."""
+"""Tests for L{kubetwist.schema.protobuf.encoding}: the bytes equal those of Go's generated marshalers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubetwist.schema.protobuf.encoding import envelope
 from kubetwist.schema.protobuf.fieldnumbers import field_numbers
 from kubetwist.schema.protobuf.wire import WireError
 from tests.schema.protobuf.encoder import (
-    counted,
+    delimited,
     number,
     varint,
 )
@@ -28,12 +28,12 @@ SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPro
 
 
 def encoded(definition: str, value: dict[str, Any]) -> bytes:
-    """The message of a value."""
+    """Return the message of a value."""
     return definitions().protobuf.encode(definition, value)
 
 
 def without_nulls(value: Any) -> Any:
-    """A value without what protobuf can not say."""
+    """Return a value without nulls, which protobuf cannot represent."""
     if isinstance(value, dict):
         return {name: without_nulls(item) for name, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -42,7 +42,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def without_type(value: Any, node: Any) -> Any:
-    """A value without the kinds of objects within it, which have none in protobuf."""
+    """Return a value without the kinds of nested objects, which protobuf does not encode."""
     if isinstance(node, StructNode) and isinstance(value, dict):
         package, _, name = node.name.rpartition(".")
         numbers = field_numbers(*package.split(".")[-2:], name)
@@ -60,10 +60,10 @@ def without_type(value: Any, node: Any) -> Any:
 
 def message(name: str, *fields: tuple[str, int, str]) -> descriptor_pb2.DescriptorProto:
     """
-    A message as a compiler of protobuf would tell of it.
+    Return the descriptor of a message, as a protobuf compiler generates it.
 
-    @param fields: Names, numbers and types; a star behind a type makes a list of it, a name of a message begins with a
-        dot, and what is in braces behind it makes it a map.
+    @param fields: Names, numbers and types; a star after a type marks a list, a dot before a type a message, and a type
+        in braces after it a map.
     """
     described = descriptor_pb2.DescriptorProto(name=name)
     kinds = {"string": 9, "int32": 5, "int64": 3, "bool": 8, "bytes": 12, "double": 1}
@@ -78,7 +78,7 @@ def message(name: str, *fields: tuple[str, int, str]) -> descriptor_pb2.Descript
 
 
 def foreign(name: str, *messages: descriptor_pb2.DescriptorProto) -> Any:
-    """A message of that name, read by another implementation of protobuf."""
+    """Return a message class of that name, from another implementation of protobuf."""
     file = descriptor_pb2.FileDescriptorProto(name="t.proto", package="t", syntax="proto2", message_type=messages)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)  # type: ignore[no-untyped-call,unused-ignore]
@@ -86,10 +86,10 @@ def foreign(name: str, *messages: descriptor_pb2.DescriptorProto) -> Any:
 
 
 class VectorTests(SynchronousTestCase):
-    """Tests for messages whose bytes are known."""
+    """Tests with known bytes."""
 
     def test_kubectl(self) -> None:
-        """A ConfigMap is, byte by byte, what kubectl 1.32 sends for "create configmap"."""
+        """A ConfigMap has the same bytes as the body of kubectl 1.32 for "create configmap"."""
         data = bytes.fromhex(
             "6b3873000a0f0a0276311209436f6e6669674d6170121b0a110a016112001a0022002a00320038004200"
             "12060a01781201311a002200"
@@ -98,75 +98,93 @@ class VectorTests(SynchronousTestCase):
         self.assertEqual(envelope("v1", "ConfigMap", body), data)
 
     def test_always(self) -> None:
-        """What is no pointer is there when it is nothing; pointers, lists and maps are not."""
+        """Fields that are not pointers are encoded even if they are zero; absent pointers, lists and maps are not."""
         self.assertEqual(
             encoded(f"{CORE}.ServicePort", {}),
-            counted(1) + counted(2) + number(3, 0) + counted(4, number(1, 0), number(2, 0), counted(3)) + number(5, 0),
+            delimited(1)
+            + delimited(2)
+            + number(3, 0)
+            + delimited(4, number(1, 0), number(2, 0), delimited(3))
+            + number(5, 0),
         )
         self.assertEqual(
-            encoded(f"{CORE}.ConfigMapKeySelector", {"key": "k"}), counted(1, counted(1)) + counted(2, "k")
+            encoded(f"{CORE}.ConfigMapKeySelector", {"key": "k"}),
+            delimited(1, delimited(1)) + delimited(2, "k"),
         )
         self.assertEqual(encoded(f"{CORE}.PodSecurityContext", {}), b"")
-        self.assertEqual(encoded(f"{CORE}.Volume", {}), counted(1) + counted(2))
-        self.assertEqual(encoded(f"{CORE}.ResourceFieldSelector", {})[-5:], counted(3, counted(1, "0")))
+        self.assertEqual(encoded(f"{CORE}.Volume", {}), delimited(1) + delimited(2))
+        self.assertEqual(encoded(f"{CORE}.ResourceFieldSelector", {})[-5:], delimited(3, delimited(1, "0")))
 
-    def test_gone(self) -> None:
-        """A slice of resources has nothing of what it was made of in its first version."""
+    def test_removed_message(self) -> None:
+        """A ResourceSlice does not have the fields of its first version."""
         body = encoded("io.k8s.api.resource.v1.ResourceSlice", {"spec": {"driver": "d", "pool": {}}})
-        pool = counted(1) + number(2, 0) + number(3, 0)
+        pool = delimited(1) + number(2, 0) + number(3, 0)
         metadata = encoded(f"{META}.ObjectMeta", {})
-        self.assertEqual(body, counted(1, metadata) + counted(2, counted(1, "d") + counted(2, pool)))
+        self.assertEqual(
+            body,
+            delimited(1, metadata) + delimited(2, delimited(1, "d") + delimited(2, pool)),
+        )
 
     def test_pointers(self) -> None:
-        """A pointer to nothing much is there."""
+        """A pointer to an empty value is encoded."""
         value = {"replicas": 0, "paused": False, "template": {}, "selector": {}}
         body = encoded("io.k8s.api.apps.v1.DeploymentSpec", value)
-        self.assertTrue(body.startswith(number(1, 0) + counted(2) + b"\x1a"))
+        self.assertTrue(body.startswith(number(1, 0) + delimited(2) + b"\x1a"))
         self.assertFalse(encoded("io.k8s.api.apps.v1.DeploymentSpec", {}).startswith(number(1, 0)))
 
     def test_numbers(self) -> None:
-        """Numbers below zero take ten bytes, and lists of numbers are not packed."""
+        """Negative numbers have ten bytes, and lists of numbers are not packed."""
         body = encoded(f"{CORE}.PodSecurityContext", {"runAsUser": -1, "supplementalGroups": [1, 300], "fsGroup": 5})
         self.assertEqual(body, number(2, -1) + number(4, 1) + number(4, 300) + number(5, 5))
 
     def test_maps(self) -> None:
-        """Entries come in the order of their keys; one of bytes that are none has no value."""
+        """Entries are sorted by key, and an entry with null bytes has no value."""
         body = encoded(f"{META}.LabelSelector", {"matchLabels": {"b": "1", "a": ""}})
-        self.assertEqual(body, counted(1, counted(1, "a"), counted(2)) + counted(1, counted(1, "b"), counted(2, "1")))
+        self.assertEqual(
+            body,
+            delimited(1, delimited(1, "a"), delimited(2)) + delimited(1, delimited(1, "b"), delimited(2, "1")),
+        )
         body = encoded(f"{CORE}.Secret", {"data": {"a": None, "b": "", "c": "AP8="}})
-        entries = [counted(1, "a"), counted(1, "b") + counted(2), counted(1, "c") + counted(2, b"\0\xff")]
-        self.assertIn(b"".join(counted(2, entry) for entry in entries), body)
+        entries = [
+            delimited(1, "a"),
+            delimited(1, "b") + delimited(2),
+            delimited(1, "c") + delimited(2, b"\0\xff"),
+        ]
+        self.assertIn(b"".join(delimited(2, entry) for entry in entries), body)
 
     def test_times(self) -> None:
-        """Times are seconds since 1970 without a fraction, those with one have it in nanoseconds."""
+        """A Time has seconds since 1970, a MicroTime also nanoseconds."""
         definition = "io.k8s.api.coordination.v1.LeaseSpec"
         body = encoded(definition, {"renewTime": "1970-01-01T00:00:05.000007Z"})
-        self.assertEqual(body, counted(4, number(1, 5), number(2, 7000)))
+        self.assertEqual(body, delimited(4, number(1, 5), number(2, 7000)))
         body = encoded(definition, {"renewTime": "1969-12-31T23:59:59.500000Z"})
-        self.assertEqual(body, counted(4, number(1, -1), number(2, 500_000_000)))
+        self.assertEqual(body, delimited(4, number(1, -1), number(2, 500_000_000)))
         body = encoded(f"{META}.ManagedFieldsEntry", {"time": "2026-01-02T03:04:05Z"})
-        self.assertIn(counted(4, number(1, 1767323045), number(2, 0)), body)
+        self.assertIn(delimited(4, number(1, 1767323045), number(2, 0)), body)
 
-    def test_leaves(self) -> None:
-        """Numbers or names, quantities and JSON have messages of their own."""
+    def test_custom_types(self) -> None:
+        """IntOrStrings, quantities and JSON are encoded as messages."""
         body = encoded(f"{CORE}.HTTPGetAction", {"port": "http"})
-        self.assertIn(counted(2, number(1, 1), number(2, 0), counted(3, "http")), body)
+        self.assertIn(delimited(2, number(1, 1), number(2, 0), delimited(3, "http")), body)
         body = encoded(f"{CORE}.ResourceRequirements", {"limits": {"cpu": "100m"}})
-        self.assertEqual(body, counted(1, counted(1, "cpu"), counted(2, counted(1, "100m"))))
+        self.assertEqual(body, delimited(1, delimited(1, "cpu"), delimited(2, delimited(1, "100m"))))
         body = encoded("io.k8s.api.apps.v1.ControllerRevision", {"data": {"a": [1, None]}})
-        self.assertTrue(body.endswith(counted(2, counted(1, '{"a":[1,null]}')) + number(3, 0)))
+        self.assertTrue(body.endswith(delimited(2, delimited(1, '{"a":[1,null]}')) + number(3, 0)))
 
     def test_schemas(self) -> None:
-        """Where JSON has a schema or something else, so has protobuf."""
+        """A JSON schema may be replaced by a list, a boolean or strings, as in JSON."""
         nothing = encoded(SCHEMA, {})
         for value, what in (
-            ({"items": {}}, counted(24, counted(1, nothing))),
-            ({"items": [{}, {}]}, counted(24, counted(2, nothing), counted(2, nothing))),
-            ({"additionalProperties": False}, counted(30, number(1, 0))),
-            ({"additionalProperties": {}}, counted(30, number(1, 1), counted(2, nothing))),
-            ({"dependencies": {"a": ["b"]}}, counted(32, counted(1, "a"), counted(2, counted(2, "b")))),
+            ({"items": {}}, delimited(24, delimited(1, nothing))),
+            ({"items": [{}, {}]}, delimited(24, delimited(2, nothing), delimited(2, nothing))),
+            ({"additionalProperties": False}, delimited(30, number(1, 0))),
+            ({"additionalProperties": {}}, delimited(30, number(1, 1), delimited(2, nothing))),
+            (
+                {"dependencies": {"a": ["b"]}},
+                delimited(32, delimited(1, "a"), delimited(2, delimited(2, "b"))),
+            ),
             ({"maximum": 1.5}, varint(9 << 3 | 1) + bytes.fromhex("000000000000f83f")),
-            ({"default": "x"}, counted(8, counted(1, '"x"'))),
+            ({"default": "x"}, delimited(8, delimited(1, '"x"'))),
         ):
             self.assertIn(what, encoded(SCHEMA, value))
 
@@ -175,7 +193,7 @@ class ForeignTests(SynchronousTestCase):
     """Tests with another implementation of protobuf."""
 
     def test_pod(self) -> None:
-        """It reads what is written here."""
+        """The other implementation decodes an encoded pod."""
         read = foreign(
             "Pod",
             message("Pod", ("metadata", 1, ".t.Meta"), ("spec", 2, ".t.Spec")),
@@ -199,16 +217,16 @@ class ForeignTests(SynchronousTestCase):
 
 
 class TypesTests(SynchronousTestCase):
-    """Tests for all the types."""
+    """Tests for all types."""
 
     @given(st.sampled_from(sorted(definitions().gvks())), st.data())
     @settings(max_examples=300, deadline=None)
     def test_round_trip(self, gvk: Any, data: st.DataObject) -> None:
-        """What is written and read again is what it was."""
+        """An encoded value is decoded to the same value."""
         known = definitions().type_for(gvk)
         own = known.definition.startswith("io.k8s.apimachinery")
         if own and gvk.kind in ("APIResourceList", "APIGroup", "APIGroupList", "APIVersions", "WatchEvent"):
-            return  # They are written elsewhere.
+            return  # L{kubetwist.schema.metaprotobuf} encodes them.
         obj = without_type(without_nulls(known.decode(data.draw(values(known.root)), [])), known.root)
         raw = encoded(known.definition, obj)
         opened = read_envelope(envelope(gvk.api_version, gvk.kind, raw))
@@ -218,14 +236,14 @@ class TypesTests(SynchronousTestCase):
         self.assertEqual((again, problems), (known.decode(obj, []), []))
 
     def test_again(self) -> None:
-        """What is read and written again is, byte by byte, what it was."""
+        """A decoded message is encoded to the same bytes."""
         known = type_of("Deployment", "apps/v1")
         obj = {"metadata": {"name": "a"}, "spec": {"replicas": 2, "template": {"spec": {"volumes": [{"name": "v"}]}}}}
         raw = encoded(known.definition, obj)
         self.assertEqual(encoded(known.definition, definitions().protobuf.decode(known.definition, raw)), raw)
 
     def test_depth(self) -> None:
-        """What is written can be read, and nests only so deep."""
+        """Encoded messages can be decoded, and the nesting depth is limited."""
         schema: dict[str, Any] = {}
         for _ in range(95):
             schema = {"not": schema}
@@ -236,7 +254,7 @@ class TypesTests(SynchronousTestCase):
         self.assertEqual(str(error), "exceeded max depth")
 
     def test_none(self) -> None:
-        """What is no value of the type is refused, and fields that it does not have are left out."""
+        """Values of the wrong type are rejected, and unknown fields are left out."""
         for value in ({"spec": []}, {"metadata": {"name": 1}}, {"metadata": {"creationTimestamp": "soon"}}):
             error = self.assertRaises(WireError, encoded, f"{CORE}.Pod", value)
             self.assertIn("Pod cannot be written as protobuf: ", str(error))

@@ -32,32 +32,32 @@ from kubetwist.schema.protobuf.wire import (
 
 
 class NumberTests(SynchronousTestCase):
-    """Tests for numbers on the wire."""
+    """Tests for varints."""
 
     @given(st.integers(-(1 << 63), (1 << 63) - 1))
     def test_round_trip(self, value: int) -> None:
-        """A number is read as it was written, with its sign, in as few bytes as it needs."""
+        """A number is decoded with its sign, and encoded in the minimum number of bytes."""
         data = encode_varint(value)
         read, position = varint(data + b"\x01", 0)
         self.assertEqual((int64(read), position), (value, len(data)))
         self.assertLessEqual(len(data), 10 if value < 0 else value.bit_length() // 7 + 1)
 
     def test_overflow(self) -> None:
-        """A number of more than ten bytes is refused; one that ends in the midst has no end."""
+        """A varint of more than ten bytes is rejected, and a truncated one is an error."""
         self.assertEqual(str(self.assertRaises(WireError, varint, b"\xff" * 11, 0)), OVERFLOW)
         self.assertRaises(IndexError, varint, b"\xff", 0)
 
     def test_halves(self) -> None:
-        """Of a number for 32 bits the lower half counts."""
+        """A 32-bit number is the lower half of a varint."""
         self.assertEqual([int32(1), int32((1 << 32) - 1), int32(1 << 32), int32(1 << 31)], [1, -1, 0, -(1 << 31)])
 
 
 class FieldTests(SynchronousTestCase):
-    """Tests for what is counted and skipped."""
+    """Tests for length-delimited and skipped fields."""
 
     @given(st.integers(1, 1000), st.binary(max_size=300))
-    def test_counted(self, number: int, content: bytes) -> None:
-        """A field that begins with its length is found, and skipped, as a whole."""
+    def test_length_delimited(self, number: int, content: bytes) -> None:
+        """A length-delimited field is found and skipped as a whole."""
         data = encode_length_delimited(number, content)
         key, position = varint(data, 0)
         self.assertEqual(key, number << 3 | LENGTH)
@@ -66,7 +66,7 @@ class FieldTests(SynchronousTestCase):
         self.assertEqual(data[start:stop], content)
 
     def test_skip(self) -> None:
-        """Values of every form are skipped, groups with all that is in them."""
+        """Values of every wire type are skipped, including nested groups."""
         group = (
             encode_tag(1, VARINT) + b"\x05" + encode_tag(2, GROUP) + encode_tag(2, END_GROUP) + encode_tag(3, END_GROUP)
         )
@@ -74,7 +74,7 @@ class FieldTests(SynchronousTestCase):
             self.assertEqual(skip_value(data + b"rest", 0, len(data), wire_type), len(data), wire_type)
 
     def test_cut_short(self) -> None:
-        """A value that ends behind the data is refused, and so is a form that there is not."""
+        """A value that ends after the data, or has an invalid wire type, is rejected."""
         for wire_type, data in ((FIXED64, b"x"), (FIXED32, b"x"), (LENGTH, b"\x05x")):
             self.assertEqual(
                 str(self.assertRaises(WireError, skip_value, data, 0, len(data), wire_type)), UNEXPECTED_EOF
@@ -84,7 +84,9 @@ class FieldTests(SynchronousTestCase):
         self.assertIn("negative length", str(self.assertRaises(WireError, length, huge, 0, len(huge))))
 
     def test_other_fields(self) -> None:
-        """An unknown field is skipped; a known one in another form, no field and the end of no group are refused."""
+        """
+        An unknown field is skipped; a known one with another wire type, field 0 and the end of a group are rejected.
+        """
         self.assertEqual(skip_unknown_field(b"\x05", 0, 1, 9 << 3 | VARINT, "Pod", {1: "name"}), 1)
         for tag, message in (
             (1 << 3 | VARINT, "proto: wrong wireType = 0 for field Name"),

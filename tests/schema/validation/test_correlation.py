@@ -21,7 +21,7 @@ SCHEMA = {"type": "object", "properties": {"map": MAP, "list": LIST, "text": {"t
 
 
 def correlated(value: Any, old: Any) -> CorrelatedObject:
-    """A new and an old object."""
+    """Return the correlation of a new and an old object."""
     return CorrelatedObject(value, old, Conditions(SCHEMA))
 
 
@@ -29,7 +29,7 @@ class CorrelationTests(SynchronousTestCase):
     """Tests for L{CorrelatedObject}."""
 
     def test_fields(self) -> None:
-        """A field has an old value if both objects have it and the schema knows it."""
+        """A field is correlated if both objects have it and it has a schema."""
         found = correlated({"text": "a", "other": 1}, {"text": "b", "other": 1}).key("text")
         assert found is not None
         self.assertEqual((found.value, found.old), ("a", "b"))
@@ -37,7 +37,7 @@ class CorrelationTests(SynchronousTestCase):
         self.assertIsNone(correlated({"other": 1}, {"other": 1}).key("other"))
 
     def test_items(self) -> None:
-        """Items of a list of type map are found by their keys, wherever they stand; others have no old value."""
+        """Items of a list of type map are correlated by their keys; items of other lists are not correlated."""
         new = {"map": [{"name": "b", "value": "2"}, {"name": "c"}, {"value": "x"}]}
         old = {"map": [{"name": "a"}, {"name": "b", "value": "1"}]}
         found = correlated(new, old).key("map")
@@ -52,13 +52,13 @@ class CorrelationTests(SynchronousTestCase):
         self.assertIsNone(plain.index(0))
 
     def test_unchanged(self) -> None:
-        """The order of a list of type map does not matter, that of others does."""
+        """The order of a list of type map is ignored, the order of other lists counts."""
         one, other = {"name": "a"}, {"name": "b"}
         self.assertTrue(correlated({"map": [one, other]}, {"map": [other, one]}).unchanged)
         self.assertFalse(correlated({"list": [one, other]}, {"list": [other, one]}).unchanged)
         self.assertFalse(correlated({"map": [one]}, {"map": [one, other]}).unchanged)
 
     def test_types_matter(self) -> None:
-        """A number that became a text, or a field without a schema, is changed."""
+        """A number that became a string, or a field without a schema, counts as changed."""
         self.assertFalse(correlated({"text": "1"}, {"text": 1}).unchanged)
         self.assertFalse(correlated({"unknown": 1}, {"unknown": 1}).unchanged)

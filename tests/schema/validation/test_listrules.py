@@ -12,16 +12,16 @@ from tests.schema.structures import TEXT
 
 
 class ListTests(SynchronousTestCase):
-    """Lists whose items differ."""
+    """Tests for L{validate_lists}."""
 
     def test_sets(self) -> None:
-        """Of equal items in a set the second is told."""
+        """The second of equal items in a set is reported."""
         schema = Structural({"properties": {"s": {"x-kubernetes-list-type": "set", "items": TEXT}}})
         causes = validate_lists({"s": ["a", "b", "a", "a"]}, schema)
         self.assertEqual([(cause.field, cause.message) for cause in causes], [("s[2]", 'Duplicate value: "a"')])
 
     def test_maps(self) -> None:
-        """Of items with equal keys the second is told by its keys."""
+        """The second of items with equal keys is reported by its keys."""
         schema = Structural(
             {
                 "properties": {

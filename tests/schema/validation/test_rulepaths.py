@@ -18,22 +18,22 @@ SCHEMA: dict[str, Any] = {
 
 
 class PathTests(SynchronousTestCase):
-    """Where rules say that something is."""
+    """Tests for L{kubetwist.schema.validation.rulepaths}."""
 
     def test_form(self) -> None:
-        """Names stand behind dots, or in brackets and quotes; errors show only keys of maps in brackets."""
-        for path, wanted in (
+        """Names follow dots, or are quoted in brackets; errors have only map keys in brackets."""
+        for path, expected in (
             (".spec", "spec"),
             ("['spec']['a.b']", "spec.a.b"),
             (r".spec['it\'s']", "spec.it's"),
             (".spec.map.any", "spec.map[any]"),
             (".spec.map['any']", "spec.map[any]"),
         ):
-            self.assertEqual(valid_field_path(path, SCHEMA), wanted, path)
+            self.assertEqual(valid_field_path(path, SCHEMA), expected, path)
         self.assertEqual(follow_field_path(".spec.map.x", SCHEMA), ("spec.map[x]", {"type": "array"}))
 
     def test_nowhere(self) -> None:
-        """A path that leads nowhere is refused in the words of the reference."""
+        """A path that does not exist is rejected with kube-apiserver's message."""
         for path, why in (
             ("spec", "expected [ or . but got: spec"),
             (".", "unexpected end of JSON path"),
@@ -49,7 +49,7 @@ class PathTests(SynchronousTestCase):
         self.assertEqual(str(error), "array notation is not allowed")
 
     def test_rules(self) -> None:
-        """Rules stand in the structure of a schema, at any depth."""
+        """Rules are found at any depth of the structure."""
         rule = {"x-kubernetes-validations": [{"rule": "true"}]}
         for schema in (rule, {"items": rule}, {"additionalProperties": {"properties": {"a": rule}}}):
             self.assertTrue(has_rules(schema), schema)

@@ -27,7 +27,7 @@ VALUES = st.recursive(
 
 
 def keywords(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """Schemas with some keywords each."""
+    """Strategy of schemas with a few keywords each."""
     return st.fixed_dictionaries(
         {},
         optional={
@@ -60,25 +60,25 @@ def keywords(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict
 SCHEMAS = st.recursive(keywords(st.just({})), keywords, max_leaves=4)
 
 
-def told(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
-    """Field and message of what is wrong with a value."""
+def reported(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
+    """Return the fields and messages of the errors of a value."""
     causes = [problem.cause("") for problem in SchemaValidator(schema).problems(value)]
     return [(cause.field, cause.message) for cause in causes]
 
 
 class AgreementTests(SynchronousTestCase):
-    """The fast way and the slow way."""
+    """Tests that both validations agree."""
 
     @settings(max_examples=200, deadline=None)
     @given(SCHEMAS, VALUES)
     def test_same_verdict(self, schema: dict[str, Any], value: Any) -> None:
-        """A value is accepted exactly when nothing is wrong with it."""
+        """A value is accepted exactly if it has no errors."""
         compiled = SchemaValidator(schema)
         self.assertEqual(compiled.accepts(value), not compiled.problems(value))
 
     @settings(max_examples=100, deadline=None)
     @given(SCHEMAS, VALUES)
-    def test_unchanged_is_forgiven(self, schema: dict[str, Any], value: Any) -> None:
+    def test_unchanged_is_tolerated(self, schema: dict[str, Any], value: Any) -> None:
         """An unchanged value has no errors."""
         compiled = SchemaValidator(schema)
         correlation = CorrelatedObject(value, value, compiled)
@@ -87,11 +87,11 @@ class AgreementTests(SynchronousTestCase):
 
 
 class MessageTests(SynchronousTestCase):
-    """What is said of values."""
+    """Tests for messages."""
 
     def test_numbers(self) -> None:
-        """Of a number all that is wrong is told, first what it is no multiple of."""
-        found = told({"type": "integer", "multipleOf": 5, "maximum": 100}, 101)
+        """All errors of a number are reported, C{multipleOf} first."""
+        found = reported({"type": "integer", "multipleOf": 5, "maximum": 100}, 101)
         self.assertEqual(
             found,
             [
@@ -101,10 +101,10 @@ class MessageTests(SynchronousTestCase):
         )
 
     def test_fraction_for_integer(self) -> None:
-        """A fraction where an integer should be is told twice, once without a place."""
+        """A fraction instead of an integer has two errors, one of them without a path."""
         schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
         self.assertEqual(
-            told(schema, {"n": 5.5}),
+            reported(schema, {"n": 5.5}),
             [
                 ("n", 'Invalid value: "number": n in body must be of type integer: "number"'),
                 ("<nil>", 'Invalid value: "": Checked value must be of type integer (default format) in n'),
@@ -112,11 +112,11 @@ class MessageTests(SynchronousTestCase):
         )
 
     def test_huge_integer(self) -> None:
-        """What is no integer of 64 bits, or a fraction too large to be exact, is none at all."""
+        """A number beyond 64 bits, or a float too large to be exact, is not an integer."""
         schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}}
         for value, text in ((1 << 63, "9.223372036854776e+18"), (1e30, "1e+30")):
             self.assertEqual(
-                told(schema, {"n": value}),
+                reported(schema, {"n": value}),
                 [
                     ("n", 'Invalid value: "number": n in body must be of type integer: "number"'),
                     ("<nil>", 'Invalid value: "": Checked value must be of type integer (default format) in n'),
@@ -125,16 +125,16 @@ class MessageTests(SynchronousTestCase):
             )
 
     def test_fraction_of_multiple(self) -> None:
-        """An integer can be no multiple of a fraction below one."""
+        """An integer cannot be a multiple of a fraction below one."""
         self.assertEqual(
-            told({"properties": {"n": {"type": "number", "multipleOf": 0.5}}}, {"n": 2}),
+            reported({"properties": {"n": {"type": "number", "multipleOf": 0.5}}}, {"n": 2}),
             [("n", "Invalid value: 0: factor MultipleOf declared for n must be positive: 0")],
         )
 
     def test_one(self) -> None:
-        """One of something is told in the singular."""
+        """A limit of one is in the singular."""
         self.assertEqual(
-            told(
+            reported(
                 {"properties": {"s": {"maxLength": 1}, "l": {"type": "array", "maxItems": 1}}}, {"s": "ab", "l": [1, 2]}
             ),
             [
@@ -144,25 +144,25 @@ class MessageTests(SynchronousTestCase):
         )
 
     def test_converted_to_choice(self) -> None:
-        """A value is a choice if it becomes one when it is converted to its type."""
+        """A value is in an enum if it is after conversion to the type of the enum value."""
         self.assertTrue(SchemaValidator({"enum": [2]}).accepts(2.5))
         self.assertTrue(SchemaValidator({"enum": ["a"]}).accepts(97))
         self.assertFalse(SchemaValidator({"enum": [2.0]}).accepts(2.5))
         self.assertFalse(SchemaValidator({"enum": ["97"]}).accepts(97))
 
     def test_enum(self) -> None:
-        """Choices are told in the order of the schema, quoted whatever they are."""
+        """Enum values are listed in the order of the schema, quoted."""
         schema = {"type": "object", "properties": {"n": {"enum": [3, 1], "type": "integer"}}}
-        self.assertEqual(told(schema, {"n": 4}), [("n", 'Unsupported value: 4: supported values: "3", "1"')])
+        self.assertEqual(reported(schema, {"n": 4}), [("n", 'Unsupported value: 4: supported values: "3", "1"')])
         schema = {"type": "object", "properties": {"n": {"enum": [{"b": "<&>", "a": 1}, "<"]}}}
         supported = '"{\\"a\\":1,\\"b\\":\\"\\\\u003c\\\\u0026\\\\u003e\\"}", "<"'
-        self.assertEqual(told(schema, {"n": 4}), [("n", f"Unsupported value: 4: supported values: {supported}")])
+        self.assertEqual(reported(schema, {"n": 4}), [("n", f"Unsupported value: 4: supported values: {supported}")])
 
     def test_one_of(self) -> None:
-        """When no alternative fits, the best one's problems are told as well."""
+        """If no alternative matches, the errors of the best one are reported as well."""
         schema = {"type": "object", "properties": {"s": {"oneOf": [{"required": ["git"]}, {"required": ["http"]}]}}}
         self.assertEqual(
-            told(schema, {"s": {}}),
+            reported(schema, {"s": {}}),
             [
                 (
                     "<nil>",
@@ -173,15 +173,15 @@ class MessageTests(SynchronousTestCase):
         )
 
     def test_forbidden_property(self) -> None:
-        """A field that a closed object may not have is told with its name as the value."""
+        """A field that a closed object must not have is reported with its name as the value."""
         schema = {"type": "object", "properties": {"c": {"type": "object", "additionalProperties": False}}}
         self.assertEqual(
-            told(schema, {"c": {"x": 1}}), [("c", 'Invalid value: "x": c.x in body is a forbidden property')]
+            reported(schema, {"c": {"x": 1}}), [("c", 'Invalid value: "x": c.x in body is a forbidden property')]
         )
 
 
 class RatchetingTests(SynchronousTestCase):
-    """Updates of what was wrong before."""
+    """Tests for updates of invalid values."""
 
     SCHEMA = SchemaValidator(
         {
@@ -203,25 +203,23 @@ class RatchetingTests(SynchronousTestCase):
     )
 
     def names(self, new: dict[str, Any], old: dict[str, Any]) -> list[str | None]:
-        """Where an update is wrong."""
+        """Return the paths of the errors of an update."""
         return [one.name for one in self.SCHEMA.problems(new, "", CorrelatedObject(new, old, self.SCHEMA))]
 
     def test_fields(self) -> None:
-        """A field that was wrong may stay while others change, but not become wrong in another way."""
+        """An invalid unchanged field is tolerated while other fields change; a newly invalid one is not."""
         self.assertEqual(self.names({"a": 5, "b": 1}, {"a": 5}), [])
         self.assertEqual(self.names({"a": 6}, {"a": 5}), ["a"])
 
     def test_lists(self) -> None:
-        """Items are told apart by their keys where there are any; other lists are one thing."""
+        """Items with keys are correlated separately; other lists as a whole."""
         old = {"l": [{"k": "x", "v": 5}], "plain": [5]}
         self.assertEqual(self.names({"l": [{"k": "y", "v": 1}, {"k": "x", "v": 5}], "plain": [5]}, old), [])
         self.assertEqual(self.names({"l": [{"k": "y", "v": 5}], "plain": [5]}, old), ["l[0].v"])
         self.assertEqual(self.names({**old, "plain": [5, 1]}, old), ["plain[0]"])
 
     def test_items_without_keys(self) -> None:
-        """
-        An unchanged list of type map whose items lack their keys is an error; other invalid unchanged lists are not.
-        """
+        """An unchanged list of type map whose items lack keys is an error; other unchanged lists are tolerated."""
         for item in ({"v": 5}, {"k": None}, {"k": {}, "v": 5}, "x", None):
             wrong = {"l": [item]}
             self.assertNotEqual(self.names(wrong, wrong), [], item)
@@ -229,7 +227,7 @@ class RatchetingTests(SynchronousTestCase):
         self.assertEqual(self.names({"l": same["l"][::-1]}, same), [])
 
     def test_fields_without_schema(self) -> None:
-        """An unchanged object with fields without a schema is an error if it is invalid itself."""
+        """An unchanged invalid object with fields without a schema is an error."""
         schema = SchemaValidator(
             {"properties": {"o": {"x-kubernetes-preserve-unknown-fields": True, "type": "object", "required": ["a"]}}}
         )
@@ -238,10 +236,10 @@ class RatchetingTests(SynchronousTestCase):
 
 
 class BoundTests(SynchronousTestCase):
-    """Schemas that mean harm."""
+    """Tests for hostile schemas."""
 
     def test_alternatives(self) -> None:
-        """An object that would have to be compared with millions of alternatives is given up."""
+        """Validation of an object with millions of alternatives is aborted."""
         self.patch(schemacompiling, "MAX_ALTERNATIVES", 1000)
         self.patch(schemacompiling, "MAX_ALTERNATIVES_FOR_ERRORS", 1000)
         items = {"anyOf": [{"maximum": number} for number in range(50)]}
@@ -250,6 +248,6 @@ class BoundTests(SynchronousTestCase):
         self.assertRaises(ValidationBudgetExceeded, schema.problems, [49] * 100)
 
     def test_pattern(self) -> None:
-        """Patterns that take others exponential time take linear time here."""
+        """Patterns that cause backtracking elsewhere take linear time."""
         schema = SchemaValidator({"type": "string", "pattern": "^(a+)+$"})
         self.assertFalse(schema.accepts("a" * 100_000 + "b"))

@@ -1,4 +1,4 @@
-"""Costs that a library gives its functions."""
+"""Libraries that define the costs of their functions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kubetwist.cel.values import Value
 from tests.cel.support import CelTestCase
 
 
-class Prices:
-    """A cost model: C{weigh} costs its argument, C{pair} what its overload says."""
+class LibraryCosts:
+    """A cost model: C{weigh} costs the size of its argument, C{pair} the cost of its overload."""
 
     def call_cost(self, function: str, overload: str) -> FunctionTracker | int | None:
-        """A price."""
+        """Return the cost of a call."""
         if function == "weigh":
             return lambda args, result: args[0]
         return {"pair_int": 20, "": 30}.get(overload) if function == "pair" else None
@@ -24,7 +24,7 @@ class Prices:
     def estimate_call_cost(
         self, function: str, overload: str, target: AstNode | None, arguments: Sequence[AstNode]
     ) -> CallEstimate | None:
-        """A range."""
+        """Return the estimated cost of a call."""
         if function == "weigh":
             return CallEstimate(Estimate(0, 100))
         if function == "grow" and target is not None:
@@ -32,11 +32,11 @@ class Prices:
         return None
 
 
-class PriceTestCase(CelTestCase):
-    """A test with the tools of several test cases."""
+class LibraryCostTestCase(CelTestCase):
+    """Base of tests of expressions with L{LibraryCosts}."""
 
     def setUp(self) -> None:
-        """A library with prices of its own."""
+        """Create an environment with a library that defines costs."""
 
         def same(value: Value) -> Value:
             return value
@@ -53,4 +53,6 @@ class PriceTestCase(CelTestCase):
                 function("grow", member("grow_string", (types.STRING,), types.STRING, lambda text: text * 2)),
             ),
         )
-        self.environment = Environment({"i": types.INT, "any": types.DYN, "s": types.STRING}, (library,), Prices())
+        self.environment = Environment(
+            {"i": types.INT, "any": types.DYN, "s": types.STRING}, (library,), LibraryCosts()
+        )
