@@ -81,12 +81,12 @@ def without_internal(annotations: tuple[str, ...], meta: JSONObject) -> JSONObje
 
     @param annotations: The names of the annotations that the internal type lacks.
     """
-    found = meta.get("annotations")
-    if not found or not any(name in found for name in annotations):
+    existing = meta.get("annotations")
+    if not existing or not any(name in existing for name in annotations):
         return meta
-    shown = {**meta}
-    replace_annotations(shown, {key: value for key, value in found.items() if key not in annotations})
-    return shown
+    result = {**meta}
+    replace_annotations(result, {key: value for key, value in existing.items() if key not in annotations})
+    return result
 
 
 def replace_annotations(meta: JSONObject, annotations: JSONObject) -> None:

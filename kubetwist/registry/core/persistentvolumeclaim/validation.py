@@ -106,7 +106,7 @@ def _data_sources(spec: JSONObject, path: str, errors: ErrorList, groups: bool) 
 
 
 def _identity(data: JSONObject) -> list[str]:
-    return [data.get(part) or "" for part in ("apiGroup", "kind", "name")]
+    return [data.get(field) or "" for field in ("apiGroup", "kind", "name")]
 
 
 def _data_source(data: JSONObject, path: str, errors: ErrorList, groups: bool) -> None:
@@ -137,8 +137,8 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
             spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
         _carry(spec, before, "volumeAttributesClassName")
     if spec != before:
-        shown = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
-        errors.append(forbidden("spec", _CLAIM_SPEC + shown))
+        difference = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
+        errors.append(forbidden("spec", _CLAIM_SPEC + difference))
     _size(obj, old, errors)
     immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", errors)
     _attributes(obj, old, errors)
@@ -146,8 +146,8 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
 
 
 def _annotated_class(obj: JSONObject) -> str | None:
-    found: str | None = (obj["metadata"].get("annotations") or {}).get(STORAGE_CLASS)
-    return found
+    class_name: str | None = (obj["metadata"].get("annotations") or {}).get(STORAGE_CLASS)
+    return class_name
 
 
 def _is_given_class(obj: JSONObject, old: JSONObject) -> bool:
@@ -169,8 +169,8 @@ def _attributes(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
     if held == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return
-    what = "nil" if new is None else "empty string"
-    text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    new_value = "nil" if new is None else "empty string"
+    text = f"update to {new_value} is forbidden when status.currentVolumeAttributesClassName is not nil"
     errors.append(forbidden("spec.volumeAttributesClassName", text))
 
 
@@ -192,10 +192,10 @@ def _size(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """Validate that the requested size is at least the capacity."""
 
     def storage(holder: JSONObject, *path: str) -> JSONValue:
-        found: Any = holder
+        value: Any = holder
         for name in path:
-            found = (found or {}).get(name)
-        return quantity(found if found is not None else "0")
+            value = (value or {}).get(name)
+        return quantity(value if value is not None else "0")
 
     new = storage(obj, "spec", "resources", "requests", "storage")
     was = storage(old, "spec", "resources", "requests", "storage")

@@ -142,10 +142,10 @@ def _claimed(claim: JSONObject) -> Quantity | None:
     storage = amounts((claim["spec"].get("resources") or {}).get("requests")).get("storage")
     if storage is None:
         return None
-    given = amounts((claim.get("status") or {}).get("allocatedResources")).get("storage")
-    most = storage if given is None else max(storage, given)
-    whole = Quantity(most.scaled_value() * 10**9, most.family)
-    return most if whole == most else whole
+    allocated = amounts((claim.get("status") or {}).get("allocatedResources")).get("storage")
+    amount = storage if allocated is None else max(storage, allocated)
+    whole = Quantity(amount.scaled_value() * 10**9, amount.family)
+    return amount if whole == amount else whole
 
 
 def _device_usage(claim: JSONObject) -> ResourceList:
@@ -154,12 +154,12 @@ def _device_usage(claim: JSONObject) -> ResourceList:
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():
         # Only one of several alternatives is allocated: the maximum of each class counts.
         alternatives = request.get("firstAvailable") or [request.get("exactly") or request]
-        most: ResourceList = {}
+        maxima: ResourceList = {}
         for alternative in alternatives:
             devices = _MAX_DEVICES if alternative.get("allocationMode") == "All" else alternative.get("count") or 1
             name = f"{alternative.get('deviceClassName') or ''}{_DEVICES}"
-            most[name] = max(most.get(name, _ZERO), Quantity.parse(devices))
-        for name, amount in most.items():
+            maxima[name] = max(maxima.get(name, _ZERO), Quantity.parse(devices))
+        for name, amount in maxima.items():
             used[name] = used[name] + amount if name in used else amount
     return used
 
@@ -174,10 +174,10 @@ _MEASURES: Final[dict[tuple[str, str], Callable[[JSONObject], ResourceList]]] = 
 
 def matching_resources(group: str, resource: str, names: Iterable[str]) -> set[str]:
     """Return the names of a quota that constrain a resource."""
-    own = {f"count/{resource}.{group}" if group else f"count/{resource}"}
+    names_of_kind = {f"count/{resource}.{group}" if group else f"count/{resource}"}
     if not group and (resource in _NAMED or (group, resource) in _MEASURES):
-        own.add(resource)
-    matching = own.intersection(names)
+        names_of_kind.add(resource)
+    matching = names_of_kind.intersection(names)
     if group:
         if (group, resource) in _MEASURES:
             matching.update(name for name in names if name.endswith(_DEVICES))
@@ -194,10 +194,14 @@ def matching_resources(group: str, resource: str, names: Iterable[str]) -> set[s
 def _is_of_pods(name: str) -> bool:
     if name in _POD_RESOURCES or name.startswith("hugepages-"):
         return True
-    kind, _, what = name.partition(".")
+    kind, _, resource = name.partition(".")
     if kind == "limits":
-        return what in _POD_RESOURCES
-    return kind == "requests" and what != "storage" and (what in _POD_RESOURCES or "hugepages-" in what or "/" in what)
+        return resource in _POD_RESOURCES
+    return (
+        kind == "requests"
+        and resource != "storage"
+        and (resource in _POD_RESOURCES or "hugepages-" in resource or "/" in resource)
+    )
 
 
 def missing_constraints(pod: JSONObject, names: Iterable[str]) -> str:

@@ -98,11 +98,11 @@ def validate_resource_quota(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def _conflicts(scopes: Sequence[JSONValue], path: str, shown: JSONValue, errors: ErrorList) -> None:
-    """Validate that scopes do not exclude each other."""
+def _conflicts(scopes: Sequence[JSONValue], path: str, value: JSONValue, errors: ErrorList) -> None:
+    """Report pairs of scopes that exclude each other."""
     for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
         if one in scopes and other in scopes:
-            errors.append(invalid(path, shown, "conflicting scopes"))
+            errors.append(invalid(path, value, "conflicting scopes"))
 
 
 class _UnsupportedResources:
@@ -116,22 +116,22 @@ class _UnsupportedResources:
     def __init__(self, hard: JSONObject) -> None:
         self._standard = [name for name in sorted(hard) if _is_standard(name)]
         self._counts: dict[str, int] = {}
-        self._cause: FieldError | None = None
+        self._error: FieldError | None = None
 
-    def report(self, scope: str, make: Callable[[], FieldError], errors: ErrorList) -> None:
+    def report(self, scope: str, make_error: Callable[[], FieldError], errors: ErrorList) -> None:
         """
         Add an error for each resource that C{scope} does not support.
 
-        @param make: Returns the error; called once.
+        @param make_error: Returns the error; called once.
         """
         count = self._counts.get(scope)
         if count is None:
             known = _counted_within(scope)
             count = self._counts[scope] = 0 if known is None else sum(name not in known for name in self._standard)
         if count:
-            if self._cause is None:
-                self._cause = make()
-            errors.extend([self._cause] * min(count, max(MAX_FIELD_ERRORS - len(errors), 1)))
+            if self._error is None:
+                self._error = make_error()
+            errors.extend([self._error] * min(count, max(MAX_FIELD_ERRORS - len(errors), 1)))
 
 
 def _counted_within(scope: str) -> tuple[str, ...] | None:

@@ -87,10 +87,10 @@ class TokenRequests:
             seconds if extended else 0,
         )
         scope.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}", "Metadata")
-        shown = {**meta, **{field: owner[field] for field in ("name", "namespace", "uid")}}
-        shown["creationTimestamp"] = deletion.timestamp(now)
+        metadata = {**meta, **{field: owner[field] for field in ("name", "namespace", "uid")}}
+        metadata["creationTimestamp"] = deletion.timestamp(now)
         return {
-            "metadata": shown,
+            "metadata": metadata,
             "spec": {"audiences": list(audiences), "expirationSeconds": seconds, "boundObjectRef": reference},
             "status": {
                 "token": issuer.sign(claims),
@@ -108,8 +108,8 @@ class TokenRequests:
         group, _, version = (reference.get("apiVersion") or "").rpartition("/")
         resource = BINDABLE.get(kind) if not group else None
         if resource is None:
-            shown = f"{group}/{version}" if group else f"/{version}"
-            raise APIStatusError.bad_request(f"cannot bind token to object of type {shown}, Kind={kind}")
+            group_version = f"{group}/{version}" if group else f"/{version}"
+            raise APIStatusError.bad_request(f"cannot bind token to object of type {group_version}, Kind={kind}")
         check_key(name)
         target = self._stores.get_copy("", resource, namespace if kind != "Node" else "", name)
         if target is None:

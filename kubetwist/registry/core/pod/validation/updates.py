@@ -113,7 +113,7 @@ def _added_tolerations(new: list[JSONObject], old: list[JSONObject], errors: Err
 
 def _lasting(toleration: JSONObject) -> frozenset[tuple[str, str]]:
     """Return the immutable fields of a toleration."""
-    return frozenset((name, part) for name, part in toleration.items() if part and name != "tolerationSeconds")
+    return frozenset((name, value) for name, value in toleration.items() if value and name != "tolerationSeconds")
 
 
 def _munged(spec: JSONObject, before: JSONObject) -> JSONObject:
@@ -167,20 +167,20 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, errors
     needed, was = (new or {}).get(name), (old or {}).get(name)
     if was is None:
         return
-    found, before = (needed or {}).get("nodeSelectorTerms"), was.get("nodeSelectorTerms") or []
-    terms = found or []
+    new_terms, before = (needed or {}).get("nodeSelectorTerms"), was.get("nodeSelectorTerms") or []
+    terms = new_terms or []
     if before and len(terms) != len(before):
-        formatted = go_json(None if found is None else [go_struct(term, "NodeSelectorTerm") for term in terms])
+        formatted = go_json(None if new_terms is None else [go_struct(term, "NodeSelectorTerm") for term in terms])
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         errors.append(
             FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {text}", f"{path}.nodeSelectorTerms")
         )
         return
     for index, (term, earlier) in enumerate(zip(terms, before, strict=False)):
-        parts = [(term.get(part) or [], earlier.get(part) or []) for part in ("matchExpressions", "matchFields")]
+        lists = [(term.get(field) or [], earlier.get(field) or []) for field in ("matchExpressions", "matchFields")]
         # A term without requirements matches no node.
-        empty = not any(part for _, part in parts) and any(part for part, _ in parts)
-        if empty or any(now[: len(part)] != part for now, part in parts):
+        was_empty = not any(old for _, old in lists) and any(new for new, _ in lists)
+        if was_empty or any(new[: len(old)] != old for new, old in lists):
             text = "only additions are allowed (no mutations or deletions)"
             formatted, field_path = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
             errors.append(FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {text}", field_path))
@@ -356,10 +356,10 @@ def _health(status: JSONObject, spec: JSONObject, kind: str, errors: ErrorList) 
             if resources is not None:
                 _allocated(allocated.get("name") or "", resources, f"{item_path}.name", errors)
             seen: set[str] = set()
-            for number, part in enumerate(allocated.get("resources") or ()):
-                field_path, name = f"{item_path}.resources[{number}]", part.get("resourceID") or ""
-                if part.get("health") not in _HEALTH:
-                    errors.append(unsupported(f"{field_path}.health", part.get("health") or "", _HEALTH))
+            for number, resource in enumerate(allocated.get("resources") or ()):
+                field_path, name = f"{item_path}.resources[{number}]", resource.get("resourceID") or ""
+                if resource.get("health") not in _HEALTH:
+                    errors.append(unsupported(f"{field_path}.health", resource.get("health") or "", _HEALTH))
                 if name in seen:
                     errors.append(duplicate(f"{field_path}.resourceID", name))
                 seen.add(name)
@@ -482,21 +482,21 @@ def _resizable(pod: JSONObject) -> bool:
 def _resized_whole(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """Validate the resize of pod-level resources."""
     new, old = spec.get("resources"), before.get("resources")
-    if not any((one or {}).get(part) for one in (new, old) for part in ("limits", "requests")):
+    if not any((one or {}).get(section) for one in (new, old) for section in ("limits", "requests")):
         return
     if old is not None and new is None:
         errors.append(forbidden("spec.resources", "pod-level resources cannot be removed"))
         return
     if old is not None:
         _removed(new, old, "spec.resources", "pod-level resource", errors)
-    if _others(new) != _others(old) or (new or {}).get("claims") != (old or {}).get("claims"):
+    if _immutable_resources(new) != _immutable_resources(old) or (new or {}).get("claims") != (old or {}).get("claims"):
         errors.append(forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
 
 
 def _same_order(spec: JSONObject, before: JSONObject, errors: ErrorList) -> bool:
-    found = len(errors)
+    count = len(errors)
     for kind in ("containers", "initContainers"):
-        new, was = ([one.get("name") or "" for one in part.get(kind) or ()] for part in (spec, before))
+        new, was = ([one.get("name") or "" for one in pod_spec.get(kind) or ()] for pod_spec in (spec, before))
         if len(new) != len(was):
             errors.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
             continue
@@ -504,24 +504,24 @@ def _same_order(spec: JSONObject, before: JSONObject, errors: ErrorList) -> bool
             if name != earlier:
                 text = f"{kind} may not be renamed or reordered on resize"
                 errors.append(forbidden(f"spec.{kind}[{index}].name", text))
-    return len(errors) == found
+    return len(errors) == count
 
 
-def _removed(new: JSONObject | None, old: JSONObject | None, path: str, what: str, errors: ErrorList) -> None:
+def _removed(new: JSONObject | None, old: JSONObject | None, path: str, name: str, errors: ErrorList) -> None:
     """Validate that no requests or limits are removed."""
-    for part in ("requests", "limits"):
-        if ((old or {}).get(part) or {}).keys() - ((new or {}).get(part) or {}).keys():
-            errors.append(forbidden(f"{path}.{part}", f"{what} {part} cannot be removed"))
+    for section in ("requests", "limits"):
+        if ((old or {}).get(section) or {}).keys() - ((new or {}).get(section) or {}).keys():
+            errors.append(forbidden(f"{path}.{section}", f"{name} {section} cannot be removed"))
 
 
-def _others(resources: JSONObject | None) -> list[JSONObject]:
+def _immutable_resources(resources: JSONObject | None) -> list[JSONObject]:
     """Return the limits and requests that a resize must not change."""
-    parts = ((resources or {}).get(part) or {} for part in ("limits", "requests"))
-    return [{name: amount for name, amount in part.items() if name not in _MUTABLE} for part in parts]
+    sections = ((resources or {}).get(section) or {} for section in ("limits", "requests"))
+    return [{name: amount for name, amount in section.items() if name not in _MUTABLE} for section in sections]
 
 
 def _differs(container: JSONObject, earlier: JSONObject) -> bool:
     """Return whether a container changed in other fields than those of a resize; claims of devices always count."""
     new, old = container.get("resources"), earlier.get("resources")
     remaining = (container.get("resizePolicy") or []) == (earlier.get("resizePolicy") or [])
-    return not remaining or _others(new) != _others(old) or bool((old or {}).get("claims"))
+    return not remaining or _immutable_resources(new) != _immutable_resources(old) or bool((old or {}).get("claims"))

@@ -84,28 +84,28 @@ def validate_volumes(
     @return: The valid volumes by name: mounts of other volumes are errors.
     """
     good: dict[str, JSONObject] = {}
-    made = {
+    generated_claims = {
         f"{pod_name}-{volume.get('name') or ''}"
         for volume in (volumes or () if pod_name else ())
         if volume.get("ephemeral") is not None
     }
     for index, volume in enumerate(volumes or ()):
         item_path = f"{path}[{index}]"
-        found: ErrorList = []
+        volume_errors: ErrorList = []
         name = volume.get("name") or ""
-        _validate_source(volume, item_path, name, pod_name, found)
+        _validate_source(volume, item_path, name, pod_name, volume_errors)
         if not name:
-            found.append(required(f"{item_path}.name"))
+            volume_errors.append(required(f"{item_path}.name"))
         else:
-            check(name, f"{item_path}.name", dns_label, found)
+            check(name, f"{item_path}.name", dns_label, volume_errors)
         if name in good:
-            found.append(duplicate(f"{item_path}.name", name))
-        if found:
-            errors.extend(found)
+            volume_errors.append(duplicate(f"{item_path}.name", name))
+        if volume_errors:
+            errors.extend(volume_errors)
         else:
             good[name] = volume
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if claim in made:
+        if claim in generated_claims:
             text = "must not reference a PVC that gets created for an ephemeral volume"
             errors.append(invalid(f"{item_path}.persistentVolumeClaim.claimName", claim, text))
     return good
@@ -379,14 +379,14 @@ def resource_selector(reference: JSONObject, path: str, errors: ErrorList, *, vo
     divisor = str(reference.get("divisor") or "0")
     if quantity(divisor).sign() == 0:
         return
-    what = name.partition(".")[2]
+    suffix = name.partition(".")[2]
     if name in ("limits.cpu", "requests.cpu"):
         if divisor not in ("1m", "1"):
             text = "only divisor's values 1m and 1 are supported with the cpu resource"
             errors.append(invalid(f"{path}.divisor", name, text))
         return
-    kind = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}.get(what)
-    if kind is None and what.startswith("hugepages-"):
+    kind = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}.get(suffix)
+    if kind is None and suffix.startswith("hugepages-"):
         kind = "hugepages"
     if kind is not None and name.startswith(("limits.", "requests.")) and divisor not in _BYTE_DIVISORS:
         text = f"only divisor's values {', '.join(_BYTE_DIVISORS)} are supported with the {kind} resource"
@@ -422,23 +422,23 @@ def _projected(source: JSONObject, path: str, errors: ErrorList) -> None:
     validate_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
     paths: set[str] = set()
 
-    def take(file_path: str | None, shown: str | None = None) -> None:
+    def take(file_path: str | None, value: str | None = None) -> None:
         if file_path and file_path in paths:
-            errors.append(invalid(path, file_path if shown is None else shown, "conflicting duplicate paths"))
+            errors.append(invalid(path, file_path if value is None else value, "conflicting duplicate paths"))
         elif file_path:
             paths.add(file_path)
 
     for index, projection in enumerate(source.get("sources") or ()):
         item_path = f"{path}.sources[{index}]"
         for kind in ("secret", "configMap"):
-            part = projection.get(kind)
-            if part is None:
+            source_fields = projection.get(kind)
+            if source_fields is None:
                 continue
-            if not part.get("name"):
+            if not source_fields.get("name"):
                 errors.append(required(f"{item_path}.{kind}.name"))
-            for position, item in enumerate(part.get("items") or ()):
+            for position, item in enumerate(source_fields.get("items") or ()):
                 _item(item, f"{item_path}.{kind}.items[{position}]", errors)
-                take(item.get("path"), part.get("name") or "")
+                take(item.get("path"), source_fields.get("name") or "")
         if projection.get("downwardAPI") is not None:
             for item in projection["downwardAPI"].get("items") or ():
                 _downward_item(item, f"{item_path}.downwardAPI", errors)
@@ -448,7 +448,7 @@ def _projected(source: JSONObject, path: str, errors: ErrorList) -> None:
         if projection.get("podCertificate") is not None:
             _pod_certificate(projection["podCertificate"], f"{item_path}.podCertificate", errors, take)
         # Trust bundles are not counted, since their feature gate is disabled and they are dropped.
-        if sum(part is not None for part in projection.values()) > 1:
+        if sum(value is not None for value in projection.values()) > 1:
             errors.append(forbidden(item_path, "may not specify more than 1 volume type per source"))
 
 

@@ -59,7 +59,7 @@ class SpecTests(SynchronousTestCase):
         self.assertIn("'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?", found)
 
     def test_qos_class(self) -> None:
-        """The QoS class in a new pod must match, and is kept."""
+        """The QoS class in the status of a new pod is kept."""
         obj = {"metadata": METADATA, "spec": {"containers": [CONTAINER]}, "status": {"qosClass": "Odd"}}
         strategy_for("", "Pod").default(obj)
         strategy_for("", "Pod").prepare_for_create(obj)
