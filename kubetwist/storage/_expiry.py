@@ -10,7 +10,7 @@ from attrs import define, field
 
 from twisted.internet.interfaces import IDelayedCall
 
-#: The most keys expired in one turn of the reactor, so that many keys due together do not block it.
+#: Maximum number of keys expired in one turn of the reactor, so that many keys due together do not block it.
 EXPIRE_BATCH_SIZE = 200
 
 
@@ -91,11 +91,11 @@ class ExpirationQueue:
 
     def _run(self) -> None:
         now = self.clock.seconds()
-        left = EXPIRE_BATCH_SIZE
-        while self._heap and self._heap[0][0] <= now and left and not self._stopped:
+        remaining = EXPIRE_BATCH_SIZE
+        while self._heap and self._heap[0][0] <= now and remaining and not self._stopped:
             when, revision, key = heapq.heappop(self._heap)
             if self._due.get(key) == (when, revision):
                 del self._due[key]
-                left -= 1
+                remaining -= 1
                 self.expire(key, revision)
         self._schedule()

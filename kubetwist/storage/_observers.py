@@ -14,7 +14,7 @@ from ..interfaces import (
 )
 from .errors import InvalidArgument
 
-#: The most directories whose observers are cached; there is one per resource and namespace.
+#: Maximum number of directories whose observers are cached; there is one per resource and namespace.
 PREFIX_CACHE_SIZE = 10_000
 
 

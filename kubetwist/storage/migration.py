@@ -43,14 +43,14 @@ from .wrappers import unwrap_backend
 
 #: Keys read per request.
 PAGE_SIZE: Final = 500
-#: The most writes in one transaction; etcd's defaults allow 128 keys and 1.5 MiB.
+#: Maximum number of writes in one transaction; etcd's defaults allow 128 keys and 1.5 MiB.
 MAX_TRANSACTION_WRITES: Final = 100
 MAX_TRANSACTION_BYTES: Final = 1 << 20
-#: The most transactions under way.
+#: Maximum number of transactions under way.
 MAX_CONCURRENT_TRANSACTIONS: Final = 8
-#: The most seconds by which a key's time to live may grow.
+#: Maximum number of seconds by which a key's time to live may grow.
 MAX_EXPIRATION_DELAY: Final = 120.0
-#: The most differences that an error names.
+#: Maximum number of differences that an error names.
 MAX_NAMED_KEYS: Final = 3
 
 #: The prefix of encrypted values, whose ciphertext depends on the key in the store.

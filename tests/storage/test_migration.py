@@ -57,19 +57,19 @@ class MigrationCase(SynchronousTestCase):
         """Return the stored values."""
         return {item.key: item.value for item in self.reactor.run(storage.read_page(prefix)).items}
 
-    def migration(self, **how: Any) -> Migration:
+    def migration(self, **options: Any) -> Migration:
         """Return a migration from one store to the other."""
-        how = {"source_prefix": PREFIX, "target_prefix": PREFIX} | how
-        return Migration(self.source, self.target, clock=self.reactor, **how)
+        options = {"source_prefix": PREFIX, "target_prefix": PREFIX} | options
+        return Migration(self.source, self.target, clock=self.reactor, **options)
 
-    def move(self, **how: Any) -> MigrationResult:
+    def move(self, **options: Any) -> MigrationResult:
         """Run a migration."""
-        return self.reactor.run(Deferred.fromCoroutine(self.migration(**how).run()))
+        return self.reactor.run(Deferred.fromCoroutine(self.migration(**options).run()))
 
-    def refused(self, *texts: str, **how: Any) -> None:
+    def refused(self, *texts: str, **options: Any) -> None:
         """Assert that the migration fails with one line that contains C{texts}."""
         with self.assertRaises(MigrationError) as caught:
-            self.move(**how)
+            self.move(**options)
         for text in texts:
             self.assertIn(text, str(caught.exception))
         self.assertNotIn("\n", str(caught.exception))
@@ -196,8 +196,8 @@ class ReplaceTests(MigrationCase):
         self.target.commit = failing
         self.assertRaises(StorageUnavailable, self.move)
         self.target.commit = commit
-        found = len(self.contents(self.target))
-        self.assertEqual(found, 300)
+        result = len(self.contents(self.target))
+        self.assertEqual(result, 300)
         moved = self.move(replace=True)
         self.assertEqual((moved.keys, moved.written), (500, 200))
 
@@ -209,9 +209,9 @@ class ReplaceTests(MigrationCase):
 
         def meddling(writes: list[Write]) -> Any:
             self.target.commit = commit
-            answer = commit(writes)
+            response = commit(writes)
             self.put(self.source, f"{PREFIX}3", b"y")
-            return answer
+            return response
 
         self.target.commit = meddling
         self.refused("1 keys differ", "3")

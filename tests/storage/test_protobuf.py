@@ -144,9 +144,9 @@ class PortionTests(SynchronousTestCase):
     def test_all(self, values: list[bytes]) -> None:
         """Batches contain all values, and none is too large unless a single value is."""
         items = [StoredValue(str(at), value, at) for at, value in enumerate(values)]
-        found = [list(portion) for portion in portions(items)]
-        self.assertEqual([item for portion in found for item in portion], items)
-        for portion in found:
+        result = [list(portion) for portion in portions(items)]
+        self.assertEqual([item for portion in result for item in portion], items)
+        for portion in result:
             sizes = [len(item.value) for item in portion if is_protobuf(item.value)]
             self.assertLess(sum(sizes[:-1]), DECODE_BATCH_BYTES)
 

@@ -37,14 +37,14 @@ class ChannelReaderTests(SynchronousTestCase):
         message = protocol.message(channel, data)
         bounds = sorted({0, len(message), *(cut % len(message) for cut in cuts)})
         reader = ChannelReader(protocol)
-        found = b""
+        result = b""
         for start, end in pairwise(bounds):
             brought = reader.feed(message[start:end], end == len(message))
             if brought is not None:
                 assert isinstance(brought, ChannelData)
                 self.assertEqual(channel, brought.channel)
-                found += brought.data
-        self.assertEqual(data, found)
+                result += brought.data
+        self.assertEqual(data, result)
 
     @given(st.sampled_from(sorted(PROTOCOLS)), st.lists(pieces, max_size=4))
     def test_any_bytes(self, name: str, messages: list[list[bytes]]) -> None:

@@ -124,8 +124,8 @@ class TerminalSizes(SynchronousTestCase):
         """Sizes are decoded correctly however their bytes are split."""
         data = b"".join(encode_size(*size) for size in sizes)
         reader = TerminalSizeDecoder()
-        found = [size for at in range(0, len(data), cut) for size in reader.feed(data[at : at + cut])]
-        self.assertEqual(sizes, found)
+        result = [size for at in range(0, len(data), cut) for size in reader.feed(data[at : at + cut])]
+        self.assertEqual(sizes, result)
 
     def test_lenient(self) -> None:
         """Field names are case-insensitive, unknown fields are ignored, missing fields are 0."""

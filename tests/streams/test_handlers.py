@@ -297,11 +297,11 @@ class OverHTTP(TestCase):
 
     async def websocket(self, target: str, *protocols: str) -> tuple[WebSocketConnection, _Messages, dict[str, str]]:
         """Return a WebSocket client."""
-        heard = _Messages()
-        connection = WebSocketConnection(reactor, heard, client=True)
+        received = _Messages()
+        connection = WebSocketConnection(reactor, received, client=True)
         code, fields, body = await self.ask(target, connection, websocket_fields(*protocols))
         self.assertEqual(101, code, body)
-        return connection, heard, fields
+        return connection, received, fields
 
     async def spdy(self, target: str, *protocols: str) -> tuple[SPDYConnection, dict[str, str]]:
         """Return a SPDY client."""
@@ -315,18 +315,18 @@ class OverHTTP(TestCase):
 
     async def test_translated(self) -> None:
         """A command over WebSocket runs at a kubelet that supports only SPDY."""
-        connection, heard, fields = await self.websocket("/exec?input&output&error", V5)
+        connection, received, fields = await self.websocket("/exec?input&output&error", V5)
         self.assertEqual(V5, fields["sec-websocket-protocol"])
         for _ in range(3):
             connection.send(b"\0abc")
         connection.send(b"\xff\0")
-        await self.settled(lambda: heard.ends)
+        await self.settled(lambda: received.ends)
         self.assertEqual(V4, self.sessions[0].version)
-        self.assertEqual(b"\1", heard.messages[0])
-        self.assertEqual(b"ABC" * 3, b"".join(message[1:] for message in heard.messages if message[0] == 1))
-        status = json.loads(heard.messages[-1][1:])
+        self.assertEqual(b"\1", received.messages[0])
+        self.assertEqual(b"ABC" * 3, b"".join(message[1:] for message in received.messages if message[0] == 1))
+        status = json.loads(received.messages[-1][1:])
         self.assertEqual([{"reason": "ExitCode", "message": "5"}], status["details"]["causes"])
-        self.assertEqual([True], heard.ends)
+        self.assertEqual([True], received.ends)
         self.assertEqual(
             {("translator", "200"): 1, ("streaming", "exec", "translated_at_apiserver"): 1}, self.counted()
         )
@@ -335,15 +335,15 @@ class OverHTTP(TestCase):
         """WebSockets with older protocols, and for nodes that declare WebSocket support, are proxied unchanged."""
         for protocol, features in ((V4, []), (BASE64_V4, []), (V5, [NODE_WEBSOCKETS_FEATURE])):
             self.features = features
-            connection, heard, fields = await self.websocket("/exec?input&output", protocol)
+            connection, received, fields = await self.websocket("/exec?input&output", protocol)
             self.assertEqual(protocol, fields["sec-websocket-protocol"])
             message = b"0YWJj" if protocol == BASE64_V4 else b"\0abc"
             connection.send(message)
-            await self.settled(lambda heard=heard: len(heard.messages) == 2)
-            self.assertEqual(b"1QUJD" if protocol == BASE64_V4 else b"\1ABC", heard.messages[1])
+            await self.settled(lambda received=received: len(received.messages) == 2)
+            self.assertEqual(b"1QUJD" if protocol == BASE64_V4 else b"\1ABC", received.messages[1])
             self.assertEqual(protocol, self.sessions[-1].version)
             self.sessions[-1].exit(0)
-            await self.settled(lambda heard=heard: heard.ends)
+            await self.settled(lambda received=received: received.ends)
 
     async def test_passed_on_spdy(self) -> None:
         """SPDY requests are proxied unchanged."""
@@ -379,11 +379,11 @@ class OverHTTP(TestCase):
     async def tunnel(self) -> None:
         """Forward ports through a WebSocket."""
         inner = SPDYConnection(reactor)
-        heard = _Messages()
-        connection = WebSocketConnection(reactor, heard, client=True)
+        received = _Messages()
+        connection = WebSocketConnection(reactor, received, client=True)
         code, fields, _ = await self.ask("/portforward", connection, websocket_fields(TUNNEL))
         self.assertEqual((101, TUNNEL), (code, fields["sec-websocket-protocol"]))
-        heard.message_received = lambda data, finished: inner.dataReceived(data)  # type: ignore[method-assign]
+        received.message_received = lambda data, finished: inner.dataReceived(data)  # type: ignore[method-assign]
         inner.makeConnection(Inside(connection))
         await self.forward(inner)
         await self.settled(lambda: not self.kubelet.connections.channels)
@@ -406,9 +406,9 @@ class OverHTTP(TestCase):
         self.assertEqual((404, b"no such container"), (code, body))
         code, _, body = await self.ask("/portforward", None, websocket_fields(TUNNEL))
         self.assertEqual((404, b"no such container"), (code, body))
-        _, heard, _ = await self.websocket("/exec?output", V5)
-        await self.settled(lambda: heard.ends)
-        status = json.loads(heard.messages[-1][1:])
+        _, received, _ = await self.websocket("/exec?output", V5)
+        await self.settled(lambda: received.ends)
+        status = json.loads(received.messages[-1][1:])
         self.assertEqual("unable to upgrade connection: no such container", status["details"]["causes"][0]["message"])
         await self.settled(lambda: not self.site.connections.channels)
         self.assertEqual((1, 1), (self.counted()["tunnel", "404"], self.counted()["translator", "500"]))
@@ -444,13 +444,13 @@ class OverHTTP(TestCase):
         """The loss of the kubelet is reported to the client, or closes its connection, in every mode."""
         self.on_start = lambda session: session.write(b"ready")
         for protocol in (V5, V4):
-            _, heard, _ = await self.websocket("/exec?input&output", protocol)
-            await self.settled(lambda heard=heard: b"\1ready" in heard.messages)
+            _, received, _ = await self.websocket("/exec?input&output", protocol)
+            await self.settled(lambda received=received: b"\1ready" in received.messages)
             self.kubelet.connections.abort_all()
-            await self.settled(lambda heard=heard: heard.ends)
-            self.assertEqual([protocol == V5], heard.ends)
+            await self.settled(lambda received=received: received.ends)
+            self.assertEqual([protocol == V5], received.ends)
             if protocol == V5:
-                self.assertIn(b"unexpected EOF", heard.messages[-1])
+                self.assertIn(b"unexpected EOF", received.messages[-1])
 
     async def test_slow_client(self) -> None:
         """A client that does not read pauses the command, and gets all data when it reads again."""
@@ -481,21 +481,21 @@ class OverHTTP(TestCase):
         written: list[int] = []
         rounds: list[int] = []
         self.on_start = start
-        connection, heard, _ = await self.websocket("/exec?output", V5)
+        connection, received, _ = await self.websocket("/exec?output", V5)
         connection.pause_reading("the test")
         await self.settled(lambda: len(rounds) > 50 and rounds[-1] == rounds[-50])
         connection.resume_reading("the test")
-        await self.settled(lambda: heard.ends)
-        self.assertEqual(sum(written), sum(len(message) - 1 for message in heard.messages if message[0] == 1))
-        self.assertIn(b"Success", heard.messages[-1])
+        await self.settled(lambda: received.ends)
+        self.assertEqual(sum(written), sum(len(message) - 1 for message in received.messages if message[0] == 1))
+        self.assertIn(b"Success", received.messages[-1])
 
     async def test_stop(self) -> None:
         """Stopping the server sends close frames to its clients."""
-        _, heard, _ = await self.websocket("/exec?input&output", V5)
+        _, received, _ = await self.websocket("/exec?input&output", V5)
         await self.settled(lambda: self.sessions)
         self.site.end_long_running()
-        await self.settled(lambda: heard.ends and not self.site.connections.channels)
-        self.assertEqual([False], heard.ends)
+        await self.settled(lambda: received.ends and not self.site.connections.channels)
+        self.assertEqual([False], received.ends)
 
 
 class OverTLS(OverHTTP):

@@ -34,7 +34,7 @@ class HandshakeTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """Invalid handshakes are rejected with the messages of the reference."""
-        for method, without, code, why in [
+        for method, without, code, reason in [
             (b"POST", b"", 405, "bad method"),
             (b"GET", b"upgrade", 400, "not websocket protocol"),
             (b"GET", b"connection", 400, "not websocket protocol"),
@@ -43,7 +43,7 @@ class HandshakeTests(SynchronousTestCase):
         ]:
             fields = {name: value for name, value in ASKED.items() if name != without}
             error = self.assertRaises(HandshakeError, check_handshake, method, fields)
-            self.assertEqual((code, why), (error.code, str(error)))
+            self.assertEqual((code, reason), (error.code, str(error)))
 
     def test_is_websocket(self) -> None:
         """A request is a WebSocket request if its Connection and Upgrade fields say so."""

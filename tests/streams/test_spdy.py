@@ -114,10 +114,10 @@ class _Raw:
         pump(self.clock, self.wire)
         reader = FrameReader()
         reader.feed(self.got)
-        found = []
+        result = []
         while (frame := reader.next()) is not None:
-            found.append(frame)
-        return found
+            result.append(frame)
+        return result
 
 
 class StreamTests(SynchronousTestCase):

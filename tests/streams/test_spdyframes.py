@@ -58,7 +58,7 @@ frames = st.one_of(
 
 def read(reader: FrameReader, data: bytes, cuts: list[int] | None = None) -> list[Frame]:
     """Return all frames in C{data}, which is fed in pieces; pieces of DATA frames are joined."""
-    found: list[Frame] = []
+    result: list[Frame] = []
     bounds = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts or ())})
     # A frame of DATA is whole when what follows it begins.
     unfinished = b""
@@ -71,8 +71,8 @@ def read(reader: FrameReader, data: bytes, cuts: list[int] | None = None) -> lis
             if isinstance(frame, Data):
                 frame = Data(frame.stream, unfinished + frame.data, frame.fin)
                 unfinished = b""
-            found.append(frame)
-    return found
+            result.append(frame)
+    return result
 
 
 def control(kind: int, payload: bytes, flags: int = 0, version: int = 3) -> bytes:
@@ -149,10 +149,10 @@ class InvalidFrameTests(SynchronousTestCase):
         with contextlib.suppress(SPDYError):
             read(FrameReader(), packed(block))
 
-    def refused(self, data: bytes, why: str) -> None:
+    def refused(self, data: bytes, reason: str) -> None:
         """Assert that C{data} is rejected."""
         error = self.assertRaises(SPDYError, read, FrameReader(), data)
-        self.assertIn(why, str(error))
+        self.assertIn(reason, str(error))
 
     def test_bomb(self) -> None:
         """Headers above the maximum decompressed size are rejected without decompressing them."""
@@ -181,7 +181,7 @@ class InvalidFrameTests(SynchronousTestCase):
 
     def test_odd_headers(self) -> None:
         """Upper-case names, duplicate names and hop-by-hop headers are rejected."""
-        for block, why in [
+        for block, reason in [
             (struct.pack(">I", 1) + text(b"Port") + text(b"80"), "not lowercased"),
             (struct.pack(">I", 2) + (text(b"port") + text(b"80")) * 2, "same name"),
             (struct.pack(">I", 1) + text(b"connection") + text(b"close"), "invalid header"),
@@ -189,12 +189,12 @@ class InvalidFrameTests(SynchronousTestCase):
             (struct.pack(">I", 2) + text(b"port") + text(b"80"), "incorrect"),
             (struct.pack(">I", 1) + struct.pack(">I", 1 << 31) + b"x", "incorrect"),
         ]:
-            self.refused(packed(block), why)
+            self.refused(packed(block), reason)
         self.refused(FrameWriter().write(SynStream(1, {"host": "x"})), "invalid header")
 
     def test_odd_frames(self) -> None:
         """Other versions, unknown types, invalid lengths and stream id 0 are rejected."""
-        for data, why in [
+        for data, reason in [
             (control(6, b"\0\0\0\1", version=2), "another version"),
             (control(10, b""), "unknown type"),
             (control(3, b"\0\0\0\1\0\0\0\0"), "without a reason"),
@@ -203,7 +203,7 @@ class InvalidFrameTests(SynchronousTestCase):
             (control(3, b"\0\0\0\1\0\0\0\1\0"), "invalid length"),
             (struct.pack(">II", 0, 3) + b"abc", "zero"),
         ]:
-            self.refused(data, why)
+            self.refused(data, reason)
 
     def test_packed_again(self) -> None:
         """Header compression keeps its state between frames; bytes after the compressed data are rejected."""

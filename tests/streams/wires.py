@@ -59,10 +59,10 @@ class _End:
         self._lose(ConnectionAborted())
         self.other._lose(ConnectionAborted())
 
-    def _lose(self, why: Exception) -> None:
+    def _lose(self, reason: Exception) -> None:
         if not self.disconnected:
             self.disconnected = True
-            self.protocol.connectionLost(Failure(why))
+            self.protocol.connectionLost(Failure(reason))
 
     def move(self, size: int) -> bool:
         """Deliver up to C{size} written bytes; return whether anything happened."""

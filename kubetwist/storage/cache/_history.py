@@ -38,7 +38,7 @@ from .window import (
 #: Limits of one read: number of changes, and bytes of their values.
 CHANGES: Final = 500
 BYTES: Final = 64 << 10
-#: The most watches that read at the same time; the rest wait.
+#: Maximum number of watches that read at the same time; the rest wait.
 READERS: Final = 2
 
 

@@ -10,7 +10,7 @@ from ...api.record import (
     Record,
 )
 
-#: The most interned texts; beyond that, the table is cleared.
+#: Maximum number of interned strings; beyond that, the table is cleared.
 MAX_INTERNED_STRINGS: Final = 50_000
 
 _texts: dict[str, str] = {}

@@ -34,20 +34,20 @@ def count_fetched(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Ite
 
 
 def rewind(
-    batches: Iterator[list[Record]], undone: Mapping[str, Record | None], start_after: str
+    batches: Iterator[list[Record]], former_records: Mapping[str, Record | None], start_after: str
 ) -> Iterator[list[Record]]:
     """Yield records of a past revision: later changes are undone, and deleted records are restored."""
-    former = sorted(key for key, record in undone.items() if record is not None and key > start_after)
+    former = sorted(key for key, record in former_records.items() if record is not None and key > start_after)
     done = 0
     for batch in batches:
-        kept = [record for record in batch if record.key not in undone]
+        restored = [record for record in batch if record.key not in former_records]
         end = bisect_right(former, batch[-1].key, done)
         if end > done:
-            kept += [record for key in former[done:end] if (record := undone[key]) is not None]
-            kept.sort(key=_key_of)
+            restored += [record for key in former[done:end] if (record := former_records[key]) is not None]
+            restored.sort(key=_key_of)
             done = end
-        if kept:
-            yield kept
-    rest = [record for key in former[done:] if (record := undone[key]) is not None]
+        if restored:
+            yield restored
+    rest = [record for key in former[done:] if (record := former_records[key]) is not None]
     if rest:
         yield rest

@@ -53,7 +53,7 @@ class RecordReader:
     ) -> None:
         """
         @param prefix: The prefix of the keys in the backend, with its last slash.
-        @param page: The most values per read.
+        @param page: Maximum number of values per read.
         @param metrics: Counts the reads.
         @param translate: Translates the error of a list with an unreadable value.
         """

@@ -72,7 +72,7 @@ from .window import (
 WINDOW_EVENTS: Final = 10_000
 WINDOW_BYTES: Final = 32 << 20
 
-#: The most values read and decoded in one turn while a cache fills.
+#: Maximum number of values read and decoded in one turn while a cache fills.
 PAGE: Final = 1000
 
 #: Seconds until a failed backend is retried: the first delay, and the maximum.
@@ -113,9 +113,9 @@ class WatchCache:
         """
         @param prefix: The prefix of the keys in the backend, with its last slash.
         @param codec: Decodes stored values.
-        @param window_events: The most past events that are kept.
+        @param window_events: Maximum number of past events that are kept.
         @param window_bytes: Their approximate maximum size in bytes.
-        @param page: The most values per read while the cache fills.
+        @param page: Maximum number of values per read while the cache fills.
         @param translate: Translates the errors of unreadable values, and of watches that end; with the registry's,
             readers and sinks receive errors of the API.
         """
@@ -327,7 +327,7 @@ class WatchCache:
 
     @property
     def capacity(self) -> int:
-        """Return the most past events that it keeps."""
+        """Return the maximum number of past events that it keeps."""
         return self._limits[0]
 
     def sizes(self) -> tuple[int, int]:
@@ -360,7 +360,7 @@ class WatchCache:
 
         @param prefix: The prefix of their keys: C{""} for all, C{"default/"} for a namespace.
         @param match: Returns false for records to leave out.
-        @param limit: The most to return; 0 for all. When it is reached and there are more records, matching or not,
+        @param limit: Maximum number of records; 0 for all. If more records follow, matching or not,
             C{next_key} is set.
         @param start_after: The C{next_key} of the page before.
         @param revision: The revision to list at; 0 for the present.

@@ -53,7 +53,7 @@ KEY, SEED = 0, 1
 _MAX_ANNOTATIONS: Final = 32 * 1024
 _MAX_KEY_ID_LENGTH: Final = 1024
 _MAX_SOURCE_LENGTH: Final = 1024
-#: The most cached keys: one of each server and key of the service that has ever written.
+#: Maximum number of cached keys: one of each server and key of the service that has ever written.
 CACHE_SIZE: Final = 10_000
 
 _FIRST: Final = 1 << 3 | LENGTH

@@ -15,7 +15,7 @@ from ...metrics.registry import (
 )
 
 _RELOADED = ("status", "apiserver_id_hash")
-#: The most keys of services with a metric, as in the reference: the last used ones.
+#: Maximum number of keys of services with a metric, as in the reference: the last used ones.
 _MAX_KEYS: Final = 100
 _TO, _FROM = "to_storage", "from_storage"
 
@@ -237,7 +237,7 @@ class EncryptionMetrics:
         yield MetricSnapshot(
             f"{prefix}invalid_key_id_from_status_total", "counter", text, ("provider_name", "error"), refused
         )
-        asked = list(self._calls.items())
+        calls = list(self._calls.items())
         text = "Duration in seconds of KMS operations."
         labels = ("provider_name", "method_name", "grpc_status_code")
-        yield MetricSnapshot(f"{prefix}kms_operations_latency_seconds", "histogram", text, labels, asked)
+        yield MetricSnapshot(f"{prefix}kms_operations_latency_seconds", "histogram", text, labels, calls)

@@ -60,9 +60,9 @@ from ._transformers import (
 
 #: Bytes that are decrypted in the reactor's thread in one turn; more are decrypted in another thread.
 INLINE_DECRYPT_BYTES: Final = 64 * 1024
-#: The most directories whose transformers are cached; there is one per resource and namespace.
+#: Maximum number of directories whose transformers are cached; there is one per resource and namespace.
 CACHE_SIZE: Final = 10_000
-#: The most fetches of a key that is dropped from the cache before its use.
+#: Maximum number of fetches of a key that is dropped from the cache before its use.
 _ATTEMPTS: Final = 3
 
 

@@ -67,7 +67,6 @@ class Commit:
     """
 
     __slots__ = (
-        "begun",
         "blockers",
         "done",
         "followers",
@@ -75,12 +74,13 @@ class Commit:
         "on_match",
         "outcome_unknown",
         "response",
+        "started_at",
         "writes",
     )
 
     def __init__(self, writes: Sequence[Write]) -> None:
         self.writes = writes
-        self.begun = 0.0
+        self.started_at = 0.0
         self.response: Deferred[int] = Deferred()
         self.outcome_unknown = False
         self.matched = 0
@@ -179,7 +179,7 @@ class Committer:
     # --- sending
 
     def _send(self, commit: Commit) -> None:
-        commit.begun = self._reactor.seconds()
+        commit.started_at = self._reactor.seconds()
         for write in commit.writes:
             self._sent[write.key] = (commit, write)
         if any(write.ttl is not None and write.value is not None for write in commit.writes):
@@ -268,7 +268,7 @@ class Committer:
                 commit.outcome_unknown = True
             if commit.outcome_unknown and not commit.repeatable:
                 return await self._wait_for_own_event(commit)
-            if self._reactor.seconds() - commit.begun >= COMMIT_TIMEOUT:
+            if self._reactor.seconds() - commit.started_at >= COMMIT_TIMEOUT:
                 raise OutcomeUnknown(TIMED_OUT) if commit.outcome_unknown else StorageUnavailable(TIMED_OUT)
             if lease is None and any(write.ttl is not None for write in commit.writes):
                 lease = await self._leases.lease(max(write.ttl or 0 for write in commit.writes))

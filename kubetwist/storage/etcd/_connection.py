@@ -32,7 +32,7 @@ from .address import Address
 
 #: Seconds for the connection to open, and then for the start of HTTP/2.
 CONNECT_TIMEOUT: Final = 3.0
-#: The most bytes of one response, and of one message of a stream; etcd splits those much larger than a request.
+#: Maximum size in bytes of one response, and of one message of a stream; etcd splits those much larger than a request.
 MAX_RESPONSE_BYTES: Final = 1 << 30
 MAX_WATCH_MESSAGE_BYTES: Final = 256 << 20
 #: Seconds of silence with calls under way after which a keepalive ping is sent, and the timeout for its response.
@@ -289,8 +289,8 @@ class Connection(Protocol):
         self._pings: IDelayedCall | None = None
         #: The calls begun whose requests are not written yet.
         self._begun: list[TimedCall] = []
-        #: The end of this turn of the reactor. All calls begun in a turn are written together: separate writes
-        #: would cost etcd a third more, since each wakes up a thread that the one before has just put to sleep.
+        #: The end of this turn of the reactor. All calls of a turn are written together: separate writes cost etcd a
+        #: third more, since each of them wakes up a thread.
         self._flush_call: IDelayedCall | None = None
         self._seconds: Callable[[], float] = channel.member.reactor.seconds
         self._last_received_at = 0.0
@@ -386,7 +386,7 @@ class Connection(Protocol):
             member.keepalive = min(member.keepalive * 2, KEEPALIVE_MAX)
         self.channel.retire(self)
         if not self.session.calls and not self._closed:
-            self.drop(NotSent("the connection is over"))
+            self.drop(NotSent("the connection accepts no more calls"))
 
     # --- calls
 
@@ -492,7 +492,7 @@ class Connection(Protocol):
         member = self.channel.member
         if self.session.calls and self._seconds() - self._last_received_at >= member.keepalive:
             if self._keepalive_ping_sent:
-                self.drop(NoResponse("it gives no sign of life"))
+                self.drop(NoResponse("keepalive ping timed out"))
                 return
             self._keepalive_ping_sent = True
             self.session.ping()

@@ -23,9 +23,9 @@ from ._messages import (
 )
 from .client import EtcdClient
 
-#: The most keys per request; their values are not sent.
+#: Maximum number of keys per request; their values are not sent.
 PAGE: Final = 1000
-#: The most leases requested at the same time.
+#: Maximum number of leases requested at the same time.
 MAX_CONCURRENT_LEASE_REQUESTS: Final = 16
 
 

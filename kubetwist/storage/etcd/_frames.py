@@ -43,14 +43,14 @@ PRIORITY: Final = 32
 
 #: The largest frame that the peer may send; HTTP/2's default.
 MAX_FRAME_SIZE: Final = 16384
-#: The most bytes of a block of headers, in one frame and its continuations.
+#: Maximum size in bytes of a block of headers, in one frame and its continuations.
 MAX_HEADER_SIZE: Final = 64 << 10
 MAX_CONTINUATIONS: Final = 32
 #: The bytes that the headers of all requests need in a table: with this size, no entry is ever evicted.
 ROOMY_TABLE: Final = 2048
 #: HTTP/2's default size of the header table.
 MAX_HEADER_TABLE_SIZE: Final = 4096
-#: The most bytes that are kept of the text of an error.
+#: Maximum number of bytes of an error text that are kept.
 MAX_MESSAGE_TEXT: Final = 4096
 
 _HEADER: Final = Struct(">HBBBL")
@@ -117,7 +117,7 @@ class FrameReader:
             high, low, kind, flags, stream = unpack(buffer, position)
             size = high << 8 | low
             if size > MAX_FRAME_SIZE:
-                raise ProtocolError(f"what etcd sent is no HTTP/2: {buffer[position : position + 24]!r}")
+                raise ProtocolError(f"etcd sent invalid HTTP/2: {buffer[position : position + 24]!r}")
             stop = position + 9 + size
             if stop > end:
                 break
@@ -126,10 +126,10 @@ class FrameReader:
             stream &= _STREAM
             if kind <= HEADERS:
                 if not stream:
-                    raise ProtocolError("etcd sent a response to nothing")
+                    raise ProtocolError("etcd sent DATA or HEADERS without a stream id")
                 if flags & PADDED or (kind == HEADERS and flags & PRIORITY):
                     padded = parse_frame(kind, flags, stream, content)
-                    assert isinstance(padded, (DataFrame, HeadersFrame)), "by its kind"
+                    assert isinstance(padded, (DataFrame, HeadersFrame)), "the type determines the class"
                     content = padded.data
             if self._block is None and (kind == DATA or (kind == HEADERS and flags & END_HEADERS)):
                 frames.append((kind, flags, stream, content, size))
@@ -141,7 +141,7 @@ class FrameReader:
     def _unusual(self, kind: int, flags: int, stream: int, content: bytes, size: int) -> Iterable[RawFrame]:
         if self._block is None:
             if kind == CONTINUATION:
-                raise ProtocolError("etcd continued what it had not begun")
+                raise ProtocolError("etcd sent CONTINUATION without HEADERS")
             if kind == HEADERS:
                 self._block = (flags, stream, [content])
                 return ()
@@ -285,7 +285,7 @@ class MessageReader:
 
     def __init__(self, limit: int) -> None:
         """
-        @param limit: The most bytes of one message.
+        @param limit: Maximum size in bytes of one message.
         """
         self._limit = limit
         self._parts: list[bytes] = []

@@ -80,7 +80,7 @@ class Channel:
             return
         call.cancel_timeout()
         if call.retried or self.member.closed:
-            call.failed(NotSent("the member does not take it"))
+            call.failed(NotSent("the member refused the call twice"))
             return
         call.retried = True
         call.reset_for_retry()

@@ -54,11 +54,11 @@ CONNECTION_WINDOW: Final = 32 << 20
 #: The initial window of HTTP/2.
 INITIAL_WINDOW: Final = 65535
 MAX_WINDOW_SIZE: Final = (1 << 31) - 1
-#: The most concurrent calls per member; more calls wait.
+#: Maximum number of concurrent calls per member; more calls wait.
 MAX_CONCURRENT_STREAMS: Final = 200
-#: The most settings and pings that are answered before the peer reads the answers.
+#: Maximum number of settings and pings that are answered before the peer reads the answers.
 MAX_PENDING_ACKS: Final = 1000
-#: The greatest number of a stream.
+#: Maximum stream id.
 MAX_STREAM_ID: Final = (1 << 31) - 1
 
 NO_ERROR: Final = 0
@@ -86,7 +86,7 @@ class Call(ABC):
         self, path: bytes, message: bytes, limit: int, *, streaming: bool = False, require_leader: bool = False
     ) -> None:
         """
-        @param limit: The most bytes of one response.
+        @param limit: Maximum size in bytes of one response.
         """
         self.path = path
         self.streaming = streaming

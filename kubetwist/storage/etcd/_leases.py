@@ -16,7 +16,7 @@ from .client import EtcdClient
 
 #: The fraction of a time to live that a key may live longer, so that keys can share a lease.
 REUSE_FRACTION: Final = 0.05
-#: The most keys of one lease: they are deleted in one transaction.
+#: Maximum number of keys of one lease: they are deleted in one transaction.
 MAX_LEASE_KEYS: Final = 1000
 
 
@@ -29,7 +29,7 @@ class Leases:
 
     def __init__(self, client: EtcdClient, reactor: IReactorTime, reuse: float) -> None:
         """
-        @param reuse: The most seconds for which a lease is used for new keys.
+        @param reuse: Maximum number of seconds for which a lease is used for new keys.
         """
         self._client = client
         self._reactor = reactor

@@ -316,7 +316,7 @@ def _looked_up(response: bytes, start: int, stop: int) -> int:
                 if inner == _RANGE_KV:
                     return _key_value(response, begin, end)[3]
             return 0
-    raise ProtocolError("etcd sent another response than what was asked for")
+    raise ProtocolError("etcd sent a response that does not match the request")
 
 
 @frozen

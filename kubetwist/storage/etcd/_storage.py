@@ -113,7 +113,7 @@ class EtcdStorage:
         start_timeout: float = START_TIMEOUT,
     ) -> None:
         """
-        @param lease_reuse: The most seconds for which a lease is used for new keys.
+        @param lease_reuse: Maximum number of seconds for which a lease is used for new keys.
         @param start_timeout: Seconds that L{open} waits for etcd.
         """
         self.client = client
@@ -146,7 +146,7 @@ class EtcdStorage:
         """See L{IStorageBackend.open}."""
         if self._state is not State.NEW:
             raise StorageUnavailable("the store in etcd was opened before")
-        begun = self._reactor.seconds()
+        started_at = self._reactor.seconds()
         warned = False
         while True:
             try:
@@ -154,7 +154,7 @@ class EtcdStorage:
                 self.compacted = await find_compacted(self.client)
                 break
             except (StorageError, RPCError) as error:
-                if self._reactor.seconds() - begun >= self._start_timeout:
+                if self._reactor.seconds() - started_at >= self._start_timeout:
                     self.client.close()
                     raise StorageUnavailable(f"no etcd at {self.client.endpoints}: {error}") from None
                 if not warned:

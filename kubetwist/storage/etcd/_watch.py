@@ -41,7 +41,7 @@ class EtcdWatch:
     """
     A watch on one member, until it ends.
 
-    @ivar begun: Whether the member has confirmed the watch.
+    @ivar created: Whether the member has confirmed the watch.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class EtcdWatch:
         @param ended: Called once, unless L{stop} is called.
         @param former: Whether changes contain the previous values.
         """
-        self.begun = False
+        self.created = False
         self._receive = receive
         self._ended: Callable[[WatchLost], object] | None = ended
         self._revision = revision
@@ -94,7 +94,7 @@ class EtcdWatch:
             reason = message.reason or ("compacted" if message.compacted else "canceled")
             self._end(WatchLost(reason, message.compacted))
             return
-        self.begun = True
+        self.created = True
         changes = message.changes
         if self._held:
             changes = [*self._held, *changes]
@@ -197,7 +197,7 @@ class ResumableWatch:
             member.mark_unhealthy(str(lost))
             if self._lost_at is None:
                 self._log.warn("lost the watch of etcd at {member}: {reason}", member=member.address.url, reason=lost)
-        if watch is not None and watch.begun:
+        if watch is not None and watch.created:
             self._recovered()
         if self._lost_at is None:
             self._lost_at = self._reactor.seconds()

@@ -3,7 +3,7 @@ SQLite's write-ahead log as bytes: finds damage that SQLite would take for the e
 
 When SQLite opens a log that a process left behind, it reads frames up to the first one whose checksum is wrong, and
 ignores the rest. That is right for the end of a crash: the last transaction may be there in part. In the middle of the
-log it drops transactions that were synced, without a word.
+log it silently drops transactions that were synced.
 
 The order of writing distinguishes the two. A transaction is written only after the one before it is synced
 (C{PRAGMA synchronous = FULL}), so a crash leaves at most one transaction incomplete. Each checksum includes the

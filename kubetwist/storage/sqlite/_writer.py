@@ -19,7 +19,7 @@ from ._checksums import row_sum
 from ._format import PLACE_BITS
 from .logfile import MAX_INSERT_ROWS, LogFile, Row
 
-#: The most bytes of values in one SQLite transaction, beyond the first of its writes.
+#: Maximum size in bytes of the values in one SQLite transaction, beyond the first of its writes.
 MAX_TRANSACTION_BYTES: Final = 16 << 20
 
 

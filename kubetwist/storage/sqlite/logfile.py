@@ -49,7 +49,7 @@ from ._wal import find_damage
 #: The magic number of SQLite databases.
 _MAGIC: Final = b"SQLite format 3\0"
 
-#: The most rows that one statement inserts.
+#: Maximum number of rows that one statement inserts.
 MAX_INSERT_ROWS: Final = 256
 
 #: Pages in the write-ahead log after which SQLite copies them to the database.
@@ -173,7 +173,7 @@ def lost_writes_error(path: str, reason: str) -> StorageCorrupt:
     """Return the error for a store that has lost acknowledged writes."""
     return StorageCorrupt(
         f"{path} has lost acknowledged writes: {reason}; {RESTORE_ADVICE}, "
-        "--allow-lost-writes starts with what is left of it"
+        "--allow-lost-writes starts with the remaining data"
     )
 
 

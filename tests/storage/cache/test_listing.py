@@ -31,9 +31,9 @@ def batches(keys: str, size: int = 3) -> Iterator[list[Record]]:
         yield [record(key) for key in keys[start : start + size]]
 
 
-def shown(found: list[Record]) -> str:
+def shown(result: list[Record]) -> str:
     """Return the keys of records."""
-    return "".join(one.key for one in found)
+    return "".join(one.key for one in result)
 
 
 class GatherTests(SynchronousTestCase):
@@ -42,15 +42,15 @@ class GatherTests(SynchronousTestCase):
     @given(st.integers(1, 8), st.integers(1, 4), st.sets(st.sampled_from("abcdefg")))
     def test_pages(self, limit: int, size: int, wanted: set[str]) -> None:
         """All pages together have every matching record once, in order, and no page exceeds its limit."""
-        keys, found, after = "abcdefg", "", ""
+        keys, result, after = "abcdefg", "", ""
         while True:
             rest = "".join(key for key in keys if key > after)
             page, after = collect_page(batches(rest, size), lambda one: one.key in wanted, limit)
             self.assertLessEqual(len(page), limit)
-            found += shown(page)
+            result += shown(page)
             if not after:
                 break
-        self.assertEqual(found, "".join(key for key in keys if key in wanted))
+        self.assertEqual(result, "".join(key for key in keys if key in wanted))
 
     def test_all(self) -> None:
         """Without a limit there is one page."""
@@ -73,15 +73,15 @@ class UndoTests(SynchronousTestCase):
         """Changed records are returned in their former state, whether they existed before, exist now, or both."""
         undone = {key: record(key, 0) if key in before else None for key in touched}
         kept = "".join(sorted(key for key in now if key > after))
-        found = [one for batch in rewind(batches(kept, size), undone, after) for one in batch]
+        result = [one for batch in rewind(batches(kept, size), undone, after) for one in batch]
         expected = sorted(key for key in (now - touched) | (before & touched) if key > after)
-        self.assertEqual([one.key for one in found], expected)
-        self.assertEqual({one.key for one in found if one.revision == 0}, {key for key in expected if key in touched})
+        self.assertEqual([one.key for one in result], expected)
+        self.assertEqual({one.key for one in result if one.revision == 0}, {key for key in expected if key in touched})
 
     def test_no_empty_batches(self) -> None:
         """A batch without remaining records is omitted."""
-        found = list(rewind(batches("abcdef"), dict.fromkeys("abc"), ""))
-        self.assertEqual([shown(batch) for batch in found], ["def"])
+        result = list(rewind(batches("abcdef"), dict.fromkeys("abc"), ""))
+        self.assertEqual([shown(batch) for batch in result], ["def"])
 
 
 class CountTests(SynchronousTestCase):

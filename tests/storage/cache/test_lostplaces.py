@@ -193,12 +193,12 @@ class LossTests(CacheCase):
         lost = [True]
 
         async def lossy(prefix: str, revision: int, observer: Any) -> Any:
-            found = await watch(prefix, revision, observer)
+            result = await watch(prefix, revision, observer)
             if lost:
                 lost.clear()
-                found.stop()
+                result.stop()
                 observer.ended(StorageUnavailable("lost"))
-            return found
+            return result
 
         self.patch(self.storage, "watch", lossy)
         cache = WatchCache(self.storage, PREFIX, decode, self.clock)

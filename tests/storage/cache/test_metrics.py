@@ -16,6 +16,6 @@ class CacheTallyTests(SynchronousTestCase):
         metrics.observe_backend_request("create", 0.25)
         metrics.observe_backend_request("create", 0.5, failed=True)
         metrics.observe_backend_request("list", 1.0)
-        found = {name: (one.count, one.sum) for name, one in metrics.requests.items()}
-        self.assertEqual(found, {"create": (2, 0.75), "list": (1, 1.0)})
+        result = {name: (one.count, one.sum) for name, one in metrics.requests.items()}
+        self.assertEqual(result, {"create": (2, 0.75), "list": (1, 1.0)})
         self.assertEqual(metrics.failures, {"create": 1})

@@ -68,10 +68,10 @@ class PacedSink(RecordingSink):
 class PacedCase(CacheCase):
     """Has paced watches."""
 
-    def paced(self, room: int = 0, scope: str = "", **how: Any) -> tuple[PacedWatch, PacedSink]:
+    def paced(self, room: int = 0, scope: str = "", **options: Any) -> tuple[PacedWatch, PacedSink]:
         """Begin a watch whose sink accepts a number of events at first."""
         sink = PacedSink(room)
-        watch = self.cache.watch_paced(scope, sink=sink, **how)
+        watch = self.cache.watch_paced(scope, sink=sink, **options)
         watch.resume()
         return watch, sink
 
@@ -117,9 +117,9 @@ class PacingTests(PacedCase):
         self.delete("a/h")
         second = self.put("a/c")  # After the cursor, in its new state.
         self.put("a/i")
-        found = self.more(watch, sink, 100)
+        result = self.more(watch, sink, 100)
         self.assertEqual(
-            [(kind, key) for kind, key, _ in found],
+            [(kind, key) for kind, key, _ in result],
             [
                 ("MODIFIED", "a/b"),
                 ("DELETED", "a/d"),
@@ -129,7 +129,7 @@ class PacingTests(PacedCase):
                 ("ADDED", "a/j"),
             ],
         )
-        self.assertEqual((found[0][2], found[2][2]), (first, second))
+        self.assertEqual((result[0][2], result[2][2]), (first, second))
         self.assertEqual((sink.caught, watch.revision), (1, self.storage.revision))
 
     def test_one_object(self) -> None:

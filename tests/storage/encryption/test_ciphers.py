@@ -48,10 +48,10 @@ def gcm_by_hand(key: bytes, nonce: bytes, value: bytes, authenticated_data: byte
     """AES-GCM by NIST SP 800-38D with single AES blocks: an implementation independent of the library's."""
     block = Cipher(AES(key), ECB()).encryptor()
 
-    def multiplied(left: int, right: int) -> int:
+    def multiplied(remaining: int, right: int) -> int:
         product = 0
         for bit in range(127, -1, -1):
-            if left >> bit & 1:
+            if remaining >> bit & 1:
                 product ^= right
             right = right >> 1 ^ (0xE1 << 120 if right & 1 else 0)
         return product
@@ -284,7 +284,7 @@ class TransformerTests(SynchronousTestCase):
 
     def test_rules(self) -> None:
         """A resource has its specific rule, or its group's, or the rule for all; without a rule it is not encrypted."""
-        found = transformers(
+        result = transformers(
             ([SECRETS], [provider("aesgcm", "own")]),
             ([GroupResource("apps", "*")], [provider("aesgcm", "group")]),
             ([GroupResource("", "*")], [provider("aesgcm", "core")]),
@@ -294,10 +294,10 @@ class TransformerTests(SynchronousTestCase):
             ([GroupResource("*", "*")], [provider("aesgcm", "all")]),
         )
         for authenticated_data, resource, prefix in (
-            (found, SECRETS, b"k8s:enc:aesgcm:v1:own:"),
-            (found, GroupResource("apps", "deployments"), b"k8s:enc:aesgcm:v1:group:"),
-            (found, GroupResource("", "pods"), b"k8s:enc:aesgcm:v1:core:"),
-            (found, GroupResource("batch", "jobs"), b"{}"),
+            (result, SECRETS, b"k8s:enc:aesgcm:v1:own:"),
+            (result, GroupResource("apps", "deployments"), b"k8s:enc:aesgcm:v1:group:"),
+            (result, GroupResource("", "pods"), b"k8s:enc:aesgcm:v1:core:"),
+            (result, GroupResource("batch", "jobs"), b"{}"),
             (everything, GroupResource("", "events"), b"{}"),
             (everything, GroupResource("example.com", "swans"), b"k8s:enc:aesgcm:v1:all:"),
         ):

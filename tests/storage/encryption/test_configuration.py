@@ -61,9 +61,9 @@ class LoadTests(SynchronousTestCase):
             "{identity: {}}",
         ]
         text = rule(", ".join(providers), "pandas.awesome.bears.example, '*.apps', '*.'")
-        (found,) = loaded(text)
+        (result,) = loaded(text)
         self.assertEqual(
-            found.resources,
+            result.resources,
             (
                 GroupResource("awesome.bears.example", "pandas"),
                 GroupResource("apps", "*"),
@@ -72,7 +72,7 @@ class LoadTests(SynchronousTestCase):
         )
         secret = b"secret is secure"
         self.assertEqual(
-            found.providers,
+            result.providers,
             (
                 Provider("aesgcm", (Key("k", secret),)),
                 Provider("aescbc", (Key("two", secret),)),
@@ -85,8 +85,8 @@ class LoadTests(SynchronousTestCase):
 
     def test_no_secrets(self) -> None:
         """The representation of a key does not contain its secret."""
-        (found,) = loaded(rule(f"{{aesgcm: {key()}}}"))
-        self.assertNotIn("secure", repr(found))
+        (result,) = loaded(rule(f"{{aesgcm: {key()}}}"))
+        self.assertNotIn("secure", repr(result))
 
     def test_order(self) -> None:
         """A resource may have several rules; a wider rule follows it."""
@@ -213,8 +213,8 @@ class LoadTests(SynchronousTestCase):
         ):
             shown = '["' + '","'.join(resources) + '"]'
             texts = [f"resources[0].resources: Invalid value: {shown}: {problem}" for problem in problems]
-            wanted = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-            self.assertEqual(self.problem(rule(IDENTITY, ", ".join(f"'{one}'" for one in resources))), wanted)
+            expected = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+            self.assertEqual(self.problem(rule(IDENTITY, ", ".join(f"'{one}'" for one in resources))), expected)
         self.assertEqual(len(loaded(rule(IDENTITY, "'*.', '*.apps', secrets.x.example"))), 1)
 
     def test_services(self) -> None:

@@ -52,9 +52,9 @@ class FakeService:
         if self.problem is not None:
             return fail(self.problem)
         if self.held is not None:
-            answer: Deferred[Any] = Deferred()
-            self.held.append((answer, value))
-            return answer
+            response: Deferred[Any] = Deferred()
+            self.held.append((response, value))
+            return response
         return succeed(value)
 
     def status(self) -> Deferred[ServiceStatus]:
@@ -139,7 +139,7 @@ class ProviderTests(SynchronousTestCase):
         self.assertEqual(self.service.asked(), ["decrypt one"])
         ((held, value),) = self.service.held
         held.callback(value)
-        self.assertEqual([self.successResultOf(answer) for answer in answers], [None, None])
+        self.assertEqual([self.successResultOf(response) for response in answers], [None, None])
         self.assertEqual(self.provider.envelope.decrypt(data, PLACE), Plain(b"value", False))
         self.successResultOf(missing.fetch())
         self.assertEqual(self.service.asked(), [])

@@ -37,13 +37,13 @@ SECRETS, PLACE = GroupResource("", "secrets"), b"/registry/secrets/default/db"
 
 def counted(readings: Any, name: str) -> dict[tuple[str, ...], float]:
     """Return the values of a metric by sorted labels; for histograms the number of observations."""
-    found: dict[tuple[str, ...], float] = {}
+    result: dict[tuple[str, ...], float] = {}
     one: MetricSnapshot
     for one in readings:
         if one.name == name:
             for labels, value in one.values:
-                found[labels] = value.count if isinstance(value, Histogram) else value
-    return found
+                result[labels] = value.count if isinstance(value, Histogram) else value
+    return result
 
 
 class TransformationTests(SynchronousTestCase):

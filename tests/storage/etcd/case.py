@@ -82,10 +82,12 @@ class TurningReactor(StorageReactor):
 
 
 def etcd_storage(
-    reactor: Any, urls: list[str], tls: Any = None, shuffle_members: bool = True, **how: Any
+    reactor: Any, urls: list[str], tls: Any = None, shuffle_members: bool = True, **options: Any
 ) -> EtcdStorage:
     """Return a store in an etcd."""
-    return EtcdStorage(EtcdClient(reactor, [Address.parse(url) for url in urls], tls, shuffle_members), reactor, **how)
+    return EtcdStorage(
+        EtcdClient(reactor, [Address.parse(url) for url in urls], tls, shuffle_members), reactor, **options
+    )
 
 
 _used: dict[SynchronousTestCase, list[tuple[EtcdStorage, EtcdServer]]] = {}
@@ -157,9 +159,9 @@ class EtcdCase(SynchronousTestCase):
         self.reactor = TurningReactor()
         self.addCleanup(self.reactor.close)
 
-    def open(self, *urls: str, **how: Any) -> EtcdStorage:
+    def open(self, *urls: str, **options: Any) -> EtcdStorage:
         """Open a store until the end of the test; by default with all members."""
-        storage = etcd_storage(self.reactor, list(urls) or self.etcd.urls, **how)
+        storage = etcd_storage(self.reactor, list(urls) or self.etcd.urls, **options)
         self.addCleanup(lambda: self.reactor.run(storage.close()))
         self.reactor.run(storage.open())
         return storage
@@ -184,7 +186,7 @@ class EtcdCase(SynchronousTestCase):
         return observer
 
     def write(
-        self, storage: EtcdStorage, key: str, value: bytes | None, expected: int | None = None, **how: Any
+        self, storage: EtcdStorage, key: str, value: bytes | None, expected: int | None = None, **options: Any
     ) -> int:
         """Write one key."""
-        return self.reactor.run(storage.commit([Write(key, value, expected, **how)]))
+        return self.reactor.run(storage.commit([Write(key, value, expected, **options)]))

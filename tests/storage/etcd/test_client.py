@@ -33,8 +33,8 @@ class ClientTests(EtcdCase):
         self.assertEqual(second.header.revision, first.header.revision + 1)
         self.assertEqual((second.previous.value, second.previous.mod_revision), (b"\0one", first.header.revision))
         run(client.set(b"/r/a", b""))
-        found = run(client.get(KeySet(b"/r/", prefix=True), sort_order="DESCEND", sort_target="KEY"))
-        self.assertEqual([(item.key, item.value) for item in found.kvs], [(b"/r/\xff", b"two"), (b"/r/a", None)])
+        result = run(client.get(KeySet(b"/r/", prefix=True), sort_order="DESCEND", sort_target="KEY"))
+        self.assertEqual([(item.key, item.value) for item in result.kvs], [(b"/r/\xff", b"two"), (b"/r/a", None)])
         deleted = run(client.delete(KeySet(b"/r/", prefix=True), return_previous=True))
         self.assertEqual((deleted.deleted, len(deleted.previous)), (2, 2))
         self.assertEqual(run(client.get(b"/r/a")).kvs, [])
@@ -48,8 +48,8 @@ class ClientTests(EtcdCase):
         done = run(client.submit(once))
         with self.assertRaises(Failed) as caught:
             run(client.submit(once))
-        (found,) = caught.exception.responses
-        self.assertEqual((found.kvs[0].value, found.kvs[0].mod_revision), (b"v", done.header.revision))
+        (result,) = caught.exception.responses
+        self.assertEqual((result.kvs[0].value, result.kvs[0].mod_revision), (b"v", done.header.revision))
 
     def test_refusals(self) -> None:
         """An error of etcd is txaioetcd's error for its methods, and RPCError for the additions."""
@@ -96,12 +96,12 @@ class WatchTests(EtcdCase):
             self.reactor.run(storage.commit([Write(f"/r/{key}", bytes([number]) * 300_000, None) for key in range(4)]))
             for number in range(6)
         ]
-        got: list[list[WatchEvent]] = []
+        received: list[list[WatchEvent]] = []
         partial: list[bool] = []
         done: Deferred[None] = Deferred()
 
         def receive(changes: list[WatchEvent]) -> None:
-            got.append(changes)
+            received.append(changes)
             if changes[-1].revision == revisions[-1]:
                 done.callback(None)
 
@@ -110,16 +110,16 @@ class WatchTests(EtcdCase):
         self.addCleanup(watch.stop)
         seen = watch._message
 
-        def message(found: Any) -> None:
-            partial.append(found.partial)
-            seen(found)
+        def message(result: Any) -> None:
+            partial.append(result.partial)
+            seen(result)
 
         watch._message = message
         self.reactor.run(done)
         # That is what this is about.
         self.assertIn(True, partial)
-        self.assertEqual([change.revision for changes in got for change in changes], sorted(revisions * 4))
-        for before, after in pairwise(got):
+        self.assertEqual([change.revision for changes in received for change in changes], sorted(revisions * 4))
+        for before, after in pairwise(received):
             self.assertLess(before[-1].revision, after[0].revision)
 
     def test_lost_place(self) -> None:

@@ -27,11 +27,11 @@ class MovingTests(EtcdCase):
         """Run a migration."""
         return self.reactor.run(Migration(source, target, "/registry/", "/registry/", self.reactor).run())
 
-    def assert_about(self, found: dict[str, float], wanted: dict[str, float]) -> None:
+    def assert_about(self, result: dict[str, float], expected: dict[str, float]) -> None:
         """Assert that times differ only by shared leases and rounded seconds."""
-        self.assertEqual(found.keys(), wanted.keys())
-        for key, when in wanted.items():
-            self.assertTrue(when - 5 <= found[key] <= when + 65, (key, found[key] - when))
+        self.assertEqual(result.keys(), expected.keys())
+        for key, when in expected.items():
+            self.assertTrue(when - 5 <= result[key] <= when + 65, (key, result[key] - when))
 
     def test_expiries(self) -> None:
         """The expiration times of the keys below a prefix that have a lease are read from etcd."""

@@ -76,11 +76,11 @@ class FrameReaderTests(SynchronousTestCase):
     def test_pieces(self, sent: list[tuple[bytes, list[tuple[int, int, bytes]]]], where: list[int]) -> None:
         """Frames are decoded the same however they are split; padding is removed, and header blocks are joined."""
         reader = FrameReader()
-        found = []
+        result = []
         for piece in cut(b"".join(wire for wire, _ in sent), where):
-            found += reader.feed(piece)
+            result += reader.feed(piece)
         expected = [one for _, those in sent for one in those]
-        self.assertEqual([(kind, stream, content) for kind, _, stream, content, _ in found], expected)
+        self.assertEqual([(kind, stream, content) for kind, _, stream, content, _ in result], expected)
 
     @given(st.binary(max_size=200), places)
     def test_nonsense(self, data: bytes, where: list[int]) -> None:
@@ -172,9 +172,9 @@ class HeadTests(SynchronousTestCase):
                 writer.limit_table(step)
                 reader.max_allowed_table_size = step
                 continue
-            found = dict(reader.decode(writer.block(step, require_leader=step == b"/d/E"), raw=True))
-            self.assertEqual((found[b":path"], found[b":authority"]), (step, b"etcd:2379"))
-            self.assertEqual(found.get(b"hasleader"), b"true" if step == b"/d/E" else None)
+            result = dict(reader.decode(writer.block(step, require_leader=step == b"/d/E"), raw=True))
+            self.assertEqual((result[b":path"], result[b":authority"]), (step, b"etcd:2379"))
+            self.assertEqual(result.get(b"hasleader"), b"true" if step == b"/d/E" else None)
 
     def test_short(self) -> None:
         """A header that was sent before takes one byte."""
@@ -192,10 +192,10 @@ class MessageReaderTests(SynchronousTestCase):
     def test_pieces(self, messages: list[bytes], where: list[int]) -> None:
         """Messages are decoded the same however their bytes are split."""
         reader = MessageReader(100)
-        found = []
+        result = []
         for piece in cut(b"".join(map(prefixed, messages)), where):
-            found += reader.feed(piece)
-        self.assertEqual((found, reader.idle), (messages, True))
+            result += reader.feed(piece)
+        self.assertEqual((result, reader.idle), (messages, True))
         self.assertEqual(reader.feed(prefixed(b"rest")[:-1]), [])
         self.assertFalse(reader.idle)
 

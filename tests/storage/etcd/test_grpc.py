@@ -277,7 +277,7 @@ class MemberTests(SynchronousTestCase):
         """A peer with another protocol has processed nothing."""
         answer = self.send_call()
         self.connect(greet=False).connection.dataReceived(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        self.assertIn("no HTTP/2", str(self.failureResultOf(answer, NotSent).value))
+        self.assertIn("invalid HTTP/2", str(self.failureResultOf(answer, NotSent).value))
 
     def test_lost(self) -> None:
         """Calls on a lost connection have an unknown outcome; later calls use another connection."""
@@ -359,7 +359,7 @@ class MemberTests(SynchronousTestCase):
             wire.turn()
             self.assertEqual((wire.peer.pings, ends, wire.closed), (pings, [], False))
         self.reactor.pump([KEEPALIVE] * 3)
-        self.assertIn("no sign of life", str(ends[0]))
+        self.assertIn("keepalive ping timed out", str(ends[0]))
         self.assertEqual((messages, wire.closed), ([b"event"], True))
 
     def connect_watched(self) -> Wire:

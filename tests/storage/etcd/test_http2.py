@@ -48,8 +48,8 @@ from .peer import (
 class RecordedCall(Call):
     """A call that records its results."""
 
-    def __init__(self, path: bytes = b"/s/M", message: bytes = b"question", **how: bool) -> None:
-        super().__init__(path, message, 1 << 30, **how)
+    def __init__(self, path: bytes = b"/s/M", message: bytes = b"question", **options: bool) -> None:
+        super().__init__(path, message, 1 << 30, **options)
         self.messages: list[bytes] = []
         self.over: list[Any] = []
 
@@ -130,8 +130,8 @@ class CallTests(SessionCase):
         peer.begin(3)
         peer.finish(3, [(b"grpc-status", b"14")])
         self.turn(session, peer)
-        found = [(error.code, error.message) for call in (first, second) for error in call.over]
-        self.assertEqual(found, [(3, "too large"), (14, "etcd responded with code 14")])
+        result = [(error.code, error.message) for call in (first, second) for error in call.over]
+        self.assertEqual(result, [(3, "too large"), (14, "etcd responded with code 14")])
 
     def test_something_else_answers(self) -> None:
         """A response that is not gRPC is an error of its kind, and ends only its call."""
@@ -401,12 +401,12 @@ class StrictTests(SessionCase):
             return HeadersFrame(stream, block, flags=["END_HEADERS", *flags]).serialize()
 
         begun = headers(valid)
-        whole = DataFrame(1, b"\0\0\0\0\1a").serialize()
+        complete = DataFrame(1, b"\0\0\0\0\1a").serialize()
         for name, data in {
-            "data before headers": whole,
+            "data before headers": complete,
             "no trailers": begun + DataFrame(1, b"", flags=["END_STREAM"]).serialize(),
             "no status": headers(self.head((b"a", b"b"))),
-            "no code": begun + whole + headers(self.head((b"a", b"b")), "END_STREAM"),
+            "no code": begun + complete + headers(self.head((b"a", b"b")), "END_STREAM"),
             "headers amid": begun + headers(valid),
             "status in the end": begun + headers(valid, "END_STREAM"),
             "half a message": begun + DataFrame(1, b"\0\0\0\0\2a").serialize() + headers(trailers, "END_STREAM"),

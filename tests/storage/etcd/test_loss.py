@@ -219,9 +219,9 @@ class ClusterTests(EtcdCase):
         storage = self.open()
         observer = self.follow(storage)
         revision = self.write(storage, "/r/a", b"0", 0)
-        asked = storage.client.pick_member()
-        assert asked is not None
-        (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
+        request = storage.client.pick_member()
+        assert request is not None
+        (member,) = [one for one in self.etcd.members if one.url == request.address.url]
         member.kill()
         values = [b"0"]
         for number in range(1, 6):
@@ -239,9 +239,9 @@ class ClusterTests(EtcdCase):
         observer = self.follow(storage)
         revision = self.write(storage, "/r/a", b"0", 0)
         done = [b"0"]
-        asked = storage.client.pick_member()
-        assert asked is not None
-        (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
+        request = storage.client.pick_member()
+        assert request is not None
+        (member,) = [one for one in self.etcd.members if one.url == request.address.url]
         member.signal(SIGTERM)
         number = 0
         while member.running or len(done) < 20:
@@ -255,7 +255,7 @@ class ClusterTests(EtcdCase):
         self.reactor.turn_until(lambda: storage.revision >= revision)
         self.assertEqual([event.value for event in observer.events if event.value in done], done)
         self.assertEqual(observer.reasons, [])
-        self.assertNotEqual(storage.client.pick_member(), asked)
+        self.assertNotEqual(storage.client.pick_member(), request)
 
     def test_paused_member(self) -> None:
         """A member that does not respond is replaced; its watch resumes on another one."""
@@ -348,8 +348,8 @@ class TLSTests(SynchronousTestCase):
         self.reactor.run(mark_healthy.open())
         value = b"secret" * 100_000
         revision = self.reactor.run(mark_healthy.commit([Write("/r/a", value, 0)]))
-        found = self.reactor.run(mark_healthy.read("/r/a"))
-        self.assertEqual((found.revision, found.value, mark_healthy.revision), (revision, value, revision))
+        result = self.reactor.run(mark_healthy.read("/r/a"))
+        self.assertEqual((result.revision, result.value, mark_healthy.revision), (revision, value, revision))
         for trusted, shown in (
             (stranger, self.client("kubetwist")),
             (self.authority, stranger.issue(CertConfig("kubetwist"))),

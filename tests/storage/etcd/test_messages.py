@@ -61,37 +61,37 @@ def header(revision: int) -> dict[str, str]:
 
 def stored(key: bytes, value: bytes, created: int, modified: int, lease: int = 0) -> dict[str, Any]:
     """Return a key-value message."""
-    found = {"key": text(key), "value": text(value), "create_revision": created, "mod_revision": modified}
-    return {**found, "version": 1, "lease": lease}
+    result = {"key": text(key), "value": text(value), "create_revision": created, "mod_revision": modified}
+    return {**result, "version": 1, "lease": lease}
 
 
 class AnswerTests(SynchronousTestCase):
     """Parsing of responses; the messages are encoded by C{descriptors}."""
 
     @given(st.lists(st.tuples(keys, values, revisions)), revisions, st.booleans())
-    def test_range(self, found: list[tuple[bytes, bytes, int]], revision: int, more: bool) -> None:
+    def test_range(self, result: list[tuple[bytes, bytes, int]], revision: int, more: bool) -> None:
         """A range has keys with values and revisions, and whether more keys follow."""
-        kvs = [stored(key, value, 1, at, lease=5) for key, value, at in found]
-        answer = encode("RangeResponse", {"header": header(revision), "kvs": kvs, "more": more, "count": 99})
-        expected = [StoredValue(key_text(key), value, at) for key, value, at in found]
-        self.assertEqual(read_range(answer), RangeResult(expected, revision, more))
-        self.assertEqual([key_bytes(value.key) for value in expected], [key for key, _, _ in found])
-        self.assertEqual(header_revision(answer), revision)
+        kvs = [stored(key, value, 1, at, lease=5) for key, value, at in result]
+        response = encode("RangeResponse", {"header": header(revision), "kvs": kvs, "more": more, "count": 99})
+        expected = [StoredValue(key_text(key), value, at) for key, value, at in result]
+        self.assertEqual(read_range(response), RangeResult(expected, revision, more))
+        self.assertEqual([key_bytes(value.key) for value in expected], [key for key, _, _ in result])
+        self.assertEqual(header_revision(response), revision)
 
     @given(st.lists(st.one_of(st.none(), revisions), max_size=5), revisions, st.booleans())
-    def test_outcome(self, found: list[int | None], revision: int, succeeded: bool) -> None:
+    def test_outcome(self, result: list[int | None], revision: int, succeeded: bool) -> None:
         """A transaction has whether it succeeded, and otherwise the existing revisions."""
         ranges = [
             {"response_range": {"header": header(revision), "kvs": [] if at is None else [stored(b"k", b"", 1, at)]}}
-            for at in found
+            for at in result
         ]
-        done = [{"response_put": {"header": header(revision)}} for _ in found]
-        answer = encode(
+        done = [{"response_put": {"header": header(revision)}} for _ in result]
+        response = encode(
             "TxnResponse",
             {"header": header(revision), "succeeded": succeeded, "responses": done if succeeded else ranges},
         )
-        expected = [] if succeeded else [at or 0 for at in found]
-        self.assertEqual(read_outcome(answer), TxnResult(succeeded, revision, expected))
+        expected = [] if succeeded else [at or 0 for at in result]
+        self.assertEqual(read_outcome(response), TxnResult(succeeded, revision, expected))
 
     def message(self, *parts: bytes) -> WatchResponse:
         """Return a watch response."""
@@ -125,13 +125,13 @@ class AnswerTests(SynchronousTestCase):
     def test_unknown_fields(self) -> None:
         """Unknown fields of later versions are ignored."""
         new = b"\xa0\x06\x05" + b"\xa5\x06" + bytes(4) + b"\xa1\x06" + bytes(8) + b"\xa2\x06\x01x"
-        answer = block(1, encode("ResponseHeader", header(9)) + new) + new
-        self.assertEqual((header_revision(answer), read_range(answer)), (9, RangeResult([], 9, False)))
+        response = block(1, encode("ResponseHeader", header(9)) + new) + new
+        self.assertEqual((header_revision(response), read_range(response)), (9, RangeResult([], 9, False)))
 
     def test_nonsense(self) -> None:
         """Invalid messages are rejected."""
         head = block(1, b"\x18\x05")
-        for reader, answer in (
+        for reader, response in (
             (header_revision, b""),
             (header_revision, block(1, b"")),
             (read_range, block(2, block(1, b"k"))),
@@ -151,8 +151,8 @@ class AnswerTests(SynchronousTestCase):
             (read_watch, b"\x09\x00"),
             (read_watch, b"\x5a" + b"\xff" * 9 + b"\x01"),
         ):
-            with self.assertRaises(ProtocolError, msg=answer):
-                reader(answer)
+            with self.assertRaises(ProtocolError, msg=response):
+                reader(response)
         # A number that begins within what it is counted by, and ends behind it.
         with self.assertRaises(ProtocolError):
             read_watch(block(11, b"\x08\x81") + b"\x01")
@@ -170,17 +170,17 @@ class AnswerTests(SynchronousTestCase):
     def test_damaged(self, data: st.DataObject) -> None:
         """A damaged response is parsed or raises L{ProtocolError}; a truncated one is not a complete response."""
         event = block(2, encode("KeyValue", stored(b"/a", b"v" * 20, 300, 70_000)))
-        whole = block(1, encode("ResponseHeader", header(1 << 40))) + block(11, event)
-        where = data.draw(st.integers(0, len(whole) - 1))
-        damaged = whole[:where] + data.draw(st.binary(max_size=3)) + whole[where + 1 :]
+        complete = block(1, encode("ResponseHeader", header(1 << 40))) + block(11, event)
+        where = data.draw(st.integers(0, len(complete) - 1))
+        damaged = complete[:where] + data.draw(st.binary(max_size=3)) + complete[where + 1 :]
         for read in READERS:
-            for answer in (damaged, whole[:where]):
+            for response in (damaged, complete[:where]):
                 try:
-                    found = read(answer)
+                    result = read(response)
                 except ProtocolError:
                     continue
-                if answer is not damaged:
-                    self.assertNotEqual(found, read_watch(whole))
+                if response is not damaged:
+                    self.assertNotEqual(result, read_watch(complete))
 
     def test_scan(self) -> None:
         """Fields are only found in the message that they belong to."""
@@ -210,21 +210,21 @@ class QuestionTests(SynchronousTestCase):
     def test_leases(self) -> None:
         """A key with a time to live has a lease; a write without precondition has no failure operations."""
         lease = (1 << 62) + 1
-        found = decode("TxnRequest", transaction([Write("/a", b"v", None, ttl=5)], lambda write: lease))
+        result = decode("TxnRequest", transaction([Write("/a", b"v", None, ttl=5)], lambda write: lease))
         self.assertEqual(
-            found, {"success": [{"request_put": {"key": text(b"/a"), "value": text(b"v"), "lease": str(lease)}}]}
+            result, {"success": [{"request_put": {"key": text(b"/a"), "value": text(b"v"), "lease": str(lease)}}]}
         )
 
     @given(keys, st.one_of(st.just(b""), keys), st.integers(0, 1 << 40), st.integers(0, 1 << 62), st.booleans())
     def test_range(self, key: bytes, end: bytes, limit: int, revision: int, only: bool) -> None:
         """A range request has only the fields that differ from the defaults."""
-        asked = decode("RangeRequest", range_request(key, end, limit=limit, revision=revision, keys_only=only))
+        request = decode("RangeRequest", range_request(key, end, limit=limit, revision=revision, keys_only=only))
         expected: dict[str, Any] = {"key": text(key)}
         expected |= {"range_end": text(end)} if end else {}
         expected |= {"limit": str(limit)} if limit else {}
         expected |= {"revision": str(revision)} if revision else {}
         expected |= {"keys_only": True} if only else {}
-        self.assertEqual(asked, expected)
+        self.assertEqual(request, expected)
 
     def test_watch(self) -> None:
         """A watch covers all keys from a revision, and requests fragments."""

@@ -56,8 +56,8 @@ class SharingTests(EtcdCase):
     def test_refused_revision(self) -> None:
         """The storage is unavailable if a member refuses to return the newest revision."""
         storage = self.open()
-        refusal = RPCError(PERMISSION_DENIED, "etcdserver: permission denied")
-        self.patch(storage.client, "request_revision_now", lambda: fail(refusal))
+        error = RPCError(PERMISSION_DENIED, "etcdserver: permission denied")
+        self.patch(storage.client, "request_revision_now", lambda: fail(error))
         with self.assertRaises(StorageUnavailable) as caught:
             self.reactor.run(storage.current_revision())
         self.assertEqual(str(caught.exception), "etcdserver: permission denied")
@@ -68,7 +68,7 @@ class SharingTests(EtcdCase):
         for number in range(5):
             revision = self.write(first, f"/r/{number}", b"", 0)
             answers = [Deferred.fromCoroutine(second.current_revision()) for _ in range(20)]
-            self.assertGreaterEqual(min(self.reactor.run(answer) for answer in answers), revision)
+            self.assertGreaterEqual(min(self.reactor.run(response) for response in answers), revision)
         self.assertTrue(ISharedStorage.providedBy(first))
         verifyObject(ISharedStorage, first)
 
@@ -81,8 +81,8 @@ class SharingTests(EtcdCase):
         self.assertEqual(turns, [[True, False]] * 3)
         self.reactor.turn_until(lambda: servers[1].compacted == at)
         self.assertTrue(self.reactor.run(servers[1].claim_compaction(at)))
-        found = self.reactor.run(servers[0].read("compact_rev_key"))
-        self.assertEqual(found.value, b"%d" % at)
+        result = self.reactor.run(servers[0].read("compact_rev_key"))
+        self.assertEqual(result.value, b"%d" % at)
 
     def test_compacted_by_another_client(self) -> None:
         """A compaction by another client is detected by the next read, and at the start."""
@@ -123,12 +123,12 @@ class SharingTests(EtcdCase):
         """Large values are read in small pages, all at one revision."""
         storage = self.open()
         revisions = [self.write(storage, f"/r/{number:03}", bytes([number]) * 300_000, 0) for number in range(30)]
-        asked: list[int] = []
+        request: list[int] = []
         call_json = storage.client.range
 
         async def recorded(key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
-            asked.append(limit)
-            if len(asked) == 1:
+            request.append(limit)
+            if len(request) == 1:
                 await storage.commit([Write("/r/000", b"late", None), Write("/r/029", b"late", None)])
             return await call_json(key, end, limit=limit, revision=revision)
 
@@ -136,4 +136,4 @@ class SharingTests(EtcdCase):
         page = self.reactor.run(storage.read_page("/r/", revision=revisions[-1]))
         self.assertEqual([item.revision for item in page.items], revisions)
         self.assertEqual(page.items[-1].value, bytes([29]) * 300_000)
-        self.assertGreater(len(asked), 1 if asked[0] < 30 else 0)
+        self.assertGreater(len(request), 1 if request[0] < 30 else 0)

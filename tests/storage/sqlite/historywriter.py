@@ -84,10 +84,10 @@ async def work(reactor: object, path: str, seed: int, resume: int) -> None:
                 revision = await storage.commit([Write(key, None if dies else value.encode() + pad, expected or 0)])
             except (KeyExists, KeyNotFound, RevisionConflict) as refusal:
                 print_line("refused", name, type(refusal).__name__)
-                found = getattr(refusal, "revision", 0)
+                result = getattr(refusal, "revision", 0)
                 known.pop(key, None)
-                if found and not isinstance(refusal, KeyNotFound):
-                    known[key] = found
+                if result and not isinstance(refusal, KeyNotFound):
+                    known[key] = result
                 continue
             print_line("done", name, revision)
             known[key] = revision

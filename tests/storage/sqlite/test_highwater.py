@@ -41,14 +41,14 @@ class KilledTests(FileCase):
         )
         self.assertEqual(done.returncode, -signal.SIGKILL)
         self.assertEqual(HighWaterMark(f"{self.path}-mark").read(), int(done.stdout))
-        whole, damaged = self.path, os.path.abspath(self.mktemp())
+        complete, damaged = self.path, os.path.abspath(self.mktemp())
         for suffix in ("", "-wal", "-mark"):
-            shutil.copyfile(whole + suffix, damaged + suffix)
+            shutil.copyfile(complete + suffix, damaged + suffix)
         with open(f"{damaged}-wal", "r+b") as log:
             log.seek(os.path.getsize(f"{damaged}-wal") // 2)
             log.write(b"\x55" * 16)
         self.path = damaged
         self.refused(StorageCorrupt, "was changed, and transactions follow it")
-        self.path = whole
+        self.path = complete
         storage = self.open()
         self.assertEqual((storage.revision, len(self.page(storage))), (int(done.stdout), 60))

@@ -55,12 +55,12 @@ class HistoryTests(SynchronousTestCase):
         command = [sys.executable, str(SCRIPT), self.path, str(number), str(resume)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
         assert process.stdout is not None
-        left = self.dice.randrange(1, 400)
+        remaining = self.dice.randrange(1, 400)
         before = self.acknowledged
         with process, process.stdout as lines:
             for line in lines:
                 self.hear(*json.loads(line))
-                if self.acknowledged - before == left:
+                if self.acknowledged - before == remaining:
                     # Lines that were printed before the kill are still in the pipe.
                     process.kill()
         self.assertEqual(process.returncode, -9)
@@ -107,8 +107,8 @@ class HistoryTests(SynchronousTestCase):
             {item.key: (item.revision, item.value.partition(b" ")[0].decode()) for item in page.items},
         )
         last.invoked = last.answered = float(1 << 60)
-        found = violations(self.history)
-        if found:
+        result = violations(self.history)
+        if result:
             Path(f"{self.path}.jsonl").write_bytes(self.history.dumped())
-        self.assertEqual(found[:10], [], f"seed {self.seed}: {self.path}.jsonl")
+        self.assertEqual(result[:10], [], f"seed {self.seed}: {self.path}.jsonl")
         self.assertGreater(len(self.history.operations), KILLS * 50)

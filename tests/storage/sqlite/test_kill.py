@@ -51,11 +51,11 @@ class KillTests(SynchronousTestCase):
             opened = lines.readline().split()
             self.assertEqual(opened[0], b"open")
             self.assertGreaterEqual(int(opened[1]), self.newest)
-            left = self.dice.randrange(1, WRITES * 3 // 4)
+            remaining = self.dice.randrange(1, WRITES * 3 // 4)
             for line in lines:
                 self.acknowledge(line)
-                left -= 1
-                if left == 0:
+                remaining -= 1
+                if remaining == 0:
                     # Lines that were printed before the kill are still in the pipe.
                     process.kill()
         self.assertEqual(process.returncode, -9)
@@ -99,13 +99,13 @@ class KillTests(SynchronousTestCase):
         finally:
             reactor.run(storage.close())
 
-    def check_key(self, key: str, revision: int, checksum: str, found: StoredValue | None) -> None:
+    def check_key(self, key: str, revision: int, checksum: str, result: StoredValue | None) -> None:
         """The last acknowledged write is stored, or a later write of the same key."""
         if checksum == "-":
-            self.assertIsNone(found, f"the deletion of {key} is lost")
+            self.assertIsNone(result, f"the deletion of {key} is lost")
         else:
-            assert found is not None, f"{key} is lost"
-            self.assertEqual((found.revision, found.value[:32].hex()), (revision, checksum))
+            assert result is not None, f"{key} is lost"
+            self.assertEqual((result.revision, result.value[:32].hex()), (revision, checksum))
 
     def know(self, stored: dict[str, StoredValue], history: dict[str, list[int]]) -> None:
         """Values that were found in the store remain, whether or not they were acknowledged."""

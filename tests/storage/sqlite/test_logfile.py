@@ -53,9 +53,9 @@ class DamagedDatabaseTests(CrashedCase):
                 refused += 1
                 continue
             self.assertGreaterEqual(storage.revision, self.newest, f"changed at {at}")
-            found = self.page(storage)
-            self.assertEqual([(key, then) for key, _, then in found], [(key, then) for key, _, then in self.now])
-            wrong = [is_[1] for is_, was in zip(found, self.now, strict=True) if is_ != was]
+            result = self.page(storage)
+            self.assertEqual([(key, then) for key, _, then in result], [(key, then) for key, _, then in self.now])
+            wrong = [is_[1] for is_, was in zip(result, self.now, strict=True) if is_ != was]
             self.assertTrue(all(value.endswith(MISMATCH) for value in wrong), f"changed at {at}")
             unreadable += bool(wrong)
             self.close(storage)
@@ -89,8 +89,8 @@ class InterruptedTests(FileCase):
         super().setUp()
         connections: list[sqlite3.Connection] = []
 
-        def connect(*args: Any, **how: Any) -> sqlite3.Connection:
-            connections.append(sqlite3.connect(*args, check_same_thread=False, **how))
+        def connect(*args: Any, **options: Any) -> sqlite3.Connection:
+            connections.append(sqlite3.connect(*args, check_same_thread=False, **options))
             return connections[-1]
 
         storage = self.open(connect)

@@ -69,13 +69,13 @@ class FileCase(SynchronousTestCase):
         self.close(storage)
         return self.open()
 
-    def write(self, storage: SQLiteStorage, key: str, value: bytes | None, **how: Any) -> int:
+    def write(self, storage: SQLiteStorage, key: str, value: bytes | None, **options: Any) -> int:
         """Write one key."""
-        return self.reactor.run(storage.commit([Write(key, value, how.pop("expected", None), **how)]))
+        return self.reactor.run(storage.commit([Write(key, value, options.pop("expected", None), **options)]))
 
-    def page(self, storage: SQLiteStorage, **how: Any) -> list[tuple[str, bytes, int]]:
+    def page(self, storage: SQLiteStorage, **options: Any) -> list[tuple[str, bytes, int]]:
         """Return the stored values."""
-        page = self.reactor.run(storage.read_page("/", **how))
+        page = self.reactor.run(storage.read_page("/", **options))
         return [(item.key, item.value, item.revision) for item in page.items]
 
     def rows(self) -> int:

@@ -128,9 +128,9 @@ class DamagedLogTests(CrashedCase):
         refused = 0
         for at in sorted(places):
             self.put(wal=self.changed("-wal", at))
-            found = self.attempt()
-            self.assertIn(found, (None, self.now), f"changed at {at}")
-            refused += found is None
+            result = self.attempt()
+            self.assertIn(result, (None, self.now), f"changed at {at}")
+            refused += result is None
         self.assertGreater(refused, len(places) * 0.9)
 
     def test_cut_anywhere(self) -> None:
@@ -187,15 +187,15 @@ class DamagedLogTests(CrashedCase):
         with capturedLogs() as logged:
             self.reactor.run(storage.open())
         self.assertGreaterEqual(storage.revision, self.newest + LOST_WRITES_REVISION_GAP)
-        left = self.page(storage)
-        self.assertEqual(left, self.now[: len(left)])
-        self.assertTrue(left)
+        remaining = self.page(storage)
+        self.assertEqual(remaining, self.now[: len(remaining)])
+        self.assertTrue(remaining)
         with self.assertRaises(RevisionCompacted):
             self.page(storage, revision=self.newest - 5)
         self.write(storage, "/r/after", b"")
         self.assertEqual(os.path.getsize(f"{self.path}-wal") % LENGTH, HEADER.size)
         again = self.page(self.reopen(storage))
-        self.assertEqual(len(again), len(left) + 1)
+        self.assertEqual(len(again), len(remaining) + 1)
         self.assertEqual([one["log_level"] for one in logged if "loss" in one], [LogLevel.error])
 
     def test_backup(self) -> None:

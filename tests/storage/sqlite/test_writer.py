@@ -37,7 +37,7 @@ class SharedSyncTests(FileCase):
         # The writer takes all waiting transactions at once: block it until all are submitted.
         with held(storage._writer):
             answers = [storage.commit([Write(f"/r/{number:04}", b"%d" % number, 0)]) for number in range(count)]
-        self.assertEqual([self.reactor.run(answer) for answer in answers], list(range(2, count + 2)))
+        self.assertEqual([self.reactor.run(response) for response in answers], list(range(2, count + 2)))
         self.assertEqual(len(self.page(storage)), count)
         inserts = [statement for statement in statements if statement.startswith("INSERT INTO log")]
         self.assertLessEqual(len(inserts), 5)
@@ -82,10 +82,10 @@ class FailureTests(FileCase):
         self.connections.append(connection)
         return connection
 
-    def outcome(self, answer: Deferred[int]) -> Any:
+    def outcome(self, response: Deferred[int]) -> Any:
         """Return the revision, or the kind of the failure."""
         try:
-            return self.reactor.run(answer)
+            return self.reactor.run(response)
         except Exception as error:
             return type(error)
 
@@ -102,7 +102,7 @@ class FailureTests(FileCase):
             self.storage.commit([Write("/r/new", b"4", 0)]),
             self.storage.commit([Write("/r/kept", b"5", kept)]),
         ]
-        self.assertEqual([self.outcome(answer) for answer in answers], [StorageUnwritable] * 5)
+        self.assertEqual([self.outcome(response) for response in answers], [StorageUnwritable] * 5)
         FailingConnection.failing = False
         self.assertEqual((self.page(self.storage), observer.events), ([("/r/kept", b"1", kept)], []))
         self.assertEqual(self.storage.revision, kept)
@@ -124,8 +124,8 @@ class FailureTests(FileCase):
             self.write(self.storage, "/r/a", b"2")
         probes: list[None] = []
         self.patch(self.storage._file, "probe", lambda: probes.append(None) or LogFile.probe(self.storage._file))
-        asked = [Deferred.fromCoroutine(self.storage.probe_writing()) for _ in range(5)]
-        self.assertEqual([self.outcome(one) for one in asked], [StorageUnwritable] * 5)
+        request = [Deferred.fromCoroutine(self.storage.probe_writing()) for _ in range(5)]
+        self.assertEqual([self.outcome(one) for one in request], [StorageUnwritable] * 5)
         self.assertEqual(len(probes), 1)
         FailingConnection.failing = False
         self.reactor.run(self.storage.probe_writing())
@@ -190,7 +190,7 @@ class FailureTests(FileCase):
         FailingConnection.failures = 1
         with held(self.storage._writer):
             answers = [self.storage.commit([Write(f"/r/{number}", b"", 0)]) for number in range(1000)]
-        self.assertEqual({self.outcome(answer) for answer in answers}, {StorageUnwritable})
+        self.assertEqual({self.outcome(response) for response in answers}, {StorageUnwritable})
         self.assertEqual(self.write(self.storage, "/r/0", b"", expected=0), 1002)
         self.close(self.storage)
         self.assertEqual(self.rows(), 1)
@@ -199,9 +199,9 @@ class FailureTests(FileCase):
         """A read that begins while a write is about to fail, and later reads, do not return that write."""
         self.write(self.storage, "/r/a", b"1")
         FailingConnection.failures = 1
-        answer = self.storage.commit([Write("/r/b", b"1", 0)])
+        response = self.storage.commit([Write("/r/b", b"1", 0)])
         beside = Deferred.fromCoroutine(self.storage.read_page("/"))
-        self.assertEqual(self.outcome(answer), StorageUnwritable)
+        self.assertEqual(self.outcome(response), StorageUnwritable)
         self.assertEqual(len(self.reactor.run(beside).items), 1)
         self.assertEqual(self.page(self.storage), [("/r/a", b"1", 2)])
 

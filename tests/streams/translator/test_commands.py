@@ -84,13 +84,13 @@ class StreamTests(SynchronousTestCase):
     def test_input(self) -> None:
         """Input of the client, and its end, are forwarded to the command."""
         run = running()
-        got: list[bytes | None] = []
-        run.session.on_stdin = got.append
+        received: list[bytes | None] = []
+        run.session.on_stdin = received.append
         run.send(0, b"in")
         run.send(0, b"put")
         run.send(255, b"\0")
         run.send(0, b"too late")
-        self.assertEqual([b"in", b"put", None], got)
+        self.assertEqual([b"in", b"put", None], received)
         run.session.exit(0)
         run.pump()
         self.assertEqual("Success", run.status()["status"])
@@ -99,13 +99,13 @@ class StreamTests(SynchronousTestCase):
     def test_any_cut(self, pieces: list[bytes], size: int) -> None:
         """Bytes are forwarded unchanged in both directions, however they are split."""
         run = running()
-        got: list[bytes] = []
-        run.session.on_stdin = lambda data: got.append(data or b"")
+        received: list[bytes] = []
+        run.session.on_stdin = lambda data: received.append(data or b"")
         for piece in pieces:
             run.client.send(b"\0" + piece)
             run.session.write(piece[::-1])
         run.pump(size)
-        self.assertEqual(b"".join(pieces), b"".join(got))
+        self.assertEqual(b"".join(pieces), b"".join(received))
         self.assertEqual(b"".join(piece[::-1] for piece in pieces), run.channel(1))
         run.translator.stop()
 
@@ -117,11 +117,11 @@ class StreamTests(SynchronousTestCase):
         run.send(0, b"early")
         run.send(255, b"\0")
         answer = run.kubelet()
-        got: list[bytes | None] = []
-        run.on_start = lambda session: setattr(session, "on_stdin", got.append)
+        received: list[bytes | None] = []
+        run.on_start = lambda session: setattr(session, "on_stdin", received.append)
         run.answer.callback(answer)
         run.pump()
-        self.assertEqual([b"early", None], got)
+        self.assertEqual([b"early", None], received)
         run.translator.stop()
 
     def test_terminal(self) -> None:
@@ -160,13 +160,13 @@ class StreamTests(SynchronousTestCase):
     def test_input_not_taken(self) -> None:
         """The end of a command's input does not end the command."""
         run = running()
-        got: list[bytes | None] = []
-        run.session.on_stdin = got.append
+        received: list[bytes | None] = []
+        run.session.on_stdin = received.append
         backend = run.wires[1].second.protocol
         stdin = next(one for one in backend._streams.values() if one.header("streamtype") == "stdin")
         stdin.finish()
         run.pump()
-        self.assertEqual([None], got)
+        self.assertEqual([None], received)
         run.session.write(b"still here")
         run.pump()
         self.assertEqual(b"still here", run.channel(1))

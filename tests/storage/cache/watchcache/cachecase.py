@@ -102,7 +102,7 @@ class CacheCase(SynchronousTestCase):
         """Return the keys and revisions of a list."""
         return [(record.key, record.revision) for record in self.cache.list(*args, **kwargs).records]
 
-    def watch(self, scope: str = "", **how: Any) -> tuple[CacheWatch, RecordingSink]:
+    def watch(self, scope: str = "", **options: Any) -> tuple[CacheWatch, RecordingSink]:
         """Start a watch."""
         sink = RecordingSink()
-        return self.cache.watch(scope, sink=sink, **how), sink
+        return self.cache.watch(scope, sink=sink, **options), sink

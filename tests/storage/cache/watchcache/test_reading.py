@@ -158,8 +158,8 @@ class ReadingTests(CacheCase):
         self.delete("a/6")
 
         def answers(cache: WatchCache) -> list[Any]:
-            found = []
-            for how in (
+            result = []
+            for options in (
                 {},
                 {"limit": 3},
                 {"limit": 3, "start_after": "a/7"},
@@ -167,9 +167,9 @@ class ReadingTests(CacheCase):
                 {"limit": 3, "match": labelled(odd="1")},
                 {"match": labelled(odd="0"), "start_after": "a/5"},
             ):
-                listing = self.successResultOf(cache.list_at_revision("a/", revision=revision, **how))
-                found.append(([record.item for record in listing.records], listing.revision, listing.next_key))
-            return found
+                listing = self.successResultOf(cache.list_at_revision("a/", revision=revision, **options))
+                result.append(([record.item for record in listing.records], listing.revision, listing.next_key))
+            return result
 
         late = WatchCache(self.storage, PREFIX, decode, self.clock, page=4)
         self.successResultOf(late.start())
@@ -257,8 +257,8 @@ class ModelTests(SynchronousTestCase):
         for match in (None, labelled(app="x")):
             for revision, then in past.items():
                 expected = {
-                    key: found
-                    for key, (found, labels) in then.items()
+                    key: result
+                    for key, (result, labels) in then.items()
                     if key.startswith(scope) and (match is None or labels.get("app") == "x")
                 }
                 self.check_pages(cache, scope, match, revision, limit, expected, then)
@@ -268,20 +268,20 @@ class ModelTests(SynchronousTestCase):
         self, cache: WatchCache, scope: str, match: Any, revision: int, limit: int, expected: Any, then: Any
     ) -> None:
         """The pages of a list have all records in order, with correct counts."""
-        found: list[tuple[str, int]] = []
+        result: list[tuple[str, int]] = []
         after = ""
         while True:
             page = cache.list(scope, match=match, limit=limit, start_after=after, revision=revision)
-            found += [(record.key, record.revision) for record in page.records]
+            result += [(record.key, record.revision) for record in page.records]
             after = page.next_key
             if not after:
                 break
             self.assertEqual(len(page.records), limit)
             rest = sum(key.startswith(scope) and key > after for key in then)
             self.assertEqual(page.remaining, rest if match is None else None)
-        self.assertEqual(found, sorted(expected.items()))
-        whole = cache.list(scope, match=match, revision=revision).records
-        self.assertEqual([(record.key, record.revision) for record in whole], found)
+        self.assertEqual(result, sorted(expected.items()))
+        complete = cache.list(scope, match=match, revision=revision).records
+        self.assertEqual([(record.key, record.revision) for record in complete], result)
 
     def check_watch(self, cache: WatchCache, scope: str, match: Any, revision: int, expected: dict[str, int]) -> None:
         """A watch from a revision leads from the list at that revision to the current list."""

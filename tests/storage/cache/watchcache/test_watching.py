@@ -120,9 +120,9 @@ class WatchingTests(CacheCase):
             revision = step()
             if kind is not None:
                 expected.append((kind, "a/o", revision))
-        left = next(record for kind, record, _ in sink.sent if kind == "DELETED")
-        self.assertEqual(left.labels, {"app": "x", "more": "1"})
-        self.assertEqual(orjson.loads(left.item)["metadata"]["resourceVersion"], str(left.revision))
+        remaining = next(record for kind, record, _ in sink.sent if kind == "DELETED")
+        self.assertEqual(remaining.labels, {"app": "x", "more": "1"})
+        self.assertEqual(orjson.loads(remaining.item)["metadata"]["resourceVersion"], str(remaining.revision))
         self.assertEqual(sink.wait_until_fresh_or_timeout(), expected)
         self.assertEqual(self.watch(match=labelled(app="x"), revision=start)[1].wait_until_fresh_or_timeout(), expected)
 
@@ -197,7 +197,7 @@ class WatchingTests(CacheCase):
 
     def test_write_in_the_beginning(self) -> None:
         """Changes that a sink writes while it receives past or initial events are sent after them."""
-        for how in ({"revision": self.put("a/x") - 1}, {"initial": True}):
+        for options in ({"revision": self.put("a/x") - 1}, {"initial": True}):
             answers: list[Deferred[int]] = []
 
             def react(answers: list[Deferred[int]] = answers) -> None:
@@ -206,8 +206,8 @@ class WatchingTests(CacheCase):
                     answers.append(self.storage.commit([Write(PREFIX + "a/x", draft.body, None)]))
 
             sink = RecordingSink(react)
-            self.cache.watch("", sink=sink, **how)
-            revisions = [self.successResultOf(answer) for answer in answers]
+            self.cache.watch("", sink=sink, **options)
+            revisions = [self.successResultOf(response) for response in answers]
             self.assertEqual(
                 [revision for _, _, revision in sink.wait_until_fresh_or_timeout()], [revisions[0] - 1, *revisions]
             )
