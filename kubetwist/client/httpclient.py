@@ -216,21 +216,21 @@ class WebhookClient:
         if self._closed:
             raise CallError(method, url, "context canceled")
         waiting: Deferred[Response] = Deferred.fromCoroutine(self._answer(method, url, fields, body, redirects))
-        late = False
+        timed_out = False
 
-        def give_up() -> None:
-            nonlocal late
-            late = True
+        def on_timeout() -> None:
+            nonlocal timed_out
+            timed_out = True
             waiting.cancel()
 
-        timer = self._reactor.callLater(timeout, give_up)
+        timer = self._reactor.callLater(timeout, on_timeout)
         self._pending.add(waiting)
         try:
             return await waiting
         except CallError:
             raise
         except Exception as error:
-            if late:
+            if timed_out:
                 raise CallError(method, url, "context deadline exceeded", timed_out=True) from None
             if self._closed:
                 raise CallError(method, url, "context canceled") from None
@@ -373,19 +373,19 @@ class _Collected(Protocol):
         self._limit = limit
         self._pieces: list[bytes] = []
         self._size = 0
-        self.done: Deferred[bytes] = Deferred(self._give_up)
+        self.done: Deferred[bytes] = Deferred(self._stop_reading)
 
-    def _give_up(self, done: object) -> None:
+    def _stop_reading(self, done: object) -> None:
         if self.transport is not None:
             self.transport.stopProducing()  # type: ignore[attr-defined]
 
     def dataReceived(self, data: bytes) -> None:
-        before, self._size = self._size, self._size + len(data)
+        previous_size, self._size = self._size, self._size + len(data)
         if self._size <= self._limit:
             self._pieces.append(data)
-        elif before <= self._limit:
+        elif previous_size <= self._limit:
             self._pieces.clear()
-            self._give_up(None)
+            self._stop_reading(None)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         from twisted.web.client import ResponseDone

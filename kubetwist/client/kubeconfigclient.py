@@ -43,8 +43,8 @@ class KubeconfigClient:
         return parse_kubeconfig(contents[0], folder, str(self._path)), named_files(contents[0], folder)
 
     def _use(self, loaded: tuple[RESTConfig, list[Path]]) -> None:
-        before, self._client = self._client, self._outgoing.client(loaded[0])
-        before.retire()
+        previous, self._client = self._client, self._outgoing.client(loaded[0])
+        previous.retire()
 
     async def post(self, body: bytes, *, timeout: float) -> Response:
         """@see: L{WebhookClient.post}."""

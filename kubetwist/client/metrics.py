@@ -53,32 +53,32 @@ class CallMetrics:
             host = self._hosts.setdefault(name, _Host())
         return host
 
-    def answered(self, name: str, code: int, took: float, sent: int, received: int) -> None:
+    def answered(self, name: str, code: int, seconds: float, sent: int, received: int) -> None:
         """
         Count a call with a response.
 
         @param name: The called host, as in the URL: C{"hook.default.svc:443"}.
-        @param took: Seconds until the last byte.
+        @param seconds: Seconds until the last byte.
         @param sent: Size of the request body in bytes.
         @param received: Size of the response body in bytes.
         """
         host = self._host(name)
         host.received.observe(received)
-        self._count_call(host, str(code), took, sent)
+        self._count_call(host, str(code), seconds, sent)
 
-    def failed(self, name: str, took: float, sent: int, *, nameless: bool = False) -> None:
+    def failed(self, name: str, seconds: float, sent: int, *, nameless: bool = False) -> None:
         """
         Count a call without a response.
 
         @param nameless: Whether the server's certificate has only a common name.
         """
         self.nameless += nameless
-        self._count_call(self._host(name), "<error>", took, sent)
+        self._count_call(self._host(name), "<error>", seconds, sent)
 
     @staticmethod
-    def _count_call(host: _Host, code: str, took: float, sent: int) -> None:
+    def _count_call(host: _Host, code: str, seconds: float, sent: int) -> None:
         host.codes[code] = host.codes.get(code, 0) + 1
-        host.seconds.observe(took)
+        host.seconds.observe(seconds)
         host.sent.observe(sent)
 
     def collect(self, open_clients: int) -> Iterator[MetricSnapshot]:

@@ -204,20 +204,20 @@ class StreamingClient:
     async def _connected_and_secured(self, connecting: Deferred[IProtocol]) -> BackendConnection:
         connection = await connecting
         assert isinstance(connection, BackendConnection), "the factory creates these"
-        handshake_done, late = connection.handshake_done, False
+        handshake_done, timed_out = connection.handshake_done, False
         if handshake_done is None:
             return connection
 
-        def give_up() -> None:
-            nonlocal late
-            late = True
+        def on_timeout() -> None:
+            nonlocal timed_out
+            timed_out = True
             handshake_done.cancel()
 
-        timer = self._reactor.callLater(min(HANDSHAKE_TIMEOUT, self.settings.dial_timeout), give_up)
+        timer = self._reactor.callLater(min(HANDSHAKE_TIMEOUT, self.settings.dial_timeout), on_timeout)
         try:
             await handshake_done
         except CancelledError:
-            if late:
+            if timed_out:
                 raise Unreachable("net/http: TLS handshake timeout") from None
             raise
         finally:

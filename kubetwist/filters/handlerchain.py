@@ -76,8 +76,8 @@ def build_handler_chain(
     @param auditor: Audits requests, which are L{AuditedRequest<kubetwist.audit.auditedrequest.AuditedRequest>}s then.
     """
 
-    def timed(name: str, handler: Handler, *, again: bool = False) -> Handler:
-        return handler if tracing is None else tracing.mark_filter_done(name, handler, again=again)
+    def timed(name: str, handler: Handler, *, in_both_chains: bool = False) -> Handler:
+        return handler if tracing is None else tracing.mark_filter_done(name, handler, in_both_chains=in_both_chains)
 
     denials = DenialLog(reactor.seconds)
     handler = with_latency_trackers(handler)
@@ -89,11 +89,11 @@ def build_handler_chain(
         handler = consistency.wrap(timed("consistency", handler))
     if limit is not None:
         handler = limit(timed("priorityandfairness", handler))
-        authorized = limit(timed("priorityandfairness", authorized, again=True))
+        authorized = limit(timed("priorityandfairness", authorized, in_both_chains=True))
     # Refused requests need no body, and waiting for a body needs no seat.
-    early = with_authorization(timed("authorization", with_body(authorized), again=True), authorizer, denials)
+    early = with_authorization(timed("authorization", with_body(authorized), in_both_chains=True), authorizer, denials)
     if consistency is not None:
-        early = consistency.wrap(timed("consistency", early, again=True))
+        early = consistency.wrap(timed("consistency", early, in_both_chains=True))
     handler = by_head(handler, early)
     if memory is not None:
         handler = memory(handler)

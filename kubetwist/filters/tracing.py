@@ -79,7 +79,7 @@ class RequestTracing:
         """Start the root span of a request, sampled or not, and make it the current span."""
         begin, now = self._begin, self._now
 
-        def begun(request: KubeRequest) -> None:
+        def start_root_span(request: KubeRequest) -> None:
             fields = request.fields
             remote = extract_span_context(fields) if TRACEPARENT in fields else None
             trusted = remote is not None and request.user is not None and not TRUSTED.isdisjoint(request.user.groups)
@@ -100,15 +100,15 @@ class RequestTracing:
             finally:
                 current.set(previous)
 
-        return begun
+        return start_root_span
 
-    def mark_filter_done(self, name: str, handler: Handler, *, again: bool = False) -> Handler:
+    def mark_filter_done(self, name: str, handler: Handler, *, in_both_chains: bool = False) -> Handler:
         """
         Record that a request has passed a filter.
 
-        @param again: The filter is part of both handler chains; a request passes one of them.
+        @param in_both_chains: The filter is part of both handler chains; a request passes one of them.
         """
-        if not again:
+        if not in_both_chains:
             self._filters.insert(0, name)
         now = self._now
 

@@ -301,10 +301,10 @@ class FlowControl:
                 )
         self.levels = states
         # Schemas of a quiescing level are dropped, so that the level can be removed.
-        known = [schema for schema in sort_by_precedence(schemas) if schema.level in desired]
-        names = {schema.name for schema in known}
-        known += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
-        self.schemas = sorted(known, key=lambda one: (one.precedence, one.name))
+        schemas_in_use = [schema for schema in sort_by_precedence(schemas) if schema.level in desired]
+        names = {schema.name for schema in schemas_in_use}
+        schemas_in_use += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
+        self.schemas = sorted(schemas_in_use, key=lambda one: (one.precedence, one.name))
         self._cache.clear()
         self.config_version = object()
         pairs = {(schema.name, schema.level) for schema in self.schemas}

@@ -175,12 +175,12 @@ class QueueSet:
         if ticket.has_reserved_seat:
             self.reserved -= ticket.seats
         self.running.discard(ticket)
-        took = now - ticket.start_time
+        execution_seconds = now - ticket.start_time
         queue = ticket.queue
         if queue is not None:
             # Replace the estimate by the measured time.
-            queue.start += ticket.seats * (took - self._estimated_seconds)
-        self._estimated_seconds += (min(took, 60.0) - self._estimated_seconds) / 64
+            queue.start += ticket.seats * (execution_seconds - self._estimated_seconds)
+        self._estimated_seconds += (min(execution_seconds, 60.0) - self._estimated_seconds) / 64
 
     def enqueue(self, ticket: QueueSetRequest, hand: Iterator[int]) -> bool:
         """
@@ -263,12 +263,12 @@ class QueueSet:
                 best = queue
         return best
 
-    def overdue(self, before: float) -> list[QueueSetRequest]:
+    def overdue(self, cutoff: float) -> list[QueueSetRequest]:
         """Return the requests that arrived before a time; each queue has the oldest first."""
         overdue = []
         for queue in self._queues.values():
             for ticket in queue.waiting:
-                if ticket.arrival_time > before:
+                if ticket.arrival_time > cutoff:
                     break
                 overdue.append(ticket)
         return overdue

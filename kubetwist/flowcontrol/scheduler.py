@@ -113,7 +113,7 @@ class CooperativeScheduler:
             self._schedule()
 
     def _run_timed(self, work: Callable[[], object]) -> None:
-        begun = perf_counter()
+        start = perf_counter()
         self._working = True
         try:
             work()
@@ -122,4 +122,4 @@ class CooperativeScheduler:
             self._log.failure("a piece of work failed")
         finally:
             self._working = False
-            self._spent += perf_counter() - begun
+            self._spent += perf_counter() - start

@@ -114,8 +114,8 @@ def _subject(subject: JSONObject) -> _UserTest:
     prefix = f"{_ACCOUNT}{account.get('namespace', '')}:"
     if account.get("name") == "*":
         return lambda user: user.name.startswith(prefix)
-    whole = f"{prefix}{account.get('name', '')}"
-    return lambda user: user.name == whole
+    full_resource = f"{prefix}{account.get('name', '')}"
+    return lambda user: user.name == full_resource
 
 
 def _any_user(user: UserInfo) -> bool:
@@ -132,8 +132,8 @@ def _resources(rule: JSONObject) -> _Test:
     cluster = bool(rule.get("clusterScope"))
 
     def matches(info: RequestInfoLike) -> bool:
-        whole = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-        if not (verbs(info.verb) and resources(whole) and groups(info.group)):
+        full_resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+        if not (verbs(info.verb) and resources(full_resource) and groups(info.group)):
             return False
         return namespaces(info.namespace) if info.namespace else cluster
 
@@ -145,10 +145,10 @@ def _paths(rule: JSONObject) -> _Test:
     paths = tuple(rule.get("nonResourceURLs") or ())
     everything = "*" in paths
     # A path matches everything below it, with and without a trailing star, as in the reference.
-    below = tuple(path.removesuffix("*").removesuffix("/") + "/" for path in paths)
+    prefixes = tuple(path.removesuffix("*").removesuffix("/") + "/" for path in paths)
 
     def matches(info: RequestInfoLike) -> bool:
-        return verbs(info.verb) and (everything or info.path in paths or info.path.startswith(below))
+        return verbs(info.verb) and (everything or info.path in paths or info.path.startswith(prefixes))
 
     return matches
 
@@ -156,5 +156,5 @@ def _paths(rule: JSONObject) -> _Test:
 def _membership_test(values: Sequence[str] | None) -> Callable[[str], bool]:
     if values and len(values) == 1 and values[0] == "*":
         return lambda value: True
-    known = frozenset(values or ())
-    return lambda value: value in known
+    allowed = frozenset(values or ())
+    return lambda value: value in allowed

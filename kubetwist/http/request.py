@@ -358,8 +358,8 @@ class KubeRequest(Request):
         Headers set with C{setHeader} are sent too.
         """
         if self.finished or self.disconnected or self.startedWriting:
-            if self.termination_code and self.site.late is not None:
-                self.site.late(code)
+            if self.termination_code and self.site.on_late_response is not None:
+                self.site.on_late_response(code)
             return
         self.code = code
         self.startedWriting = 1

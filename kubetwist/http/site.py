@@ -44,7 +44,7 @@ class KubeSite(Site):
     @ivar connections: All connections.
     @ivar scheduler: Schedules expensive work in small pieces; L{None} runs it at once.
     @ivar ended: Called with each finished request; L{None} calls nothing.
-    @ivar late: Called with the status of a response to a request that the server has terminated; or L{None}.
+    @ivar on_late_response: Called with the status of a response to a terminated request; L{None} calls nothing.
     @ivar streams: Functions that return, for the head of a request with a body, whether the body is streamed. A
         streamed body has no limit, and L{KubeRequest.deliver_body} reads it. One true result suffices.
     @ivar heads_first: Whether C{handler} authorizes requests by their heads, and requests large bodies with
@@ -69,7 +69,7 @@ class KubeSite(Site):
         heads_first: bool = False,
         streams: Sequence[Callable[[KubeRequest], bool]] = (),
         ended: Callable[[KubeRequest], object] | None = None,
-        late: Callable[[int], object] | None = None,
+        on_late_response: Callable[[int], object] | None = None,
     ) -> None:
         """
         The parameters are attributes of this class.
@@ -85,7 +85,7 @@ class KubeSite(Site):
         self.date: bytes = datetimeToString()
         self.connections = connections or Connections(reactor)
         self.ended = ended
-        self.late = late
+        self.on_late_response = on_late_response
         self.scheduler = scheduler
         self.streams = list(streams)
         self.heads_first = heads_first

@@ -103,7 +103,7 @@ class RequestSite(Protocol[R]):
     @ivar open_requests: Requests without a complete response.
     @ivar long_running_requests: The functions that end requests which do not end by themselves.
     @ivar date: The value of C{Date} fields.
-    @ivar late: Called with the status of a response to a request that the server has terminated.
+    @ivar on_late_response: Called with the status of a response to a request that the server has terminated.
     @ivar scheduler: Schedules expensive work; L{None} runs it at once.
     """
 
@@ -111,7 +111,7 @@ class RequestSite(Protocol[R]):
     open_requests: set[R]
     long_running_requests: dict[R, Callable[[], object]]
     date: bytes
-    late: Callable[[int], object] | None
+    on_late_response: Callable[[int], object] | None
     scheduler: WorkScheduler | None
 
     @property

@@ -358,9 +358,9 @@ def _credentials(config: ServerConfig) -> Iterator[MetricSnapshot]:
     for one in authenticators:
         if hasattr(one, "collect"):
             yield from one.collect()
-    every = [one.expiration_seconds for one in config.client_authorities]
+    histograms = [one.expiration_seconds for one in config.client_authorities]
     text = "Remaining lifetime in seconds of the client certificates used for authentication."
-    expirations = [((), merge_histograms(every))] if every else []
+    expirations = [((), merge_histograms(histograms))] if histograms else []
     yield MetricSnapshot("apiserver_client_certificate_expiration_seconds", "histogram", text, (), expirations)
 
 

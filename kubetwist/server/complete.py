@@ -84,7 +84,7 @@ class Completion:
 
     async def _complete(self, cleanup: ExitStack, opened: list[PluginContext]) -> ServerConfig:
         options, reactor = self.options, self.reactor
-        begun = reactor.seconds()
+        started_at = reactor.seconds()
         data = self._open_data(cleanup)
         bound = BoundAddress(options["bind-address"], options["secure-port"])
         cleanup.callback(bound.close)
@@ -101,7 +101,7 @@ class Completion:
         context.kubelet_credentials = self.make_kubelet_credentials(context)
         return ServerConfig(
             context=context,
-            begun=begun,
+            started_at=started_at,
             bound=bound,
             endpoint=(advertised_address(options["bind-address"], options["advertise-address"]), bound.port),
             credentials=credentials,

@@ -44,7 +44,7 @@ class ServerConfig:
     server.
 
     @ivar context: The context of the plugins; its C{stores} are filled when the server is built.
-    @ivar begun: Time of the start, in the reactor's time.
+    @ivar started_at: Time of the start, in the reactor's time.
     @ivar bound: The bound address; the server listens on it at the end of its start.
     @ivar endpoint: The advertised address and port.
     @ivar credentials: The certificates and keys that clients see.
@@ -59,7 +59,7 @@ class ServerConfig:
     """
 
     context: PluginContext
-    begun: float
+    started_at: float
     bound: BoundAddress
     endpoint: tuple[str, int]
     credentials: Credentials

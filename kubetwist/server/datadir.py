@@ -134,7 +134,7 @@ class DataDirectory:
     def _check(self) -> None:
         marker = self.path / MARKER
         try:
-            known: Any = json.loads(marker.read_bytes())
+            marker_content: Any = json.loads(marker.read_bytes())
         except FileNotFoundError:
             if any(not entry.name.startswith(f".{MARKER}.") for entry in self.path.iterdir()):
                 raise StartError(
@@ -145,9 +145,9 @@ class DataDirectory:
             return
         except ValueError:
             raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it cannot be read") from None
-        if not isinstance(known, dict) or not isinstance(known.get("format"), int):
+        if not isinstance(marker_content, dict) or not isinstance(marker_content.get("format"), int):
             raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it cannot be read")
-        if known["format"] > FORMAT:
+        if marker_content["format"] > FORMAT:
             raise StartError(f"the data directory {self.path} was created by a newer version of kubetwist")
 
     def _flock(self) -> None:

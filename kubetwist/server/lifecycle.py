@@ -232,7 +232,7 @@ class APIServer:
             heads_first=True,
             streams=() if self.apis is None else self.apis.streams,
             ended=ended if tracing is None else tracing.requests.chain_on_end(ended),
-            late=metrics.post_timeout,
+            on_late_response=metrics.post_timeout,
         )
         register_connection_collectors(config.metrics, site)
         return site
@@ -312,7 +312,7 @@ class APIServer:
         """Register the paths and checks that all servers have (Go: C{PrepareRun})."""
         config = self.config
         server.mux.handle_prefix("/version", VersionResource(config.kubernetes_version))
-        server.mux.handle_prefix(WHY, lambda: _why(config))
+        server.mux.handle_prefix(WHY, lambda: _make_why_resource(config))
         if config.token_keys:
             drop_documents = serve_documents(
                 server.mux, self._options, config.token_keys, lambda: config.external_address
@@ -328,7 +328,7 @@ class APIServer:
             server.mux.handle_prefix(FAIRNESS, FlowControlDebugResource(apis.flow, config.reactor), exposed=False)
         checks = ServerChecks(
             config,
-            begun=config.begun,
+            started_at=config.started_at,
             prepared=lambda: self._prepared,
             started=lambda: self._started,
             stopping=lambda: self.stopping,
@@ -509,7 +509,7 @@ def _local_host(bind_address: str) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def _why(config: ServerConfig) -> Resource:
+def _make_why_resource(config: ServerConfig) -> Resource:
     # Imported late: most servers never need it.
     from .endpoints.why import WhyResource
 

@@ -265,7 +265,7 @@ def make_authorizer(
 
 
 def _configured_authorizer(
-    path: str, options: FlagValues, server: PluginContext, known: Set[str], make: Callable[[str], IAuthorizer]
+    path: str, options: FlagValues, server: PluginContext, available: Set[str], make: Callable[[str], IAuthorizer]
 ) -> IAuthorizer:
     if any(name == "authorization-mode" or name.startswith("authorization-webhook-") for name in options.changed):
         raise StartError(
@@ -274,14 +274,14 @@ def _configured_authorizer(
         )
     from ..authorization.reload import ReloadableAuthorizer
 
-    authorizer = ReloadableAuthorizer(server.reactor, server.outgoing, known, make, server.authorization_webhooks)
+    authorizer = ReloadableAuthorizer(server.reactor, server.outgoing, available, make, server.authorization_webhooks)
     authorizer.read(server.files, path)
     return authorizer
 
 
-def _mode_problems(modes: Sequence[str], options: FlagValues, known: Set[str]) -> Iterator[str]:
+def _mode_problems(modes: Sequence[str], options: FlagValues, available: Set[str]) -> Iterator[str]:
     for mode in dict.fromkeys(modes):
-        if mode not in known:
+        if mode not in available:
             yield f"authorization-mode {quoted(mode)} is not a valid mode"
     if options.get("authorization-policy-file") and "ABAC" not in modes:
         yield "cannot specify --authorization-policy-file without mode ABAC"

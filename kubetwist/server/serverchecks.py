@@ -23,20 +23,20 @@ class ServerChecks:
         self,
         config: ServerConfig,
         *,
-        begun: float,
+        started_at: float,
         prepared: Callable[[], bool],
         started: Callable[[], bool],
         stopping: Callable[[], bool],
     ) -> None:
         """
-        @param begun: Time of the start, in the reactor's time.
+        @param started_at: Time of the start, in the reactor's time.
         @param prepared: Returns whether the watch caches are filled.
         @param started: Returns whether the start is complete.
         @param stopping: Returns whether the server is to stop.
         """
         self._config = config
         self._options = config.options
-        self._begun = begun
+        self._started_at = started_at
         self._prepared = prepared
         self._started = started
         self._stopping = stopping
@@ -109,7 +109,7 @@ class ServerChecks:
 
     def _after_grace(self, check: Callable[[], object]) -> Callable[[], object]:
         """Return a check that passes until --livez-grace-period is over, so that a slow start is not a failure."""
-        if self._config.reactor.seconds() < self._begun + self._options["livez-grace-period"]:
+        if self._config.reactor.seconds() < self._started_at + self._options["livez-grace-period"]:
             return lambda: None
         return check
 

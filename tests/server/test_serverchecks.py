@@ -40,7 +40,7 @@ class ServerChecksTests(SynchronousTestCase):
         self.server.add_post_start_hook("mine", lambda: None)
         checks = ServerChecks(
             config,
-            begun=0.0,
+            started_at=0.0,
             prepared=lambda: self.prepared,
             started=lambda: self.started,
             stopping=lambda: self.stopping,

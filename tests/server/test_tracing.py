@@ -33,7 +33,7 @@ SPAN = "00f067aa0ba902b7"
 
 SERVER, CLIENT = 2, 3
 
-#: A server from its start to its end, which answers a request, and then tells what of OpenTelemetry was imported.
+#: Program that starts a server, sends a request, stops it, and prints the imported modules of OpenTelemetry.
 UNTRACED = """
 import sys
 from twisted.internet import reactor

@@ -95,16 +95,16 @@ def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes
     fields: dict[bytes, list[bytes]] = {}
     for line in lines[1:]:
         name, colon, value = line.partition(b":")
-        known = _NAMES.get(name)
-        if known is None:
-            known = _field_name(name, colon)
+        lower_name = _NAMES.get(name)
+        if lower_name is None:
+            lower_name = _field_name(name, colon)
         elif not colon:
             raise Malformed(400)
         value = value.strip(b" \t")
-        if known in fields:
-            fields[known].append(value)
+        if lower_name in fields:
+            fields[lower_name].append(value)
         else:
-            fields[known] = [value]
+            fields[lower_name] = [value]
     hosts = fields.get(b"host", ())
     if not hosts:
         if version == b"HTTP/1.1":
@@ -130,10 +130,10 @@ def _field_name(name: bytes, colon: bytes) -> bytes:
     """Return a field's name in lower case; check it, and remember it."""
     if not colon or not _TOKEN.fullmatch(name):
         raise Malformed(400)
-    known = name.lower()
+    lower_name = name.lower()
     if len(_NAMES) < _MAX_CACHED_NAMES and len(name) < 64:
-        _NAMES[name] = known
-    return known
+        _NAMES[name] = lower_name
+    return lower_name
 
 
 def _valid_host(host: bytes) -> bool:

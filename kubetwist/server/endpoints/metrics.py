@@ -79,8 +79,8 @@ class MetricsResource(Resource):
         gzipped = accepts_gzip(request)
 
         def text() -> bytes:
-            every = [*snapshots, *collect_process_metrics()] if self._process else snapshots
-            body = render(families, every, self._baseline.since, self._options.apply)
+            all_snapshots = [*snapshots, *collect_process_metrics()] if self._process else snapshots
+            body = render(families, all_snapshots, self._baseline.since, self._options.apply)
             return gzip.compress(body, GZIP_LEVEL, mtime=0) if gzipped else body
 
         def respond(body: bytes) -> None:

@@ -19,19 +19,19 @@ from .zpages import NAME, WARNING, ZPage, is_enabled
 _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
 
 
-def status_fields(version: str, paths: list[str], begun: float, now: float) -> JSONObject:
+def status_fields(version: str, paths: list[str], started_at: float, now: float) -> JSONObject:
     """
     Return the fields of C{/statusz}.
 
     @param version: The emulated Kubernetes version: C{"1.36"}.
     @param paths: The served paths.
-    @param begun: Time of the start, in seconds since the epoch.
+    @param started_at: Time of the start, in seconds since the epoch.
     @param now: Current time, in seconds since the epoch.
     """
     folders = {path.split("/")[1] for path in paths if path.startswith("/")}
     return {
-        "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(begun)),
-        "uptimeSeconds": max(0, int(now - begun)),
+        "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(started_at)),
+        "uptimeSeconds": max(0, int(now - started_at)),
         "goVersion": version_document(version)["goVersion"],
         "binaryVersion": git_version(version)[1:],
         "emulationVersion": version,
@@ -39,13 +39,13 @@ def status_fields(version: str, paths: list[str], begun: float, now: float) -> J
     }
 
 
-def status_text(status: Mapping[str, JSONValue], begun: float) -> str:
+def status_text(status: Mapping[str, JSONValue], started_at: float) -> str:
     """Return C{/statusz} as text."""
     minutes, seconds = divmod(status["uptimeSeconds"], 60)
     hours, minutes = divmod(minutes, 60)
     return (
         f"\n{NAME} statusz\n{WARNING}"
-        f"\nStarted: {strftime('%a %b %e %H:%M:%S UTC %Y', gmtime(begun))}\n"
+        f"\nStarted: {strftime('%a %b %e %H:%M:%S UTC %Y', gmtime(started_at))}\n"
         f"Up: {hours} hr {minutes:02d} min {seconds:02d} sec\n"
         f"Go version: {status['goVersion']}\n"
         f"Binary version: {status['binaryVersion']}\n"
@@ -62,9 +62,9 @@ def install_statusz(mux: DelegatingMux, config: ServerConfig, paths: Callable[[]
     """
     if not is_enabled(config, "ComponentStatusz"):
         return
-    begun = time()
+    started_at = time()
 
     def status() -> JSONObject:
-        return status_fields(config.kubernetes_version, paths(), begun, time())
+        return status_fields(config.kubernetes_version, paths(), started_at, time())
 
-    mux.handle("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))
+    mux.handle("/statusz", ZPage("Statusz", lambda: status_text(status(), started_at), status))

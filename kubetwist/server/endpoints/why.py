@@ -178,7 +178,7 @@ async def explain(config: ServerConfig, question: AuthorizerAttributes) -> JSONO
     """Call the authorizers in order until one decides, and explain the decision."""
     answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _describe_question(question)}
     decision: tuple[Any, Verdict] | None = None
-    asked = answer["authorizers"] = []
+    lines = answer["authorizers"] = []
     union = config.authorizer
     assert union is not None, "the authorizer is made before the servers"
     authorizers: Sequence[IAuthorizer] = union.authorizers if IAuthorizerUnion.providedBy(union) else [union]
@@ -189,7 +189,7 @@ async def explain(config: ServerConfig, question: AuthorizerAttributes) -> JSONO
             line["reason"] = verdict.reason
         if verdict.error:
             line["error"] = verdict.error
-        asked.append(line)
+        lines.append(line)
         if verdict.decision is not Decision.NO_OPINION:
             decision = authorizer, verdict
             break

@@ -55,7 +55,7 @@ class BodyLimitTests(SynchronousTestCase):
         self.assertEqual(answer.body, b"Request entity too large: limit is 3145728")
         self.assertEqual(answer.header("connection"), "close")
 
-    def test_just_within(self) -> None:
+    def test_at_the_limit(self) -> None:
         """A body of exactly 3 MiB is read."""
         answer = self.client.request("POST", "/", b"x" * MAX_BODY)
         self.assertEqual((answer.code, len(answer.body)), (200, MAX_BODY + 7))
