@@ -361,9 +361,9 @@ class AdmissionAttributes:
         @raise ValueError: The key is malformed, or has another value already.
         """
         if key.count("/") != 1 or not is_qualified_name(key):
-            raise ValueError(f"{key!r} cannot be the key of an audit annotation: it must be a domain, a slash, a name")
+            raise ValueError(f"invalid audit annotation key {key!r}: must be <domain>/<name>")
         if level not in AUDIT_LEVELS:
-            raise ValueError(f"{level!r} is no audit level of annotations")
+            raise ValueError(f"invalid audit level {level!r}")
         known = self.annotations
         if known is None:
             known = self.annotations = {}

@@ -17,7 +17,7 @@ from .jsontypes import JSONValue
 from .resource import JSONObject
 
 #: Maximum size of a file, in bytes.
-LIMIT: Final = 3 * 1024 * 1024
+MAX_FILE_SIZE: Final = 3 * 1024 * 1024
 
 
 class ConfigurationError(ValueError):
@@ -74,8 +74,8 @@ def decode_configuration(
     """
     if not content:
         raise ConfigurationError("empty config data")
-    if len(content) > LIMIT:
-        raise ConfigurationError(f"it is longer than {LIMIT} bytes")
+    if len(content) > MAX_FILE_SIZE:
+        raise ConfigurationError(f"file is larger than {MAX_FILE_SIZE} bytes")
     try:
         document = decode_yaml(content)
     except BodyError as error:

@@ -40,17 +40,17 @@ def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
     """
     at = _after_space(text, start)
     if text[at : at + 1] != b"{":
-        raise BadJSON("no object")
+        raise BadJSON("expected an object")
     at = _after_space(text, at + 1)
     if text[at : at + 1] == b"}":
         return
     while True:
         key = _STRING.match(text, at)
         if key is None:
-            raise BadJSON("no name of a member")
+            raise BadJSON("expected a member name")
         at = _after_space(text, key.end())
         if text[at : at + 1] != b":":
-            raise BadJSON("no value of a member")
+            raise BadJSON("expected a colon after the member name")
         begin = _after_space(text, at + 1)
         end = end_of_value(text, begin)
         yield decoded(key[0]), begin, end
@@ -59,7 +59,7 @@ def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
         if mark == b"}":
             return
         if mark != b",":
-            raise BadJSON("an object without an end")
+            raise BadJSON("unterminated object")
         at = _after_space(text, at + 1)
 
 
@@ -73,7 +73,7 @@ def end_of_value(text: bytes, start: int) -> int:
     if first not in (b"{", b"["):
         match = (_STRING if first == b'"' else _SCALAR).match(text, start)
         if match is None:
-            raise BadJSON("no value")
+            raise BadJSON("expected a value")
         return match.end()
     depth = 0
     for mark in _MARKS.finditer(text, start):
@@ -81,12 +81,12 @@ def end_of_value(text: bytes, start: int) -> int:
         if byte in b"{[":
             depth += 1
             if depth > MAX_DEPTH:
-                raise BadJSON("nested too deeply")
+                raise BadJSON("exceeded maximum depth")
         elif byte in b"}]":
             depth -= 1
             if not depth:
                 return mark.end()
-    raise BadJSON("a value without an end")
+    raise BadJSON("unterminated value")
 
 
 def decoded(text: bytes) -> JSONValue:
@@ -110,7 +110,7 @@ def check_object(text: bytes) -> None:
     start = _after_space(text, 0)
     end = end_of_value(text, start)
     if text[start : start + 1] != b"{" or _after_space(text, end) != len(text):
-        raise BadJSON("no object")
+        raise BadJSON("expected an object")
     _check(text, start, end)
 
 

@@ -15,7 +15,11 @@ Matcher = Callable[[Mapping[str, str]], bool]
 
 @define
 class GetOptions:
-    """C{resourceVersion} as sent; C{""} asks for the newest."""
+    """
+    The options of a GET.
+
+    @ivar resource_version: C{resourceVersion} as sent; C{""} requests the newest version.
+    """
 
     resource_version: str = ""
 

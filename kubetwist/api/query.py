@@ -31,7 +31,7 @@ def _unescaped(part: bytes) -> bytes:
     for one in escaped:
         # int() alone takes signs, spaces and underscores as well.
         if len(one) < 2 or not one[:2].isalnum():
-            raise ValueError("a bad escape")
+            raise ValueError("invalid escape")
         pieces.append(bytes((int(one[:2], 16),)))
         pieces.append(one[2:])
     return b"".join(pieces)

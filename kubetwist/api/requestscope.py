@@ -50,7 +50,8 @@ class RequestScope:
     @ivar in_thread: Calls a function with arguments in the computation thread and returns an awaitable of its result;
         L{None} if everything is computed immediately.
     @ivar ignores_error: Returns whether a validation error is ignored, for writes by the server; L{None} ignores none.
-    @ivar pause: Returns an awaitable that lets the reactor serve other requests; L{None} likewise.
+    @ivar pause: Returns an awaitable that lets the reactor serve other requests; L{None} if everything is computed
+        immediately.
     """
 
     namespace: str = ""

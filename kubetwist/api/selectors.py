@@ -345,22 +345,22 @@ class _Parser:
         self._tokens = _tokens(text)
         self._position = 0
 
-    def _look(self) -> tuple[str, str]:
+    def _peek(self) -> tuple[str, str]:
         """Return the next token, with C{in} and C{notin} as ordinary words."""
         if self._position >= len(self._tokens):
             return _END, ""
         kind, text = self._tokens[self._position]
         return (_WORD if kind in ("in", "notin") else kind), text
 
-    def _take(self) -> tuple[str, str]:
-        token = self._look()
+    def _next(self) -> tuple[str, str]:
+        token = self._peek()
         self._position += 1
         return token
 
     def requirements(self) -> list[Requirement]:
         result: list[Requirement] = []
         while True:
-            kind, text = self._look()
+            kind, text = self._peek()
             if kind == _END:
                 return result
             if kind not in (_WORD, "!"):
@@ -369,20 +369,20 @@ class _Parser:
                 result.append(self._requirement())
             except SelectorError as error:
                 raise SelectorError(f"unable to parse requirement: {error}") from None
-            kind, text = self._take()
+            kind, text = self._next()
             if kind == _END:
                 return result
             if kind != ",":
                 raise SelectorError(f"found '{text}', expected: ',' or 'end of string'")
-            kind, text = self._look()
+            kind, text = self._peek()
             if kind not in (_WORD, "!"):
                 raise SelectorError(f"found '{text}', expected: identifier after ','")
 
     def _requirement(self) -> Requirement:
-        kind, text = self._take()
+        kind, text = self._next()
         negated = kind == "!"
         if negated:
-            kind, text = self._take()
+            kind, text = self._next()
         if kind != _WORD:
             raise SelectorError(f"found '{text}', expected: identifier")
         key = text
@@ -391,7 +391,7 @@ class _Parser:
             raise SelectorError(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
         if negated:
             return _requirement(key, "!", ())
-        if self._look()[0] in (_END, ","):
+        if self._peek()[0] in (_END, ","):
             return _requirement(key, "exists", ())
         kind, text = self._tokens[self._position]
         self._position += 1
@@ -405,35 +405,35 @@ class _Parser:
         return _requirement(key, operator, sorted(values))
 
     def _value(self) -> set[str]:
-        if self._look()[0] in (_END, ","):
+        if self._peek()[0] in (_END, ","):
             return {""}
-        kind, text = self._take()
+        kind, text = self._next()
         if kind != _WORD:
             raise SelectorError(f"found '{text}', expected: identifier")
         return {text}
 
     def _values(self) -> set[str]:
-        kind, text = self._take()
+        kind, text = self._next()
         if kind != "(":
             raise SelectorError(f"found '{text}' expected: '('")
-        kind, text = self._look()
+        kind, text = self._peek()
         if kind == ")":
-            self._take()
+            self._next()
             return {""}
         if kind not in (_WORD, ","):
             raise SelectorError(f"found '{text}', expected: ',', ')' or identifier")
         values = self._listed()
-        self._take()
+        self._next()
         return values
 
     def _listed(self) -> set[str]:
         """Return the values up to the closing bracket; an empty position between commas is the empty value."""
         values: set[str] = set()
         while True:
-            kind, text = self._take()
+            kind, text = self._next()
             if kind == _WORD:
                 values.add(text)
-                kind, text = self._look()
+                kind, text = self._peek()
                 if kind == ")":
                     return values
                 if kind != ",":
@@ -441,7 +441,7 @@ class _Parser:
             elif kind == ",":
                 if not values:
                     values.add("")
-                kind = self._look()[0]
+                kind = self._peek()[0]
                 if kind == ")":
                     values.add("")
                     return values

@@ -102,12 +102,12 @@ class CustomScaleStore:
         @param options: The options of the write.
         @param patching: Whether the request is a PATCH.
         @param creating: Ignored: a Scale cannot be created.
-        @param may_create: Ignored likewise.
+        @param may_create: Ignored for the same reason.
         """
         store = self._store
 
-        def scaled(stored: JSONObject | None) -> JSONObject:
-            assert stored is not None, "scales do not create"
+        def update_replicas(stored: JSONObject | None) -> JSONObject:
+            assert stored is not None, "a Scale cannot be created"
             before = self._scale(stored)
             if _integer(stored, self._spec) is None:
                 before["spec"]["replicas"] = _UNSET
@@ -135,7 +135,7 @@ class CustomScaleStore:
         strategy = store.strategy
         view = AdmittedView(SCALE, self._scale, self._admit)
         rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, view=view)
-        record, _ = await store.update(scope, name, scaled, options, rules, patching=True)
+        record, _ = await store.update(scope, name, update_replicas, options, rules, patching=True)
         assert isinstance(record, Record)
         return self._scale(store.decode_record(record)), False
 

@@ -169,7 +169,12 @@ class ServedResource:
             if version is not None:
                 obj = version.type.decode(obj, [])
         except DecodeError as error:
-            self._log.warn("{key} of {crd} is malformed: {error}", key=key, crd=definition.name, error=error)
+            self._log.warn(
+                "malformed custom resource in storage: key={key} crd={crd} error={error}",
+                key=key,
+                crd=definition.name,
+                error=error,
+            )
         changed = obj != raw
         meta = obj.setdefault("metadata", {})
         meta.setdefault("generation", 1)

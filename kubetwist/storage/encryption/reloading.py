@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...api.configurations import LIMIT, ConfigurationError
+from ...api.configurations import MAX_FILE_SIZE, ConfigurationError
 from ...api.filewatcher import FileWatcher
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
@@ -130,7 +130,7 @@ class FileEncryption:
         """
         try:
             with open(self._path, "rb") as file:
-                content = file.read(LIMIT + 1)
+                content = file.read(MAX_FILE_SIZE + 1)
         except OSError as error:
             raise self._unreadable(error) from None
         self._current = self._made(load_configuration(content, self._path, reload=False))
