@@ -80,7 +80,7 @@ class ExtensionAPIs:
     @ivar registry: The stores, and their shared state.
     @ivar custom: The handlers of the resources.
     @ivar flusher: Coalesces the writes of watches.
-    @ivar installed: The served groups, versions and resources.
+    @ivar served_resources: The served groups, versions and resources.
     """
 
     aggregation: Aggregation | None = None
@@ -120,13 +120,13 @@ class ExtensionAPIs:
             outgoing=config.outgoing,
             admission=lambda server: (TracedChain if config.traced else AdmissionChain)(admission, reactor),
         )
-        self.installed = installed = ServedResources()
+        self.served_resources = served_resources = ServedResources()
         self.flusher = WatchFlusher(reactor)
         resources = list(resources)
         self.custom = _Resources(
             {resource.name: resource.compute for resource in resources},
             server.mux,
-            installed,
+            served_resources,
             self.registry,
             definitions,
             self.flusher,
@@ -138,7 +138,7 @@ class ExtensionAPIs:
         def other_paths() -> list[str]:
             return [path for path in server.mux.listed_paths() if not path.startswith("/api")]
 
-        install_documents(server.mux, installed, definitions, reactor, lambda: config.address, other_paths)
+        install_documents(server.mux, served_resources, definitions, reactor, lambda: config.address, other_paths)
         # An extension server has no core group.
         server.mux.unregister("/api")
 
@@ -150,7 +150,7 @@ class _Resources(CustomResources):
         self,
         computing: Mapping[str, Compute | None],
         mux: DelegatingMux,
-        installed: ServedResources,
+        served_resources: ServedResources,
         registry: ResourceRegistry,
         definitions: Definitions,
         flusher: WatchFlusher,
@@ -161,8 +161,8 @@ class _Resources(CustomResources):
         """
         super().__init__(
             mux,
-            installed,
-            installed,
+            served_resources,
+            served_resources,
             registry,
             definitions,
             config.reactor,

@@ -61,7 +61,7 @@ class APIs:
 
     @ivar registry: The stores, and their shared dependencies.
     @ivar infos: The resources that the release and --runtime-config enable.
-    @ivar installed: The served groups, versions and resources.
+    @ivar served_resources: The served groups, versions and resources.
     @ivar custom: Serves custom resources; L{None} if definitions are not served.
     @ivar aggregation: The routes of APIServices; L{None} if APIServices are not served.
     @ivar availability: Checks the servers behind APIServices; L{None} without APIServices.
@@ -86,8 +86,8 @@ class APIs:
         self.flusher = WatchFlusher(config.reactor)
         self._computing = Computing(thread_deferrer(config.reactor), config.reactor)
         installers = self._install(aggregator.mux, kube.mux, extensions.mux)
-        self.installed = MergedServedResources([installer.installed for installer in installers])
-        built_in = self.installed.group_versions()
+        self.served_resources = MergedServedResources([installer.served_resources for installer in installers])
+        built_in = self.served_resources.group_versions()
         self.custom: CustomResources | None = None
         self._definition_controller: CRDController | None = None
         definition_store = self.registry.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
@@ -99,7 +99,7 @@ class APIs:
         self._registration: AutoRegisterController | None = None
         self.availability: AvailabilityChecks | None = None
         self.streams: Sequence[Callable[[KubeRequest], bool]] = (is_proxy_stream,)
-        listed: IServedResources = self.installed
+        apis_groups: IServedResources = self.served_resources
         services = self.registry.stores.find(AGGREGATOR_GROUP, "apiservices")
         if services is not None:
             endpoints = ServiceResolver(self.registry.stores, config.reactor)
@@ -118,11 +118,11 @@ class APIs:
                 custom=controller.group_versions if controller is not None else lambda: (),
                 subscribe=controller.subscribe if controller is not None else lambda changed: None,
             )
-            added = add_aggregator(config, endpoints, self.aggregation, aggregator, self.installed)
-            listed = added.paths.listed
+            added = add_aggregator(config, endpoints, self.aggregation, aggregator, self.served_resources)
+            apis_groups = added.paths.apis_groups
             self.streams = (is_proxy_stream, added.paths.is_proxy_stream)
             self.availability = added.checks
-        self._install_documents(listed, aggregator, kube, extensions)
+        self._install_documents(apis_groups, aggregator, kube, extensions)
         compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
         aggregator.add_pre_listen_hook("watch caches", self.start)
         aggregator.register_destroy_func("watch caches", self.stop)
@@ -181,8 +181,8 @@ class APIs:
         config = self._config
         return CustomResources(
             installer.mux,
-            installer.installed,
-            self.installed,
+            installer.served_resources,
+            self.served_resources,
             self.registry,
             self._definitions,
             config.reactor,
@@ -194,12 +194,12 @@ class APIs:
         )
 
     def _install_documents(
-        self, listed: IServedResources, aggregator: APIHost, kube: APIHost, extensions: APIHost
+        self, apis_groups: IServedResources, aggregator: APIHost, kube: APIHost, extensions: APIHost
     ) -> None:
         """
         Register the paths of discovery and OpenAPI documents.
 
-        @param listed: The resources in discovery: the installed ones, and those of other servers.
+        @param apis_groups: The resources in discovery: the installed ones, and those of other servers.
         """
         config = self._config
 
@@ -216,19 +216,19 @@ class APIs:
 
         aggregated_documents = install_documents(
             aggregator.mux,
-            self.installed,
+            self.served_resources,
             self._definitions,
             config.reactor,
             lambda: config.address,
             non_api_paths,
-            listed,
+            apis_groups,
             self.aggregation,
             count_document,
         )
         if aggregated_documents is not None:
             aggregator.add_post_start_hook("apiservice-discovery-controller", aggregated_documents.start)
             aggregator.register_destroy_func("documents of other servers", aggregated_documents.stop)
-        install_group_not_found(extensions.mux, self.installed)
+        install_group_not_found(extensions.mux, self.served_resources)
 
     async def register(self) -> None:
         """Create an APIService for each group-version that is served here, and keep them up to date."""

@@ -241,7 +241,7 @@ class CustomResources:
     """
     The custom resources of the extensions server.
 
-    @ivar installed: The entries for discovery and OpenAPI, together with the server's own.
+    @ivar served_resources: The entries for discovery and OpenAPI, together with the server's own.
     """
 
     _log = Logger()
@@ -249,7 +249,7 @@ class CustomResources:
     def __init__(
         self,
         mux: DelegatingMux,
-        installed: ServedResources,
+        served_resources: ServedResources,
         all_resources: IServedResources,
         registry: ResourceRegistry,
         definitions: Definitions,
@@ -263,7 +263,7 @@ class CustomResources:
     ) -> None:
         """
         @param mux: The server that serves the paths.
-        @param installed: Receives the entries for discovery and OpenAPI.
+        @param served_resources: Receives the entries for discovery and OpenAPI.
         @param all_resources: The resources of the whole chain.
         @param registry: Provides the stores of built-in resources; the stores of custom resources are added to it.
         @param definitions: The types of the release.
@@ -275,7 +275,7 @@ class CustomResources:
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests are traced.
         """
-        self.installed = installed
+        self.served_resources = served_resources
         self.reactor = reactor
         self.flusher = flusher
         self.min_request_timeout = min_request_timeout
@@ -320,7 +320,7 @@ class CustomResources:
         @return: A function that unsubscribes the listener.
         """
         self._listeners.append(listener)
-        unsubscribe = self.installed.subscribe(listener)
+        unsubscribe = self.served_resources.subscribe(listener)
 
         def unsubscribe_all() -> None:
             self._listeners.remove(listener)
@@ -410,7 +410,7 @@ class CustomResources:
             else:
                 del self._handlers[group_version]
                 self._mux.unregister(f"/apis/{group_version}")
-                self.installed.remove_group_version(group_version)
+                self.served_resources.remove_group_version(group_version)
         if group not in self._reserved_groups and not any(one.group == group for one in self._handlers):
             self._mux.unregister(f"/apis/{group}")
 
@@ -423,5 +423,5 @@ class CustomResources:
 
     def _publish(self, group_version: GroupVersion, handler: CRDHandler) -> None:
         entries = [entry for name in sorted(handler.resources) for entry in handler.resources[name].api_resources()]
-        if tuple(entries) != tuple(self.installed.resources(group_version)):
-            self.installed.set_group_version(group_version, entries, PRIORITY)
+        if tuple(entries) != tuple(self.served_resources.resources(group_version)):
+            self.served_resources.set_group_version(group_version, entries, PRIORITY)

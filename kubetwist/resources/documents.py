@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def install_documents(
     front: DelegatingMux,
-    installed: IServedResources,
+    served_resources: IServedResources,
     definitions: Definitions,
     reactor: IServerReactor,
     address: Callable[[], str],
     non_api_paths: Callable[[], list[str]],
-    listed: IServedResources | None = None,
+    apis_groups: IServedResources | None = None,
     aggregation: IRemotes | None = None,
     on_build: Callable[[], object] = lambda: None,
 ) -> AggregatedDocuments | None:
@@ -33,57 +33,57 @@ def install_documents(
     Serve the documents that describe the whole chain from its first server.
 
     @param front: The mux of the first server of the chain.
-    @param installed: The resources of the whole chain.
+    @param served_resources: The resources of the whole chain.
     @param definitions: The types of the release.
     @param reactor: Provides the threads in which documents are built.
     @param address: Returns the address and port of this server.
     @param non_api_paths: Returns the paths outside of C{/api} and C{/apis}, for the index and OpenAPI; also called in
         a thread.
-    @param listed: The groups and versions that C{/apis} lists; L{None} lists C{installed}.
+    @param apis_groups: The groups and versions that C{/apis} lists; L{None} lists C{served_resources}.
     @param aggregation: The aggregated servers, whose documents are merged; L{None} without aggregation.
     @param on_build: Called when a document of aggregated discovery is built.
     @return: The clients of the aggregated servers' documents, which the caller starts and stops; L{None} without
         aggregation.
     """
-    listed = listed or installed
+    apis_groups = apis_groups or served_resources
     defer_to_thread = thread_deferrer(reactor)
     aggregated_documents = None if aggregation is None else AggregatedDocuments(aggregation, reactor, defer_to_thread)
     beta = int(definitions.minor.partition(".")[2]) < 33
     for path in ("/", "/index.html"):
-        front.handle(path, Index(lambda: [*index_paths(installed), *non_api_paths()]), exposed=False)
+        front.handle(path, Index(lambda: [*index_paths(served_resources), *non_api_paths()]), exposed=False)
     groups = Groups(
-        installed,
+        served_resources,
         beta,
         lambda: None if aggregated_documents is None else aggregated_documents.discovery,
-        listed,
+        apis_groups,
         on_build,
     )
     front.handle("/apis", groups, slashes=False)
-    front.handle("/api", CoreVersions(installed, address, beta, on_build))
-    for group_version in installed.group_versions():
+    front.handle("/api", CoreVersions(served_resources, address, beta, on_build))
+    for group_version in served_resources.group_versions():
         group = group_version.group
-        front.handle(group_version_path(group_version), GroupVersionResources(installed, group_version))
+        front.handle(group_version_path(group_version), GroupVersionResources(served_resources, group_version))
         if group:
-            front.handle(f"/apis/{group}", Group(listed, group))
+            front.handle(f"/apis/{group}", Group(apis_groups, group))
     builder = builder_of(definitions, definitions.minor, non_api_paths)
 
     def documents() -> IRemoteDocuments | None:
         return None if aggregated_documents is None else aggregated_documents.openapi
 
-    front.handle_prefix("/openapi/v2", OpenAPIV2(installed, builder, defer_to_thread, documents))
+    front.handle_prefix("/openapi/v2", OpenAPIV2(served_resources, builder, defer_to_thread, documents))
     # The index lists this path with and without a slash.
-    v3 = OpenAPIV3(installed, builder, defer_to_thread, remote=documents)
+    v3 = OpenAPIV3(served_resources, builder, defer_to_thread, remote=documents)
     front.handle_prefix("/openapi/v3", v3, listed_subpaths=lambda: ("",))
     return aggregated_documents
 
 
-def install_group_not_found(last: DelegatingMux, installed: IServedResources) -> None:
+def install_group_not_found(last: DelegatingMux, served_resources: IServedResources) -> None:
     """
     Answer unknown versions of known groups with a Status, on the last server of the chain.
 
     Unknown groups get a 404 in plain text.
     """
     last.handle_prefix("/api", PathNotFound())
-    for group in {one.group for one in installed.group_versions()}:
+    for group in {one.group for one in served_resources.group_versions()}:
         if group:
             last.handle_prefix(f"/apis/{group}", PathNotFound())

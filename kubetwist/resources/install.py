@@ -96,7 +96,7 @@ class Installer:
     """
     Registers the paths of the resources of one server of the chain.
 
-    @ivar installed: The server's entries for discovery and OpenAPI.
+    @ivar served_resources: The server's entries for discovery and OpenAPI.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Installer:
         @param traced: Whether requests are traced.
         """
         self.mux = mux
-        self.installed = ServedResources()
+        self.served_resources = ServedResources()
         self._definitions = definitions
         self._reactor = reactor
         self._flusher = flusher
@@ -137,7 +137,7 @@ class Installer:
                 endpoints = by_version.setdefault(GroupVersion(info.group, version), [])
                 endpoints.extend(self._endpoints(info, version))
         for group_version, endpoints in by_version.items():
-            self.installed.set_group_version(group_version, [api_resource(endpoint) for endpoint in endpoints])
+            self.served_resources.set_group_version(group_version, [api_resource(endpoint) for endpoint in endpoints])
             path = group_version_path(group_version)
             self.mux.handle_prefix(path, self._make_resource(path, endpoints))
 

@@ -35,7 +35,7 @@ class InstalledAPIs(Protocol):
         """Paces watches."""
 
     @property
-    def installed(self) -> IServedResources:
+    def served_resources(self) -> IServedResources:
         """The served groups, versions and resources."""
 
     @property

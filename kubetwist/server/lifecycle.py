@@ -149,7 +149,7 @@ class APIServer:
         register_etcd_metrics(config, server)
         auditor = config.auditor
         self._prepare_run(server, apis)
-        served = ServedResourceNames(None if apis is None else apis.installed, config.kubernetes_version)
+        served = ServedResourceNames(None if apis is None else apis.served_resources, config.kubernetes_version)
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
         )

@@ -38,8 +38,8 @@ class CustomServer(Server):
         store = self.stores.get("apiextensions.k8s.io", "customresourcedefinitions")
         self.custom = CustomResources(
             self.installer.mux,
-            self.installer.installed,
-            MergedServedResources([self.installer.installed]),
+            self.installer.served_resources,
+            MergedServedResources([self.installer.served_resources]),
             self.registry,
             definitions(),
             self.clock,

@@ -142,8 +142,8 @@ class DamagedTests(SynchronousTestCase):
             code, answer = client.ask("DELETE", f"{DEFINITIONS}/{name}")
             self.assertEqual(code, 200, answer)
         builder = Builder(definitions(), "1.36")
-        installed = server.custom.installed
-        snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
+        served_resources = server.custom.served_resources
+        snapshot = [(one, tuple(served_resources.resources(one))) for one in served_resources.group_versions()]
         for document in (builder.v2(snapshot), builder.v3(snapshot, {})["apis/example.com/v1"][1]):
             paths = json.loads(document.decompress())["paths"]
             self.assertIn("/apis/example.com/v1/namespaces/{namespace}/kites", paths)

@@ -14,11 +14,11 @@ class InstallTests(SynchronousTestCase):
     def test_verbs_follow_from_capabilities(self) -> None:
         """The verbs in discovery follow from the capabilities of the storage object."""
         server = Server("configmaps", "namespaces", "selfsubjectreviews", "nodes")
-        installed = server.installer.installed
+        served_resources = server.installer.served_resources
         listed_verbs = {
             (one.resource, one.subresource): one.verbs
-            for version in installed.group_versions()
-            for one in installed.resources(version)
+            for version in served_resources.group_versions()
+            for one in served_resources.resources(version)
         }
         everything = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
         self.assertEqual(listed_verbs["configmaps", ""], everything)
@@ -35,10 +35,10 @@ class InstallTests(SynchronousTestCase):
         """Every listable resource of a release can be listed in each served version, and is empty."""
         server = Server(*(info.resource for info in all_kinds()))
         client = server.client()
-        installed = server.installer.installed
+        served_resources = server.installer.served_resources
         listed = 0
-        for version in installed.group_versions():
-            for one in installed.resources(version):
+        for version in served_resources.group_versions():
+            for one in served_resources.resources(version):
                 if "list" in one.verbs and one.resource != "componentstatuses":
                     code, found = client.ask("GET", f"{group_version_path(version)}/{one.resource}")
                     self.assertEqual((code, found["kind"], found["items"]), (200, one.list_kind, []))

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import GroupVersion
 from kubetwist.resources.servedresources import MergedServedResources, Priority, ServedResources
 
-from .installedfake import APPS, CORE, DEPLOYMENTS, PODS, SCALE, custom, installed
+from .fakeservedresources import APPS, CORE, DEPLOYMENTS, PODS, SCALE, custom, served_resources
 
 LAMPS = GroupVersion("lamps.example.com", "v1")
 
@@ -19,7 +19,7 @@ class ServedResourcesTests(SynchronousTestCase):
         """
         Resources are sorted by name, with their subresources after them, regardless of the order of their addition.
         """
-        groups = installed()
+        groups = served_resources()
         self.assertEqual([one.name for one in groups.resources(APPS)], ["deployments", "deployments/scale"])
         self.assertEqual(
             [one.name for one in groups.resources(CORE)],
@@ -34,13 +34,13 @@ class ServedResourcesTests(SynchronousTestCase):
 
     def test_add_again(self) -> None:
         """A resource that is added again replaces the previous one."""
-        groups = installed()
+        groups = served_resources()
         groups.add(DEPLOYMENTS)
         self.assertEqual(len(groups.resources(APPS)), 2)
 
     def test_order_of_groups(self) -> None:
         """Built-in groups and versions are sorted by their priorities; all further ones follow by name."""
-        groups = installed()
+        groups = served_resources()
         for group in ("b.example.com", "a.example.com"):
             for version in ("v1alpha1", "v1", "v2beta1", "odd"):
                 groups.add(custom(group, version))
@@ -60,13 +60,13 @@ class ServedResourcesTests(SynchronousTestCase):
 
     def test_priority_of_group(self) -> None:
         """The priority of a group that is not built in can be set."""
-        groups = installed()
+        groups = served_resources()
         groups.set_group_version(LAMPS, [custom(*LAMPS)], Priority(17900, 1))
         self.assertEqual([one.group for one in groups.group_versions()][:3], ["", "lamps.example.com", "apps"])
 
     def test_remove(self) -> None:
         """A removed version is not listed, and removing a missing version changes nothing."""
-        groups = installed()
+        groups = served_resources()
         groups.remove_group_version(APPS)
         self.assertEqual((groups.versions("apps"), list(groups.resources(APPS))), ([], []))
         generation = groups.generation
@@ -75,7 +75,7 @@ class ServedResourcesTests(SynchronousTestCase):
 
     def test_listeners(self) -> None:
         """Listeners are called after every change until they unsubscribe."""
-        groups = installed()
+        groups = served_resources()
         heard: list[int] = []
         stop = groups.subscribe(lambda: heard.append(groups.generation))
         groups.add(custom(*LAMPS))
@@ -90,7 +90,7 @@ class MergedGroupsTests(SynchronousTestCase):
 
     def test_merged(self) -> None:
         """The groups of all servers are merged in one order; of duplicate versions the first is used."""
-        front, back = ServedResources(), installed()
+        front, back = ServedResources(), served_resources()
         front.set_group_version(LAMPS, [custom(*LAMPS)], Priority(17900, 1))
         front.set_group_version(CORE, [PODS])
         merged = MergedServedResources([front, back])
@@ -101,7 +101,7 @@ class MergedGroupsTests(SynchronousTestCase):
 
     def test_generation(self) -> None:
         """A change of any server changes the generation."""
-        front, back = ServedResources(), installed()
+        front, back = ServedResources(), served_resources()
         merged = MergedServedResources([front, back])
         before = merged.generation
         back.remove_group_version(APPS)

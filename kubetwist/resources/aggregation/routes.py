@@ -60,53 +60,56 @@ class RegisteredGroups:
     The aggregator's own group comes first. Groups without any APIService are listed if this server serves them.
     """
 
-    def __init__(self, installed: IServedResources, registered: APIServiceIndex) -> None:
-        self._installed = installed
+    def __init__(self, served_resources: IServedResources, registered: APIServiceIndex) -> None:
+        self._served_resources = served_resources
         self._registered = registered
 
     @property
     def generation(self) -> int:
         """@see: L{IServedResources}."""
-        return self._installed.generation + self._registered.generation
+        return self._served_resources.generation + self._registered.generation
 
     @property
     def priorities(self) -> Mapping[GroupVersion, Priority]:
         """@see: L{IServedResources}."""
         registered = ((one, self._registered.priority(one)) for one in self._registered.group_versions())
-        return {**self._installed.priorities, **{one: priority for one, priority in registered if priority is not None}}
+        return {
+            **self._served_resources.priorities,
+            **{one: priority for one, priority in registered if priority is not None},
+        }
 
     def group_versions(self) -> Sequence[GroupVersion]:
         """@see: L{IServedResources}."""
-        aggregator_versions = [GroupVersion(GROUP, version) for version in self._installed.versions(GROUP)]
+        aggregator_versions = [GroupVersion(GROUP, version) for version in self._served_resources.versions(GROUP)]
         return [*aggregator_versions, *(one for one in self._registered.group_versions() if one.group != GROUP)]
 
     def versions(self, group: str) -> Sequence[str]:
         """@see: L{IServedResources}."""
         if group == GROUP:
-            return self._installed.versions(group)
-        return self._registered.versions(group) or self._installed.versions(group)
+            return self._served_resources.versions(group)
+        return self._registered.versions(group) or self._served_resources.versions(group)
 
     def resources(self, group_version: GroupVersion) -> Sequence[APIResource]:
         """@see: L{IServedResources}."""
-        return self._installed.resources(group_version)
+        return self._served_resources.resources(group_version)
 
 
 class APIServiceRoutes:
     """
     Routes the paths of group-versions to other servers, while these serve them.
 
-    @ivar listed: Groups and versions as C{/apis} lists them.
+    @ivar apis_groups: Groups and versions as C{/apis} lists them.
     """
 
-    def __init__(self, front: DelegatingMux, aggregation: Aggregation, installed: IServedResources) -> None:
+    def __init__(self, front: DelegatingMux, aggregation: Aggregation, served_resources: IServedResources) -> None:
         """
         @param front: The aggregator's mux.
-        @param installed: The resources of the whole chain.
+        @param served_resources: The resources of the whole chain.
         """
-        self.listed = RegisteredGroups(installed, aggregation.api_services)
+        self.apis_groups = RegisteredGroups(served_resources, aggregation.api_services)
         self._front = front
         self._aggregation = aggregation
-        self._built_in = frozenset(one.group for one in installed.group_versions())
+        self._built_in = frozenset(one.group for one in served_resources.group_versions())
         self._groups: set[str] = set()
         self._prefixes: dict[GroupVersion, tuple[bytes, ...]] = {}
         self._proxied_prefixes: set[tuple[bytes, ...]] = set()
@@ -142,7 +145,7 @@ class APIServiceRoutes:
         is_registered = group in self._aggregation.api_services.groups
         if is_registered and group not in self._groups:
             self._groups.add(group)
-            self._front.handle(f"/apis/{group}", Group(self.listed, group))
+            self._front.handle(f"/apis/{group}", Group(self.apis_groups, group))
         elif not is_registered:
             self._groups.discard(group)
             self._front.unregister(f"/apis/{group}")
@@ -315,7 +318,11 @@ class Aggregator:
 
 
 def add_aggregator(
-    config: APIConfig, endpoints: ServiceResolver, aggregation: Aggregation, front: APIHost, installed: IServedResources
+    config: APIConfig,
+    endpoints: ServiceResolver,
+    aggregation: Aggregation,
+    front: APIHost,
+    served_resources: IServedResources,
 ) -> Aggregator:
     """
     Route the group-versions of APIServices to other servers.
@@ -323,9 +330,9 @@ def add_aggregator(
     @param endpoints: Resolves their services.
     @param aggregation: The servers behind APIServices.
     @param front: The first server of the chain.
-    @param installed: The resources of the chain itself.
+    @param served_resources: The resources of the chain itself.
     """
-    paths = APIServiceRoutes(front.mux, aggregation, installed)
+    paths = APIServiceRoutes(front.mux, aggregation, served_resources)
     checks = AvailabilityChecks(aggregation, endpoints, config.reactor)
     front.add_post_start_hook("apiservice-status-remote-available-controller", checks.begin)
     front.register_destroy_func("availability of other servers", checks.stop)

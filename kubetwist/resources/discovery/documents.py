@@ -13,7 +13,7 @@ from ...registry.kinds import Priority
 from ..servedresources import APIResource, IServedResources, preferred
 
 
-def api_versions(installed: IServedResources, address: str) -> JSONObject:
+def api_versions(served_resources: IServedResources, address: str) -> JSONObject:
     """
     Return the document of C{/api}: the versions of the core group.
 
@@ -21,27 +21,27 @@ def api_versions(installed: IServedResources, address: str) -> JSONObject:
     """
     return {
         "kind": "APIVersions",
-        "versions": list(installed.versions("")),
+        "versions": list(served_resources.versions("")),
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
 
-def api_group(installed: IServedResources, group: str) -> JSONObject | None:
+def api_group(served_resources: IServedResources, group: str) -> JSONObject | None:
     """Return C{/apis/<group>}, or L{None} if no version of the group is served."""
-    versions = installed.versions(group)
+    versions = served_resources.versions(group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(group, versions)} if versions else None
 
 
-def api_group_list(installed: IServedResources) -> JSONObject:
+def api_group_list(served_resources: IServedResources) -> JSONObject:
     """Return C{/apis}: the groups besides the core group."""
-    grouped = _grouped(installed.group_versions())
+    grouped = _grouped(served_resources.group_versions())
     groups = [_group_entry(group, versions) for group, versions in grouped.items() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_resource_list(installed: IServedResources, group_version: GroupVersion) -> JSONObject | None:
+def api_resource_list(served_resources: IServedResources, group_version: GroupVersion) -> JSONObject | None:
     """Return C{/api/v1} or C{/apis/<group>/<version>}, or L{None} if no resource of the version is served."""
-    resources = installed.resources(group_version)
+    resources = served_resources.resources(group_version)
     if not resources:
         return None
     # The core group's document is older than the apiVersion of these documents.
@@ -77,8 +77,8 @@ class EncodedVersions:
     An entry is rebuilt only after a change, as there may be thousands of custom resources.
     """
 
-    def __init__(self, installed: IServedResources) -> None:
-        self._installed = installed
+    def __init__(self, served_resources: IServedResources) -> None:
+        self._served_resources = served_resources
         self._cached: dict[GroupVersion, tuple[tuple[APIResource, ...], orjson.Fragment]] = {}
         self._previous = self._cached
 
@@ -88,7 +88,7 @@ class EncodedVersions:
 
     def __call__(self, group_version: GroupVersion) -> orjson.Fragment:
         """Return the encoded entry of a version."""
-        resources = tuple(self._installed.resources(group_version))
+        resources = tuple(self._served_resources.resources(group_version))
         cached = self._previous.get(group_version)
         if cached is None or cached[0] != resources:
             cached = resources, orjson.Fragment(orjson.dumps(_entry(resources, group_version.version)))
@@ -97,7 +97,7 @@ class EncodedVersions:
 
 
 def aggregated_discovery(
-    installed: IServedResources,
+    served_resources: IServedResources,
     core: bool,
     version: str,
     remote: IRemoteVersions | None = None,
@@ -106,17 +106,17 @@ def aggregated_discovery(
     """
     Return the document of aggregated discovery, which lists all groups, versions and resources.
 
-    @param installed: The local resources.
+    @param served_resources: The local resources.
     @param core: Whether to return the document of C{/api}, with the core group only, instead of C{/apis}.
     @param version: The version of the document: C{"v2"} or C{"v2beta1"}, which do not differ otherwise.
     @param remote: The entries of aggregated servers, which replace local entries of the same group-version.
     @param encoded_entry: Returns the cached entry of a local group-version: L{EncodedVersions}; L{None} builds it.
     """
-    served: Sequence[GroupVersion] = installed.group_versions()
+    served: Sequence[GroupVersion] = served_resources.group_versions()
     entries: Mapping[GroupVersion, JSONObject] = {}
     if remote is not None and remote.entries and not core:
         entries = remote.entries
-        served = preferred({*served, *entries}, {**installed.priorities, **remote.priorities})
+        served = preferred({*served, *entries}, {**served_resources.priorities, **remote.priorities})
 
     def entry_of(group: str, one: str) -> JSONValue:
         group_version = GroupVersion(group, one)
@@ -124,7 +124,9 @@ def aggregated_discovery(
         if entry is not None:
             return entry
         return (
-            _entry(installed.resources(group_version), one) if encoded_entry is None else encoded_entry(group_version)
+            _entry(served_resources.resources(group_version), one)
+            if encoded_entry is None
+            else encoded_entry(group_version)
         )
 
     return {

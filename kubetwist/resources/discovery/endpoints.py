@@ -106,10 +106,10 @@ class Index(Leaf):
         return answer(request, 200, body, b"application/json")
 
 
-def index_paths(installed: IServedResources) -> list[str]:
+def index_paths(served_resources: IServedResources) -> list[str]:
     """Return the paths of groups and versions, as the index lists them."""
-    paths = ["/api", "/apis", "/apis/"] if installed.versions("") else ["/apis", "/apis/"]
-    for group, version in installed.group_versions():
+    paths = ["/api", "/apis", "/apis/"] if served_resources.versions("") else ["/apis", "/apis/"]
+    for group, version in served_resources.group_versions():
         paths += [f"/apis/{group}", f"/apis/{group}/{version}"] if group else [f"/api/{version}"]
     return paths
 
@@ -118,10 +118,15 @@ class _Aggregated:
     """The aggregated documents of C{/api} or C{/apis}, for clients that accept them."""
 
     def __init__(
-        self, installed: IServedResources, core: bool, beta: bool, remote: FindRemote, on_build: Callable[[], object]
+        self,
+        served_resources: IServedResources,
+        core: bool,
+        beta: bool,
+        remote: FindRemote,
+        on_build: Callable[[], object],
     ) -> None:
         """
-        @param installed: The local resources.
+        @param served_resources: The local resources.
         @param core: Whether the document is C{/api} instead of C{/apis}.
         @param beta: Whether the beta version is served, too.
         @param remote: Returns the entries of aggregated servers.
@@ -131,14 +136,14 @@ class _Aggregated:
 
         def generation() -> int:
             remote_versions = remote()
-            return installed.generation + (0 if remote_versions is None else remote_versions.generation)
+            return served_resources.generation + (0 if remote_versions is None else remote_versions.generation)
 
-        encoded = EncodedVersions(installed)
+        encoded = EncodedVersions(served_resources)
 
         def build(version: str) -> JSONObject:
             on_build()
             encoded.begin()
-            return aggregated_discovery(installed, core, version, remote(), encoded)
+            return aggregated_discovery(served_resources, core, version, remote(), encoded)
 
         self._documents = {
             version: CachedDocument(generation, partial(build, version)) for version in ("v2", "v2beta1")
@@ -169,20 +174,20 @@ class CoreVersions(_Routed):
 
     def __init__(
         self,
-        installed: IServedResources,
+        served_resources: IServedResources,
         address: Callable[[], str],
         beta: bool = False,
         on_build: Callable[[], object] = lambda: None,
     ) -> None:
         """
-        @param installed: The local resources.
+        @param served_resources: The local resources.
         @param address: Returns the address and port of this server, for clients.
         @param beta: Whether aggregated discovery is served in its beta version, too.
         @param on_build: Called when an aggregated document is built.
         """
         self._address = address
-        self._installed = installed
-        self._aggregated = _Aggregated(installed, core=True, beta=beta, remote=lambda: None, on_build=on_build)
+        self._served_resources = served_resources
+        self._aggregated = _Aggregated(served_resources, core=True, beta=beta, remote=lambda: None, on_build=on_build)
 
     def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
@@ -190,7 +195,7 @@ class CoreVersions(_Routed):
         if aggregated is not None:
             return aggregated
         negotiated = negotiate_document(accept)
-        return answer_document(request, Document(api_versions(self._installed, self._address())), negotiated)
+        return answer_document(request, Document(api_versions(self._served_resources, self._address())), negotiated)
 
 
 class Groups(Leaf):
@@ -198,21 +203,21 @@ class Groups(Leaf):
 
     def __init__(
         self,
-        installed: IServedResources,
+        served_resources: IServedResources,
         beta: bool = False,
         remote: FindRemote = lambda: None,
-        listed: IServedResources | None = None,
+        apis_groups: IServedResources | None = None,
         on_build: Callable[[], object] = lambda: None,
     ) -> None:
         """
-        @param installed: The local resources.
+        @param served_resources: The local resources.
         @param beta: Whether aggregated discovery is served in its beta version, too.
         @param remote: Returns the entries of aggregated servers; L{None} without such servers.
-        @param listed: The groups and versions in the C{APIGroupList}; L{None} lists C{installed}.
+        @param apis_groups: The groups and versions in the C{APIGroupList}; L{None} lists C{served_resources}.
         @param on_build: Called when an aggregated document is built.
         """
-        groups = listed or installed
-        self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote, on_build=on_build)
+        groups = apis_groups or served_resources
+        self._aggregated = _Aggregated(served_resources, core=False, beta=beta, remote=remote, on_build=on_build)
         self._document = CachedDocument(lambda: groups.generation, lambda: api_group_list(groups))
 
     def render(self, request: Request) -> bytes | int:
@@ -227,8 +232,8 @@ class Groups(Leaf):
 class Group(Leaf):
     """C{/apis/<group>}, by any method; paths below it are not found."""
 
-    def __init__(self, installed: IServedResources, group: str) -> None:
-        self._document = CachedDocument(lambda: installed.generation, lambda: api_group(installed, group))
+    def __init__(self, served_resources: IServedResources, group: str) -> None:
+        self._document = CachedDocument(lambda: served_resources.generation, lambda: api_group(served_resources, group))
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""
@@ -240,10 +245,10 @@ class Group(Leaf):
 class GroupVersionResources(_Routed):
     """C{/api/v1} or C{/apis/<group>/<version>}; paths below it are not found."""
 
-    def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
+    def __init__(self, served_resources: IServedResources, group_version: GroupVersion) -> None:
         self.depth = 3 if group_version.group else 2
         self._document = CachedDocument(
-            lambda: installed.generation, lambda: api_resource_list(installed, group_version)
+            lambda: served_resources.generation, lambda: api_resource_list(served_resources, group_version)
         )
 
     def document(self, request: Request, accept: bytes | None) -> bytes | int:
@@ -258,9 +263,9 @@ class GroupVersionResources(_Routed):
 class DefinedGroupVersion(Leaf):
     """C{/apis/<group>/<version>} of custom resources, by any method."""
 
-    def __init__(self, installed: IServedResources, group_version: GroupVersion) -> None:
+    def __init__(self, served_resources: IServedResources, group_version: GroupVersion) -> None:
         self._document = CachedDocument(
-            lambda: installed.generation, lambda: api_resource_list(installed, group_version)
+            lambda: served_resources.generation, lambda: api_resource_list(served_resources, group_version)
         )
 
     def render(self, request: Request) -> bytes:

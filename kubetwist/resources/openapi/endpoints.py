@@ -93,19 +93,19 @@ class _DocumentCache(Generic[T]):
 
     def __init__(
         self,
-        installed: IServedResources,
+        served_resources: IServedResources,
         defer_to_thread: DeferToThread,
         build: Callable[[Snapshot, T | None, Remote], T],
         remote: FindRemote,
     ) -> None:
         """
-        @param installed: The served resources.
+        @param served_resources: The served resources.
         @param defer_to_thread: Runs C{build}.
         @param build: Called in a thread with the served resources, the previous result, and the documents of aggregated
             servers.
         @param remote: Returns the documents of aggregated servers.
         """
-        self._installed = installed
+        self._served_resources = served_resources
         self._defer_to_thread = defer_to_thread
         self._build = build
         self._remote = remote
@@ -127,12 +127,12 @@ class _DocumentCache(Generic[T]):
 
     def _now(self) -> tuple[int, int]:
         remote = self._remote()
-        return self._installed.generation, 0 if remote is None else remote.generation
+        return self._served_resources.generation, 0 if remote is None else remote.generation
 
     def _begin(self) -> None:
-        installed = self._installed
+        served_resources = self._served_resources
         generation = self._now()
-        snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
+        snapshot = [(one, tuple(served_resources.resources(one))) for one in served_resources.group_versions()]
         remote = self._remote()
         specs: Remote = [] if remote is None else remote.specs()
         self._defer_to_thread(self._build, snapshot, self._built, specs).addCallbacks(
@@ -205,23 +205,23 @@ class OpenAPIV2(_OpenAPI):
 
     def __init__(
         self,
-        installed: IServedResources,
+        served_resources: IServedResources,
         builder: Callable[[], Builder],
         defer_to_thread: DeferToThread,
         remote: FindRemote = lambda: None,
     ) -> None:
         """
-        @param installed: The served resources.
+        @param served_resources: The served resources.
         @param builder: See L{builder_of}.
         @param defer_to_thread: Runs a function in a thread.
         @param remote: Returns the documents of aggregated servers; L{None} without such servers.
         """
         super().__init__(defer_to_thread)
         self._json = _DocumentCache(
-            installed, defer_to_thread, lambda now, before, remote_specs: builder().v2(now, remote_specs), remote
+            served_resources, defer_to_thread, lambda now, before, remote_specs: builder().v2(now, remote_specs), remote
         )
         self._protobuf = _DocumentCache(
-            installed,
+            served_resources,
             defer_to_thread,
             lambda now, before, remote_specs: builder().v2_protobuf(now, remote_specs),
             remote,
@@ -245,14 +245,14 @@ class OpenAPIV3(_OpenAPI):
 
     def __init__(
         self,
-        installed: IServedResources,
+        served_resources: IServedResources,
         builder: Callable[[], Builder],
         defer_to_thread: DeferToThread,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         remote: FindRemote = lambda: None,
     ) -> None:
         """
-        @param installed: The served resources.
+        @param served_resources: The served resources.
         @param builder: See L{builder_of}.
         @param defer_to_thread: Runs a function in a thread.
         @param now: Returns the current time, for the header C{Expires}.
@@ -261,7 +261,7 @@ class OpenAPIV3(_OpenAPI):
         super().__init__(defer_to_thread)
         # Other servers have separate v3 documents.
         self._cache = _DocumentCache(
-            installed, defer_to_thread, lambda now, before, _: builder().v3(now, before or {}), lambda: None
+            served_resources, defer_to_thread, lambda now, before, _: builder().v3(now, before or {}), lambda: None
         )
         self._now = now
         self._remote = remote

@@ -99,27 +99,27 @@ class MetricsResource(Resource):
 class ServedResourceNames:
     """The set of served resources, cached by group and version."""
 
-    def __init__(self, installed: IServedResources | None, kubernetes_version: str) -> None:
+    def __init__(self, served_resources: IServedResources | None, kubernetes_version: str) -> None:
         """
-        @param installed: The served resources; L{None} for a server with other paths only.
+        @param served_resources: The served resources; L{None} for a server with other paths only.
         @param kubernetes_version: The release that is served: C{"1.36"}.
         """
-        self._installed = installed
+        self._served_resources = served_resources
         self._minor = int(kubernetes_version.partition(".")[2])
         self._generation = -1
         self._names: dict[tuple[str, str], frozenset[str]] = {}
 
     def __contains__(self, gvr: tuple[str, str, str]) -> bool:
         group, version, name = gvr
-        installed = self._installed
-        if installed is None:
+        served_resources = self._served_resources
+        if served_resources is None:
             return False
-        if installed.generation != self._generation:
-            self._generation = installed.generation
+        if served_resources.generation != self._generation:
+            self._generation = served_resources.generation
             self._names.clear()
         names = self._names.get((group, version))
         if names is None:
-            lines = installed.resources(GroupVersion(group, version))
+            lines = served_resources.resources(GroupVersion(group, version))
             if not lines:
                 return False
             names = self._names[group, version] = frozenset(line.name for line in lines)
@@ -128,9 +128,9 @@ class ServedResourceNames:
     def is_deprecated(self, gvr: tuple[str, str, str]) -> bool:
         """Return whether a resource is deprecated."""
         group, version, name = gvr
-        if self._installed is None or gvr not in self:
+        if self._served_resources is None or gvr not in self:
             return False
-        lines = self._installed.resources(GroupVersion(group, version))
+        lines = self._served_resources.resources(GroupVersion(group, version))
         return any(line.name == name and deprecation_warning(line.kind, self._minor) for line in lines)
 
 

@@ -52,7 +52,7 @@ class StartTests(SynchronousTestCase):
         del broken["status"]["acceptedNames"]["listKind"]
         custom = CustomResources(
             DelegatingMux("again", NotFound()),
-            server.installer.installed,
+            server.installer.served_resources,
             MergedServedResources([]),
             ResourceRegistry(server.backend, server.clock),
             definitions(),

@@ -16,7 +16,7 @@ from kubetwist.resources.discovery.endpoints import Groups
 from kubetwist.resources.mux import DelegatingMux
 from tests.resources.aggregation.discoverytools import LAMPS, everything
 from tests.resources.aggregation.remotesfake import AGGREGATED_TYPE, FakeRemotes, FakeServer, answer, refused
-from tests.resources.installedfake import NotFound, installed
+from tests.resources.fakeservedresources import NotFound, served_resources
 
 
 class RemoteDiscoveryTests(SynchronousTestCase):
@@ -28,7 +28,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.remotes = FakeRemotes()
         self.discovery = RemoteDiscovery(self.remotes, self.clock, execute)
         mux = DelegatingMux("test", NotFound())
-        mux.handle("/apis", Groups(installed(), remote=lambda: self.discovery))
+        mux.handle("/apis", Groups(served_resources(), remote=lambda: self.discovery))
         self.client = StubTreq(mux)
         self.far = FakeServer("far")
         self.far.answers["/apis"] = answer(

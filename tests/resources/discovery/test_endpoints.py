@@ -25,7 +25,7 @@ from kubetwist.resources.discovery.endpoints import (
 from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.servedresources import Priority, ServedResources
 
-from ..installedfake import ALL_VERBS, APPS, CORE, SCALE, NotFound, custom, installed
+from ..fakeservedresources import ALL_VERBS, APPS, CORE, SCALE, NotFound, custom, served_resources
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList"
 
@@ -51,7 +51,7 @@ class DiscoveryCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Create a server for each test."""
-        self.groups = installed()
+        self.groups = served_resources()
         self.client = StubTreq(server(self.groups))
 
     def ask(self, method: str, path: str, **headers: str) -> tuple[int, Any, bytes]:

@@ -16,7 +16,7 @@ from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
 from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.openapi.builder import Builder
 from kubetwist.resources.openapi.endpoints import OpenAPIV2, OpenAPIV3
-from tests.resources.installedfake import APPS, NotFound, custom, installed
+from tests.resources.fakeservedresources import APPS, NotFound, custom, served_resources
 from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
 from tests.resources.openapi.test_protobufv2 import every
 
@@ -39,7 +39,7 @@ class OpenAPICase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Create a server that builds documents immediately."""
-        self.groups = installed()
+        self.groups = served_resources()
         self.definitions = FakeDefinitions()
         self.built = 0
         self.serve(self.run_now)

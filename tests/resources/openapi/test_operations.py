@@ -11,7 +11,7 @@ from kubetwist.resources.openapi.custom import custom_paths
 from kubetwist.resources.openapi.operations import Definitions, Path, Release, resource_paths
 from kubetwist.resources.servedresources import ServedResources
 from kubetwist.schema.openapi import V3_REFERENCE
-from tests.resources.installedfake import APPS, CORE, custom, installed
+from tests.resources.fakeservedresources import APPS, CORE, custom, served_resources
 from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
 
 WIDGET = GroupVersionKind("example.com", "v1", "Widget")
@@ -30,7 +30,7 @@ class OperationsTests(SynchronousTestCase):
 
     def test_paths(self) -> None:
         """A namespaced resource has the paths of its verbs within a namespace, and read paths across all namespaces."""
-        found = {path: set(methods) for path, methods in paths_of(installed(), APPS).items()}
+        found = {path: set(methods) for path, methods in paths_of(served_resources(), APPS).items()}
         self.assertEqual(
             found,
             {
@@ -47,7 +47,9 @@ class OperationsTests(SynchronousTestCase):
 
     def test_cluster_scope(self) -> None:
         """A cluster-scoped resource has no second path, and only operations for its verbs."""
-        found = {path: set(methods) for path, methods in paths_of(installed(), CORE).items() if "pods" not in path}
+        found = {
+            path: set(methods) for path, methods in paths_of(served_resources(), CORE).items() if "pods" not in path
+        }
         self.assertEqual(
             found,
             {
@@ -61,7 +63,7 @@ class OperationsTests(SynchronousTestCase):
 
     def test_names(self) -> None:
         """Operations are named by verb, group, version, scope and kind, like the methods of generated clients."""
-        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
+        apps, core = paths_of(served_resources(), APPS), paths_of(served_resources(), CORE)
         base = "/apis/apps/v1/namespaces/{namespace}/deployments"
         pod = "/api/v1/namespaces/{namespace}/pods/{name}"
         for operation, name in (
@@ -90,7 +92,7 @@ class OperationsTests(SynchronousTestCase):
 
     def test_types(self) -> None:
         """DELETE returns a Status unless the resource returns the object; a scale is a Scale of another group."""
-        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
+        apps, core = paths_of(served_resources(), APPS), paths_of(served_resources(), CORE)
         deployment = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
         self.assertEqual(apps[deployment]["delete"].answer, f"{META}Status")
         self.assertEqual(core["/api/v1/namespaces/{namespace}/pods/{name}"]["delete"].answer, "io.k8s.api.core.v1.Pod")
@@ -104,7 +106,7 @@ class OperationsTests(SynchronousTestCase):
         """The operations that read custom resources have the parameter resourceVersion."""
         plain = [
             Path(path, list(methods.values()))
-            for path, methods in paths_of(installed(), APPS).items()
+            for path, methods in paths_of(served_resources(), APPS).items()
             if path == "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
         ]
         for paths, has in ((plain, False), (custom_paths(plain, WIDGET), True)):
@@ -113,7 +115,7 @@ class OperationsTests(SynchronousTestCase):
 
     def test_field_validation(self) -> None:
         """C{fieldValidation} is a parameter of writes; kubectl reads it to detect server-side validation."""
-        deployment = paths_of(installed(), APPS)["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+        deployment = paths_of(served_resources(), APPS)["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
         for method, has in (("put", True), ("patch", True), ("get", False), ("delete", False)):
             names = {one.name for one in deployment[method].parameters}
             self.assertEqual("fieldValidation" in names, has)
@@ -122,12 +124,12 @@ class OperationsTests(SynchronousTestCase):
         """Parameters of later releases are not in the documents of older releases."""
         path = "/apis/apps/v1/deployments"
         for minor, has in ((36, True), (35, False)):
-            names = {one.name for one in paths_of(installed(), APPS, minor)[path]["get"].parameters}
+            names = {one.name for one in paths_of(served_resources(), APPS, minor)[path]["get"].parameters}
             self.assertEqual("shardSelector" in names, has)
 
     def test_terms(self) -> None:
         """The descriptions of parameters use the terms that kube-apiserver's tests require."""
-        read = paths_of(installed(), APPS)["/apis/apps/v1/deployments"]["get"]
+        read = paths_of(served_resources(), APPS)["/apis/apps/v1/deployments"]["get"]
         texts = {one.name: one.description for one in read.parameters}
         for name in ("labelSelector", "fieldSelector", "shardSelector"):
             self.assertIn("list of returned objects", texts[name])

@@ -68,8 +68,8 @@ class RecordedTests(SynchronousTestCase):
         client = server.client()
         for crd in recorded["definitions"]:
             server.define(client, crd)
-        installed = server.installer.installed
-        snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
+        served_resources = server.installer.served_resources
+        snapshot = [(one, tuple(served_resources.resources(one))) for one in served_resources.group_versions()]
         builder = Builder(definitions(), "1.36")
         self.v2 = json.loads(builder.v2(snapshot).decompress())
         self.v3 = {name: json.loads(packed.decompress()) for name, (_, packed) in builder.v3(snapshot, {}).items()}

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources.openapi.schemas import reachable, references
 from kubetwist.schema.openapi import V3_REFERENCE
-from tests.resources.installedfake import APPS
+from tests.resources.fakeservedresources import APPS
 from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
 
 

@@ -118,7 +118,7 @@ def custom(group: str, version: str) -> APIResource:
     )
 
 
-def installed() -> ServedResources:
+def served_resources() -> ServedResources:
     """Return the core group, apps, and autoscaling in two versions."""
     groups = ServedResources()
     for resource in (SCALE, PROXY, PODS, LOG, EXEC, NAMESPACES, DEPLOYMENTS, autoscalers("v1"), autoscalers("v2")):
