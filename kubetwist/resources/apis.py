@@ -199,7 +199,10 @@ class APIs:
         """
         Register the paths of discovery and OpenAPI documents.
 
-        @param apis_groups: The resources in discovery: the installed ones, and those of other servers.
+        @param apis_groups: The groups and versions in discovery: local and aggregated ones.
+        @param aggregator: The server in front, which serves the documents.
+        @param kube: The delegate of C{aggregator}.
+        @param extensions: The delegate of C{kube}, which answers unknown versions of known groups.
         """
         config = self._config
 
@@ -258,7 +261,14 @@ class APIs:
 
 
 def install_apis(config: APIConfig, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> APIs:
-    """Put the APIs of Kubernetes on the three servers of a chain; see L{APIs}."""
+    """
+    Install the APIs of Kubernetes on the three servers of a chain; see L{APIs}.
+
+    @param config: The configuration of the server.
+    @param aggregator: The server in front.
+    @param kube: The delegate of C{aggregator}.
+    @param extensions: The delegate of C{kube}.
+    """
     return APIs(config, aggregator, kube, extensions)
 
 

@@ -142,7 +142,15 @@ def answer_error(request: Request, error: APIStatusError) -> bytes:
 
 
 def answer(request: Request, code: int, body: bytes, content_type: bytes) -> bytes:
-    """Return C{body} for C{render}: compressed if that is worth it, and left out for HEAD."""
+    """
+    Set the head of the response, and return its body for C{render}.
+
+    @param request: The request.
+    @param code: The HTTP status.
+    @param body: The uncompressed body; it is compressed if it is large and the client accepts gzip.
+    @param content_type: The media type of C{body}.
+    @return: The body to send; empty for HEAD.
+    """
     compressed = len(body) >= MIN_GZIP_SIZE and accepts_gzip(request)
     return _answer(request, code, gzipped(body) if compressed else body, content_type, compressed)
 

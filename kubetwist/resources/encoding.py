@@ -90,7 +90,14 @@ def list_body(start: bytes, items: list[bytes], end: bytes) -> Body:
 
 def headed_list_body(start: bytes, head: bytes, items: list[bytes], end: bytes) -> Body:
     """
-    Return the parts as L{list_body}, with C{head} instead of the first byte of every item, without copying the items.
+    Return the parts of a list document, with C{head} instead of the first byte of every item.
+
+    The items are not copied.
+
+    @param start: The document up to the first item.
+    @param head: The beginning of every item in the document: C{b'{"kind":"Pod","apiVersion":"v1",'}.
+    @param items: The items, each beginning with a brace.
+    @param end: The document after the last item.
     """
     parts: list[Any] = [start]
     if items:
@@ -189,7 +196,7 @@ class JSONEncoder:
         return b'{"type":"%b","object":%b%b}\n' % (event_type.encode(), self.head, self.item(record)[1:])
 
     def encode_first_event(self, event_type: str, record: Record) -> bytes:
-        """Encode the first event of a watch, if it differs from the others."""
+        """Encode the first event of a watch; it equals L{encode_event} for complete objects."""
         return self.encode_event(event_type, record)
 
     def encode_error_event(self, status: JSONObject) -> bytes:
@@ -223,7 +230,9 @@ def bookmark_meta(revision: int, initial_events_end: bool, annotations: JSONObje
     """
     Return the metadata of a bookmark.
 
-    @param annotations: Those of the zero value of the kind.
+    @param revision: The resourceVersion.
+    @param initial_events_end: Whether the bookmark marks the end of the initial events.
+    @param annotations: The annotations in the zero value of the kind.
     """
     meta: JSONObject = {"resourceVersion": str(revision)}
     annotations = {**(annotations or {})}

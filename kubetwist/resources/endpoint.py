@@ -143,7 +143,14 @@ class Endpoint:
         return obj
 
     def defaulted(self, live: JSONObject | None, obj: JSONObject, manager: str, sent: JSONValue = None) -> JSONObject:
-        """Apply L{default}, then L{update_managed_fields}."""
+        """
+        Apply L{default}, then L{update_managed_fields}.
+
+        @param live: The stored object; L{None} for a creation.
+        @param obj: The new object, in the endpoint's version.
+        @param manager: The field manager of the write.
+        @param sent: The body from which C{obj} was decoded.
+        """
         return self.update_managed_fields(live, self.default(obj), manager, sent)
 
     def default(self, obj: JSONObject) -> JSONObject:

@@ -102,7 +102,15 @@ def add_controllers(
     aggregation: Aggregation | None,
     aggregator: APIHost,
 ) -> ServerControllers:
-    """Run the enabled controllers once the server is ready; the parameters are those of the class."""
+    """
+    Run the enabled controllers from the readiness of the server until its last request.
+
+    @param config: Provides the factories of the controllers.
+    @param registry: The stores that they read and write.
+    @param custom: Serves custom resources; L{None} without definitions.
+    @param aggregation: Provides the servers behind APIServices; L{None} without APIServices.
+    @param aggregator: The server whose hooks start and stop them.
+    """
     controllers = ServerControllers(config, registry, custom, aggregation)
     aggregator.add_ready_hook("controllers", controllers.start)
     aggregator.register_destroy_func("controllers", controllers.stop)
@@ -127,7 +135,16 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
 
 
 def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHost, kube: APIHost) -> None:
-    """Publish the authentication settings to aggregated servers."""
+    """
+    Publish the authentication settings to aggregated servers.
+
+    They are in the config map kube-system/extension-apiserver-authentication.
+
+    @param config: The configuration of the server.
+    @param stores: Contains the store of config maps.
+    @param aggregator: The server whose hooks stop the updates.
+    @param kube: The server whose hooks start the updates.
+    """
     from ..controllers.clusterauthenticationtrust import (
         ClusterAuthenticationTrustController,
         cluster_authentication_info,

@@ -49,7 +49,7 @@ class APIHost(Protocol):
 
 
 class ProxyTrustSource(TrustSource, Protocol):
-    """The certificates of the server, with the authority of its own front proxy certificate."""
+    """The certificates of the server, with the authority of the front proxy certificate that it issues itself."""
 
     @property
     def front_proxy_authority(self) -> bytes:

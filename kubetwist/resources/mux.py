@@ -10,7 +10,7 @@ from twisted.web.resource import IResource, Resource
 
 class DelegatingMux(Resource):
     """
-    One server of the chain: answers its registered paths, and delegates all others.
+    One server of the chain: routes its registered paths, and delegates all further paths.
 
     @ivar name: The name in logs and health checks: C{"kube-aggregator"}.
     @ivar delegate: The next server's mux, or the end of the chain.
@@ -93,8 +93,8 @@ class DelegatingMux(Resource):
         """
         Return the registered handler of a path.
 
-        @param path: Its segments; those of trailing slashes are empty. A path that begins with several slashes has no
-            handler.
+        @param path: The segments of the path; a trailing slash is an empty segment. A path that begins with several
+            slashes has no handler.
         """
         if len(path) > 1 and not path[0]:
             return None

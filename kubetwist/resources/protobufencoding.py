@@ -2,7 +2,7 @@
 Encodes objects, lists and watch events as protobuf, for clients that accept nothing else.
 
 Custom resources have a protobuf form of their metadata only. All are encoded from the stored JSON. The encoded form is
-kept with a watch event, for all watches in protobuf, but not with the object, whose memory it would double for few
+cached with a watch event, for all watches in protobuf, but not with the object, whose memory it would double for few
 readers.
 """
 
@@ -116,7 +116,7 @@ class ProtobufEncoder:
         return Body([start, *parts, ENVELOPE_END])
 
     def _encode_slice(self, records: Sequence[Record], begin: int, parts: list[bytes]) -> int:
-        """Encode as many items as are encoded at once, from C{begin}; returns where to go on."""
+        """Encode one slice of items from index C{begin}, and append them to C{parts}; return the next index."""
         value, key, end, size = self.inner.value, self._item_key, begin, 0
         while end < len(records) and size < MAX_SLICE_SIZE and (end == begin or len(records[end].item) <= LARGE_ITEM):
             record = records[end]
@@ -130,14 +130,14 @@ class ProtobufEncoder:
         return end
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
-        """Encode a watch event; an ERROR if the object cannot be shown."""
+        """Encode a watch event; an ERROR event if the object cannot be encoded."""
         try:
             message = self._message(self.inner.value(record))
         except WireError as error:
             return self.encode_error_event(APIStatusError.internal(str(error)).status())
         return _frame(event_type, envelope(*self._type, message))
 
-    #: The first event of a watch is like the others.
+    #: The first event of a watch has no different encoding.
     encode_first_event = encode_event
 
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:

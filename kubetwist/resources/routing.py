@@ -61,8 +61,8 @@ class HandlerResource(Resource):
     Calls handlers.
 
     A handler returns L{None} after it has answered, or a Deferred. An L{APIStatusError} becomes its Status.
-    Unavailable storage becomes a 500 that says so, as in the reference. Any other exception is a bug: it is logged,
-    and answered with a 500 without details.
+    Unavailable storage becomes a 500 with its message, as in kube-apiserver. Any other exception is a bug: it is
+    logged, and answered with a 500 without details.
     """
 
     isLeaf = True
@@ -72,7 +72,7 @@ class HandlerResource(Resource):
         super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
 
     def run(self, request: KubeRequest, handler: Callable[..., object], arguments: Mapping[str, object]) -> int:
-        """Call C{handler} and see that the request is answered, now or later."""
+        """Call C{handler}, and respond with its error if it fails, now or later."""
         try:
             result = handler(request, **arguments)
         except APIStatusError as error:
@@ -87,7 +87,7 @@ class HandlerResource(Resource):
 
     def _handle_deferred(self, result: Deferred[object], request: KubeRequest) -> None:
         """
-        Wait for a handler; cancel it when the client goes away.
+        Wait for a handler; cancel it when the client disconnects.
 
         Writes are not cancelled: they may be in storage already, and the steps after them must run then.
         """

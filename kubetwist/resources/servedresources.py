@@ -2,7 +2,7 @@
 The resources that the servers of the chain serve, as listed in discovery and OpenAPI.
 
 The installer adds an entry here for every route it registers, so that no document lists a path without a handler.
-Each server has its own L{ServedResources}; L{MergedServedResources} combines those of a chain.
+Each server has separate L{ServedResources}; L{MergedServedResources} combines the servers of a chain.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class APIResource:
 
 
 def built_in_priority(group_version: GroupVersion) -> Priority:
-    """Return the priority of a built-in group-version; others come last."""
+    """Return the priority of a built-in group-version; (0, 0), the lowest, for any other."""
     group, version = group_version
     if group not in GROUP_PRIORITIES:
         return Priority(0, 0)
@@ -90,7 +90,7 @@ class IServedResources(Protocol):
 
     def group_versions(self) -> Sequence[GroupVersion]:
         """
-        Return all group-versions, preferred ones first: by the priority of the group, then by that of the version.
+        Return all group-versions, preferred ones first: by the priorities of the group and of the version.
         """
 
     def versions(self, group: str) -> Sequence[str]:

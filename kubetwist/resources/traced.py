@@ -39,9 +39,10 @@ _NAMES: Final = {
 
 def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., object]:
     """
-    Return a handler with its own span.
+    Return a handler that runs in a span.
 
-    @param verb: The verb of the handler.
+    @param handler: The handler.
+    @param verb: The verb of the handler, which names the span.
     """
     name = _NAMES.get(verb)
     if name is None:

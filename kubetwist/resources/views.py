@@ -99,7 +99,9 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
     """
     Find the encoder for a request.
 
-    @param collection: Whether the answer is a list, or a watch, instead of a single object.
+    @param endpoint: The endpoint of the request.
+    @param request: The request.
+    @param collection: Whether the response is a list, or a watch, instead of a single object.
     @return: The encoder may be L{NotAcceptableEncoder}, which raises an error at the first object.
     @raise APIStatusError: No accepted media type is available (406), or a watch requests an unknown part (400).
     """
@@ -129,7 +131,7 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
 
 
 def _transform_error(endpoint: Endpoint, transform: str, collection: bool, is_watch: bool) -> APIStatusError | None:
-    """Return the error for a view that this endpoint lacks; the reference reports it at the first object."""
+    """Return the error for a format that the endpoint lacks; kube-apiserver reports it at the first object."""
     kind, group = endpoint.gvk.kind, endpoint.gvk.group
     if transform == "PartialObjectMetadataList" and (is_watch or not collection):
         if not endpoint.codec.protobuf:
@@ -157,7 +159,7 @@ def _negotiate(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Ne
 
 
 class NotAcceptableEncoder:
-    """Replaces an encoder for objects that have no such view; raises the error at the first object."""
+    """Encoder of a format that is not available for the objects; raises the error at the first object."""
 
     def __init__(self, error: APIStatusError, media: str) -> None:
         self._error = error

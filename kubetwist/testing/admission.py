@@ -153,13 +153,13 @@ def write(
     @param warn: Called with warnings; C{[].append} collects them.
     @return: The attributes; C{annotations} contains the plugin's audit annotations.
     """
-    said = GroupVersion.parse(api_version)
+    group_version = GroupVersion.parse(api_version)
     name = ((obj if obj is not None else old) or {}).get("metadata", {}).get("name", "")
     options = {"CREATE": CreateOptions, "UPDATE": UpdateOptions, "DELETE": DeleteOptions}.get(operation)
     attributes = AdmissionAttributes(
         operation,
-        said.group,
-        said.version,
+        group_version.group,
+        group_version.version,
         resource,
         subresource,
         kind,

@@ -59,7 +59,7 @@ class Operation:
     @ivar expected: The revision that a write requires; L{None} for any.
     @ivar consistent: Whether a read must show all writes that ended before it began; false for C{resourceVersion=0}.
     @ivar at_least: The minimum revision of a read.
-    @ivar invoked: Time just before the request was sent.
+    @ivar invoked: Time immediately before the request was sent.
     @ivar answered: Time of the answer; L{NEVER} without one.
     @ivar revision: The revision of a successful write, 0 if the answer does not contain it; of the object of a READ;
         or of a LIST.
@@ -157,7 +157,14 @@ class WatchHistory:
     ended: str = ""
 
     def event(self, kind: str, key: str, revision: int, value: str = "") -> None:
-        """Record an event."""
+        """
+        Record an event.
+
+        @param kind: C{"ADDED"}, C{"MODIFIED"}, C{"DELETED"} or C{"BOOKMARK"}.
+        @param key: The key of the object.
+        @param revision: The revision of the change.
+        @param value: The value after the change; for a deletion, the last value, or C{""} if it is unknown.
+        """
         self.events.append(WatchEvent(kind, key, revision, value))
 
     def bookmark(self, revision: int) -> None:
@@ -202,7 +209,17 @@ class History:
         consistent: bool = True,
         at_least: int = 0,
     ) -> Operation:
-        """Record the start of a request; return the operation, whose result is unknown until it is recorded."""
+        """
+        Record the start of a request; return the operation, whose result is unknown until it is recorded.
+
+        @param action: The kind of the request.
+        @param key: The key of the object; for a LIST, the prefix of the keys.
+        @param value: The unique value of a write.
+        @param expected: The revision that a write requires; L{None} for any.
+        @param client: The name of the client.
+        @param consistent: Whether a read must show all writes that ended before it began.
+        @param at_least: The minimum revision of a read.
+        """
         operation = Operation(
             action,
             key,
@@ -224,7 +241,7 @@ class History:
         return watch_history
 
     def dumped(self) -> bytes:
-        """Return the history as lines of JSON, for reading or for joining with those of other processes."""
+        """Return the history as lines of JSON, which can be joined with the histories of other processes."""
         lines: list[Any] = [{"initial": self.initial}] if self.initial else []
         lines += [asdict(one, filter=lambda attribute, value: attribute.name != "_now") for one in self.operations]
         lines += [asdict(one) for one in self.watches]

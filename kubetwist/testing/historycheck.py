@@ -135,7 +135,7 @@ class _Check:
         self._floors: dict[Operation, int] = {}
         #: The lowest revision of a write that began after an operation was answered.
         self._ceilings: dict[Operation, int] = {}
-        #: The revisions of writes; those of writes without an answer are inferred from other operations.
+        #: The revisions of writes; the revision of a write without an answer is inferred from other operations.
         self._revisions: dict[Operation, int] = {}
         self.violations: list[str] = []
 
@@ -205,7 +205,7 @@ class _Check:
                 continue
             writer = writers.get(value)
             if writer is None:
-                self._report(f"{one.key} at revision {revision} is {value!r}, which nobody wrote")
+                self._report(f"{one.key} at revision {revision} is {value!r}, which no request wrote")
             elif writer.outcome in _FAILED:
                 self._report(f"{one.key} at revision {revision} is what was refused: {writer}")
             elif self._revisions.setdefault(writer, revision) != revision:
@@ -229,7 +229,7 @@ class _Check:
                 if unmatched and write.expected in (None, previous):
                     self._revisions[write] = revision
                     return
-        self._report(f"{one.key} was deleted at revision {revision} by nobody")
+        self._report(f"{one.key} was deleted at revision {revision} by no request")
 
     # --- order in time
 

@@ -167,7 +167,7 @@ class Loader:
         if status and resource["status"]:
             with_status = {**created, "status": status}
             code, answer = self._request("PUT", f"{folder}/{quote(created['metadata']['name'])}/status", with_status)
-            # The server rejects a status that only it can write, and keeps its own.
+            # The server rejects a status that only it can write; the current one is kept.
             created = answer if code == 200 else created
         if uid:
             self._uids[uid] = created["metadata"]["uid"]

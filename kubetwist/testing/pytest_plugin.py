@@ -75,7 +75,7 @@ def _server_kind(config: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def kube_api_arguments(pytestconfig: pytest.Config) -> list[str]:
-    """Return the flags of kube_api: by default those of the setting; override it in a conftest.py."""
+    """Return the flags of kube_api, by default from the setting; override it in a conftest.py."""
     return shlex.split(pytestconfig.getini("kubetwist_arguments"))
 
 

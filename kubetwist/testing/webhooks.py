@@ -158,7 +158,15 @@ class WebhookServer:
             await iteration
 
     def kubeconfig(self, folder: Path, path: str = "/", *, user: JSONObject | None = None, name: str = "") -> Path:
-        """Write a kubeconfig for this server into a folder."""
+        """
+        Write a kubeconfig for this server into a folder.
+
+        @param folder: The folder.
+        @param path: The path in the server's URL.
+        @param user: The C{user} entry of the kubeconfig.
+        @param name: The file name; a random one by default.
+        @return: The path of the file.
+        """
         cluster: JSONObject = {"server": self.url + path}
         if self._tls:
             cluster["certificate-authority-data"] = base64.b64encode(self.ca).decode()

@@ -1,7 +1,7 @@
 """
-The resources of other servers, for aggregated discovery.
+Fetches the resources of aggregated servers, for aggregated discovery.
 
-The aggregated document of each server is fetched; if it has none, the document of each group-version is. The
+The aggregated document of each server is fetched; if it has none, the document of each group-version is fetched. The
 group-versions of an unavailable server are listed as stale, without resources.
 
 @see: kubernetes/kube-aggregator, C{pkg/apiserver/handler_discovery.go}
@@ -91,7 +91,7 @@ class RemoteDiscovery:
     async def _fetch(self, service: Hashable) -> None:
         remotes = self._servers.group_versions_of(service)
         remote = first_available(remotes)
-        assert remote is not None, "nobody else is asked"
+        assert remote is not None, "only services with an available group-version are polled"
         try:
             entries = await self._fetch_aggregated(service, remote)
         except FAILURES:
@@ -124,7 +124,7 @@ class RemoteDiscovery:
         if response.code == 304 and etag:
             return cached
         if response.code == 503:
-            raise UnexpectedResponse("it answers 503")
+            raise UnexpectedResponse("the server responded with status 503")
         if response.code != 200 or not is_aggregated(response.headers.get("content-type", "")):
             self._cached.pop(service, None)
             return None
@@ -138,7 +138,7 @@ class RemoteDiscovery:
         path = f"/apis/{group}/{version}"
         response = await remote.fetch(path, accept="application/json", timeout=TIMEOUT, user=USER)
         if response.code != 200:
-            raise UnexpectedResponse(f"it answers {response.code} for {path}")
+            raise UnexpectedResponse(f"the server responded with status {response.code} for {path}")
         resources: Sequence[JSONObject] = await self._defer_to_thread(read_resource_list, response.body)
         return resources
 

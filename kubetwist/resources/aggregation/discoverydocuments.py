@@ -1,5 +1,5 @@
 """
-Reads the discovery documents of other servers, in the form in which our aggregated documents contain them.
+Reads the discovery documents of aggregated servers, and converts them to entries of aggregated discovery.
 
 The documents are not trusted: a wrong type or an exceeded limit makes the whole document invalid, and unknown fields
 are left out.
@@ -124,7 +124,7 @@ class _ResourceCounter:
     def add(self) -> None:
         self._remaining -= 1
         if self._remaining < 0:
-            raise BadDocument(f"it has more than {MAX_RESOURCES} resources")
+            raise BadDocument(f"more than {MAX_RESOURCES} resources")
 
 
 def _resource(line: JSONObject, counter: _ResourceCounter) -> JSONObject:
@@ -151,7 +151,7 @@ def _subresource(line: JSONObject, counter: _ResourceCounter) -> JSONObject:
     }
     accepted = [_kind(one) for one in _objects(line, "acceptedTypes")]
     if len(accepted) > MAX_ITEMS:
-        raise BadDocument("acceptedTypes are too many")
+        raise BadDocument(f"more than {MAX_ITEMS} acceptedTypes")
     if accepted:
         result["acceptedTypes"] = accepted
     result["verbs"] = _texts(line, "verbs")
@@ -171,19 +171,19 @@ def _kind(line: JSONObject) -> dict[str, str]:
 def _scope_of(line: JSONObject) -> str:
     namespaced = line.get("namespaced")
     if not (namespaced is None or isinstance(namespaced, bool)):
-        raise BadDocument("namespaced is not true or false")
+        raise BadDocument("namespaced is not a boolean")
     return "Namespaced" if namespaced else "Cluster"
 
 
 def _decoded(body: bytes, kind: str) -> JSONObject:
     if len(body) > MAX_SIZE:
-        raise BadDocument(f"it is longer than {MAX_SIZE} bytes")
+        raise BadDocument(f"longer than {MAX_SIZE} bytes")
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise BadDocument(f"it is no JSON: {error}") from None
+        raise BadDocument(f"not JSON: {error}") from None
     if not isinstance(document, dict) or document.get("kind", kind) != kind:
-        raise BadDocument(f"it is no {kind}")
+        raise BadDocument(f"not of kind {kind}")
     return document
 
 
@@ -197,20 +197,20 @@ def _texts(line: Mapping[str, JSONValue], name: str) -> list[str]:
     if values is None:
         return []
     if not isinstance(values, list) or len(values) > MAX_ITEMS:
-        raise BadDocument(f"{name} is no short list")
+        raise BadDocument(f"{name} is not a list of at most {MAX_ITEMS} items")
     return [_item(value, name) for value in values]
 
 
 def _item(value: JSONValue, name: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_ITEM_LENGTH:
-        raise BadDocument(f"{name} is no short text")
+        raise BadDocument(f"{name} is not a string of at most {MAX_ITEM_LENGTH} characters")
     return value
 
 
 def _object(line: Mapping[str, JSONValue], name: str) -> JSONObject:
     value = line.get(name)
     if not (value is None or isinstance(value, dict)):
-        raise BadDocument(f"{name} is no object")
+        raise BadDocument(f"{name} is not an object")
     return value or {}
 
 
@@ -219,7 +219,7 @@ def _objects(line: Mapping[str, JSONValue], name: str) -> Sequence[JSONObject]:
     if values is None:
         return ()
     if not isinstance(values, list) or not _all_objects(values):
-        raise BadDocument(f"{name} is no list of objects")
+        raise BadDocument(f"{name} is not a list of objects")
     return values
 
 

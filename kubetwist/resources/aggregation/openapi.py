@@ -133,7 +133,7 @@ class RemoteOpenAPI:
         previous = self._fetched_specs.get(service)
         is_complete = previous is not None and requested <= previous.group_versions
         remote = first_available(remotes)
-        assert remote is not None, "one was available just now"
+        assert remote is not None, "only services with an available group-version are polled"
         response = await remote.fetch(
             "/openapi/v2",
             accept="application/json",
@@ -144,7 +144,7 @@ class RemoteOpenAPI:
         if response.code == 304 and is_complete:
             return
         if response.code != 200:
-            raise UnexpectedResponse(f"it answers {response.code}")
+            raise UnexpectedResponse(f"the server responded with status {response.code}")
         digest = sha256(response.body).digest()
         if previous is None or not is_complete or digest != previous.digest:
             found: Mapping[GroupVersion, RemoteSpec] = await self._defer_to_thread(read_v2, response.body, requested)
@@ -212,8 +212,8 @@ class RemoteOpenAPI:
         elif response.code == 200:
             document = await self._defer_to_thread(_compress, response.body)
         else:
-            raise UnexpectedResponse(f"it answers {response.code}")
-        # Clients know a document by its listed hash.
+            raise UnexpectedResponse(f"the server responded with status {response.code}")
+        # Clients identify a document by its listed hash.
         return _CachedDocument(
             listed, response.headers.get("etag", ""), evolve(document, hash=listed) if listed else document
         )
@@ -225,13 +225,13 @@ class RemoteOpenAPI:
 
     async def _fetch_v3_index(self, service: Hashable) -> None:
         remote = first_available(self._pollers[1].group_versions_of(service))
-        assert remote is not None, "one was available just now"
+        assert remote is not None, "only services with an available group-version are polled"
         response = await remote.fetch(_V3, accept="application/json", timeout=TIMEOUT, user=USER)
         if response.code == 404:
             await self._convert(service)
             return
         if response.code != 200:
-            raise UnexpectedResponse(f"it answers {response.code}")
+            raise UnexpectedResponse(f"the server responded with status {response.code}")
         found: Mapping[str, str] = await self._defer_to_thread(_hashes, response.body)
         for one in self._pollers[1].group_versions_of(service):
             self._converted.pop(one.group_version, None)
@@ -259,7 +259,7 @@ class RemoteOpenAPI:
                     self._listed[one.group_version] = document.hash
                     self._cached[one.group_version] = _CachedDocument(document.hash, "", document)
         if missing:
-            raise UnexpectedResponse("it answers 404, and has said nothing in v2")
+            raise UnexpectedResponse("the server has no OpenAPI v3, and its v2 document lacks the group-version")
 
 
 _V3: Final = "/openapi/v3"
@@ -271,7 +271,7 @@ def _name(group_version: GroupVersion) -> str:
 
 def _compress(body: bytes) -> CompressedDocument:
     if len(body) > MAX_SIZE:
-        raise BadDocument(f"it is longer than {MAX_SIZE} bytes")
+        raise BadDocument(f"longer than {MAX_SIZE} bytes")
     check_object(body)
     return CompressedDocument.pieces([body], b"application/json")
 
@@ -279,16 +279,16 @@ def _compress(body: bytes) -> CompressedDocument:
 def _hashes(body: bytes) -> dict[str, str]:
     """Return the hash of each document that a server lists, by name."""
     if len(body) > MAX_INDEX_SIZE:
-        raise BadDocument(f"it is longer than {MAX_INDEX_SIZE} bytes")
+        raise BadDocument(f"longer than {MAX_INDEX_SIZE} bytes")
     document = decoded(body)
     paths = document.get("paths") if isinstance(document, dict) else None
     if not isinstance(paths, dict):
-        raise BadDocument("it lists no documents")
+        raise BadDocument("the index has no paths")
     found: dict[str, str] = {}
     for name, line in paths.items():
         url = line.get("serverRelativeURL") if isinstance(line, dict) else None
         if not isinstance(url, str):
-            raise BadDocument("it lists a document without saying where")
+            raise BadDocument("a document is listed without serverRelativeURL")
         match = _HASH.search(url)
         found[name] = match[1] if match else ""
     return found

@@ -1,5 +1,5 @@
 """
-The servers behind APIServices, as the fetchers of their documents see them.
+Polls the aggregated servers for their discovery and OpenAPI documents.
 
 Each document is fetched once per server, for all of its group-versions. A server that does not answer delays only the
 requests for its own documents.

@@ -1,7 +1,8 @@
 """
 The front of the aggregator: routes group-versions by their APIServices.
 
-A group-version with a service is routed to the server behind it, all others to the servers of the chain.
+A group-version whose APIService has a service is routed to the server behind it; all further paths are delegated to the
+servers of the chain.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ DISCOVERY_TIMEOUT: Final = 5.0
 
 class RegisteredGroups:
     """
-    Groups and versions as C{/apis} lists them: those of all APIServices, available or not.
+    The groups and versions that C{/apis} lists: one of each APIService, available or not.
 
-    The aggregator's own group comes first. Groups without any APIService are listed if this server serves them.
+    The group of APIServices comes first. Groups without any APIService are listed if this server serves them.
     """
 
     def __init__(self, served_resources: IServedResources, registered: APIServiceIndex) -> None:

@@ -97,7 +97,7 @@ class Index(Leaf):
     """C{/} and C{/index.html}: lists all paths, in one media type, by any method."""
 
     def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
-        """@param paths: Returns the paths of the servers of the chain; L{index_paths} returns those of groups."""
+        """@param paths: Returns the paths of the servers of the chain, including the L{index_paths} of groups."""
         self._paths = paths
 
     def render(self, request: Request) -> bytes:

@@ -65,7 +65,15 @@ async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes
 
 
 async def decode_large(endpoint: Endpoint, decode: Callable[[bytes], T], data: bytes, limit: int) -> T:
-    """Decode a body, in a thread when it has more bytes than C{limit}."""
+    """
+    Decode a body, in a thread if it is large.
+
+    @param endpoint: Provides the thread.
+    @param decode: The decoder.
+    @param data: The body.
+    @param limit: Maximum size in bytes of bodies that are decoded in the reactor's thread.
+    @return: The result of C{decode}.
+    """
     if len(data) <= limit:
         return decode(data)
     decoded: T = await endpoint.defer_to_thread(decode, data)

@@ -34,7 +34,15 @@ class ConnectHandler:
         self._clients = clients
 
     async def connect(self, request: KubeRequest, name: str, namespace: str = "", path: str = "") -> None:
-        """Forward the request."""
+        """
+        Forward a request to the target of a subresource.
+
+        @param request: The request.
+        @param name: The name of the object.
+        @param namespace: Its namespace; C{""} for cluster-scoped objects.
+        @param path: The path below the subresource.
+        @raise APIStatusError: The target is unknown, unreachable or not allowed.
+        """
         check_name(name)
         endpoint = self._endpoint
         if endpoint.subresource == "log":
@@ -45,7 +53,7 @@ class ConnectHandler:
             request.respond(204, b"", b"")
             return
         if self._clients is None:
-            raise APIStatusError.service_unavailable("this server calls no others")
+            raise APIStatusError.service_unavailable("this server has no clients for other servers")
         client = await self._client(self._clients, target)
         if endpoint.subresource == "log":
             from ..proxy.podlogs import send_log

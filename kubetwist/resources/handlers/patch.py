@@ -32,8 +32,8 @@ class Patch(ABC):
     """
     A patch for one endpoint, which is applied again after a conflicting write.
 
-    A malformed body is refused when the patch is applied, after the object was found: a missing object is 404 whatever
-    the body is. Rule: C{applyPatch} in apiserver's C{pkg/endpoints/handlers/patch.go}.
+    A malformed body is rejected when the patch is applied, after the object was read: a missing object is 404 even if
+    the body is malformed. Rule: C{applyPatch} in apiserver's C{pkg/endpoints/handlers/patch.go}.
 
     @ivar lenient: C{fieldValidation=Ignore}, for which the reference skips the first decoding of the patch, so that
         other error messages result.
@@ -75,7 +75,7 @@ class Patch(ABC):
 
     def check(self) -> None:
         """
-        Refuse a patch that L{parse} failed to decode.
+        Reject a patch that L{parse} failed to decode.
 
         @raise APIStatusError: The error that L{parse} raised.
         """
@@ -240,12 +240,12 @@ class Apply(Patch):
         self.applied, self.duplicates = document.value or {}, document.duplicates
 
     def patched(self, current: JSONObject) -> JSONValue:
-        """Unused: see L{changed}."""
-        raise AssertionError("an apply is not made of its own document alone")
+        """Unused: see L{apply_to_stored}."""
+        raise AssertionError("an apply needs the managed fields of the stored object")
 
     def error_text(self, value: JSONValue) -> str:
         """Unused: the errors of an apply do not quote its result."""
-        raise AssertionError("an apply quotes nothing")
+        raise AssertionError("errors of an apply do not quote its result")
 
     def apply_to_stored(self, stored: JSONObject | None) -> JSONObject:
         """Merge; the managed fields of the result contain the owners."""

@@ -2,7 +2,8 @@
 The text of a patched object in errors, as the reference writes it.
 
 The error about an invalid result quotes it. The reference patches JSON text and decodes only the objects on the paths
-of the patch: those have sorted keys, the others the order of Go's structs, and values of the patch are unchanged.
+of the patch: these have sorted keys, all further objects have the order of Go's structs, and values of the patch are
+unchanged.
 """
 
 from __future__ import annotations

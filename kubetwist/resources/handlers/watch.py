@@ -253,7 +253,7 @@ class WatchStream:
         self._pending_bytes = 0
         self._sent_bytes = 0
         self._paused = False
-        # A first event that equals the others is shared as well.
+        # A first event without a different encoding is shared like later ones.
         self._first = bool(getattr(encoder, "first_differs", False))
         self._flush_scheduled = False
         self._writing = False

@@ -167,7 +167,7 @@ class WriteHandlers:
             obj = patch.apply_to_stored(stored)
             scope.sent = endpoint.comparable(patch.last_result)
             scope.floats = endpoint.floats(patch.last_result, body)
-            # This warning precedes those of admission and validation, and does not depend on the success of the patch.
+            # This warning precedes the warnings of admission and validation, and is sent even if the patch fails.
             for text in patch.problems:
                 request.warn(text)
             mismatch = name_mismatch(name, obj["metadata"].get("name"))
@@ -224,7 +224,15 @@ class WriteHandlers:
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
     async def discard(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
-        """Handle the DELETE of an unreadable object, which needs an additional permission."""
+        """
+        Handle the DELETE of an unreadable object, which needs an additional permission.
+
+        @param request: The request.
+        @param scope: The scope of the request.
+        @param name: The name of the object.
+        @param protobuf: Whether the response is encoded in protobuf.
+        @raise APIStatusError: The client may not delete it (403), or it is readable.
+        """
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", "Metadata")
         await self.check_unsafe_delete(request, name)
         await self.endpoint.storage.discard(scope, name)

@@ -109,11 +109,12 @@ def custom_definitions(resources: Iterable[APIResource], reference: str) -> dict
 
 def custom_paths(paths: Iterable[Path], kind: GroupVersionKind) -> list[Path]:
     """
-    Return the paths of a custom resource, derived from those of a built-in one.
+    Return the paths of a custom resource, derived from the paths of a built-in resource.
 
-    Clients choose a type of patch by them.
+    Clients select a type of patch by the documented media types.
 
-    @param kind: The kind of the custom resource, which its subresources have as well.
+    @param paths: The paths that a built-in resource would have.
+    @param kind: The kind of the custom resource, which is also documented for its subresources.
     """
     return [
         Path(path.path, [_operation(operation, path, kind) for operation in path.operations])
@@ -124,7 +125,7 @@ def custom_paths(paths: Iterable[Path], kind: GroupVersionKind) -> list[Path]:
 
 def _operation(operation: Operation, path: Path, kind: GroupVersionKind) -> Operation:
     if operation.action == "deletecollection":
-        # The reference documents only the parameters of the selection, not those of the deletion.
+        # The reference documents only the parameters of the selection, without the parameters of the deletion.
         selection = next((one.parameters for one in path.operations if one.action == "list"), operation.parameters)
         operation = evolve(operation, parameters=selection, body="")
     if operation.action == "get":

@@ -89,8 +89,8 @@ class Path:
 
     def common(self) -> list[Parameter]:
         """Return the parameters that all operations share, sorted by name; they are documented once, with the path."""
-        first, *others = ({one.key: one for one in operation.parameters} for operation in self.operations)
-        shared = [one for key, one in first.items() if all(key in other for other in others)]
+        first, *rest = ({one.key: one for one in operation.parameters} for operation in self.operations)
+        shared = [one for key, one in first.items() if all(key in parameters for parameters in rest)]
         return sorted(shared, key=lambda one: (one.name, one.place))
 
     def specific(self, operation: Operation) -> list[Parameter]:

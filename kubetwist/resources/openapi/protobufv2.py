@@ -1,8 +1,8 @@
 """
 The document of OpenAPI v2 in protobuf, for clients that decode JSON slowly.
 
-The messages are those of gnostic that our documents need; the tables here have their field numbers. A name without a
-table entry is left out, except for extensions, for which every message has a field.
+The tables have the field numbers of the gnostic messages that the documents need. A name without a table entry is left
+out, except for extensions, for which every message has a field.
 
 @see: google/gnostic, C{openapiv2/OpenAPIv2.proto}
 """

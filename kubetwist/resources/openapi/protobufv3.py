@@ -54,7 +54,7 @@ def pieces_v3(body: bytes) -> Iterator[bytes]:
 
 
 def _default(value: JSONValue) -> bytes:
-    """Encode a default of one of the three types that the message supports; others are encoded as an empty message."""
+    """Encode a default of one of the three types that the message supports; any other type as an empty message."""
     if isinstance(value, bool):
         return encode_tag(2, VARINT) + (b"\1" if value else b"\0")
     if isinstance(value, int | float):

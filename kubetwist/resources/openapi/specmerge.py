@@ -40,7 +40,7 @@ class RemoteSpec:
     """
     The spec of one group-version of a server: its paths, definitions and parameters by name, as JSON.
 
-    @ivar paths: The paths below that of the group-version.
+    @ivar paths: The paths below the path of the group-version.
     """
 
     paths: Mapping[str, bytes]
@@ -56,7 +56,7 @@ def read_v2(body: bytes, group_versions: Collection[GroupVersion]) -> dict[Group
     @raise BadJSON: The document is not JSON.
     """
     if len(body) > MAX_SIZE:
-        raise BadDocument(f"it is longer than {MAX_SIZE} bytes")
+        raise BadDocument(f"longer than {MAX_SIZE} bytes")
     check_object(body)
     sections = {name: start for name, start, _ in members(body)}
     parts = [
@@ -65,7 +65,7 @@ def read_v2(body: bytes, group_versions: Collection[GroupVersion]) -> dict[Group
     ]
     paths, definitions, parameters = parts
     if sum(map(len, parts)) > MAX_MEMBERS:
-        raise BadDocument(f"it has more than {MAX_MEMBERS} paths and definitions")
+        raise BadDocument(f"more than {MAX_MEMBERS} paths, definitions and parameters")
     used = {found[1].decode() for found in _REFERENCE.finditer(body)}
     unused = [name for name in definitions if name not in used]
     read = _Reader(definitions, parameters)
@@ -111,7 +111,7 @@ def _check_member(section: str, name: str, text: bytes) -> tuple[bytes, set[tupl
         # The protobuf encoder checks the type of every field.
         encode_v2({section: {name: content}})
     except (TypeError, AttributeError, KeyError, ValueError, struct.error):
-        raise BadDocument(f"{section} are not as they should be: {name[:200]}") from None
+        raise BadDocument(f"invalid member of {section}: {name[:200]}") from None
     references: set[tuple[str, str]] = set()
     for target in _references(content):
         for place in (V2_REFERENCE, PARAMETERS):
@@ -135,10 +135,10 @@ def _references(content: JSONValue) -> Iterator[str]:
 
 class SpecMerge:
     """
-    Our document, into which those of other servers are merged one after the other.
+    Merges the documents of aggregated servers into the local document, one after the other.
 
-    @ivar paths: The paths that they add.
-    @ivar definitions: The definitions that they add.
+    @ivar paths: The added paths.
+    @ivar definitions: The added definitions.
     """
 
     def __init__(
@@ -244,8 +244,12 @@ def _renamed(
     different: Collection[tuple[str, str]] = (),
 ) -> dict[str, str]:
     """
-    Return the names under which C{parts} are merged: their own, unless a different part has it.
+    Return the names under which C{parts} are merged: the original name, unless a different part has it.
 
+    @param parts: The definitions or parameters by name.
+    @param ours: Returns the local part with a name, or L{None}.
+    @param same: Returns whether two parts are equal.
+    @param reserved_names: Names that are not available.
     @param different: Pairs of a part and a name whose definitions are known to differ.
     """
     names: dict[str, str] = {}

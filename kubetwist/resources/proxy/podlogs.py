@@ -75,7 +75,7 @@ async def send_log(
     except CancelledError:
         raise
     except Exception:
-        # The kubelet is gone, or the server stops; clients detect that by the truncated response.
+        # The kubelet was lost, or the server stops; clients detect that by the truncated response.
         request.truncate_response()
     else:
         request.finish()

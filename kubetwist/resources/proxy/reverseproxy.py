@@ -51,7 +51,7 @@ HOP_BY_HOP_HEADERS: Final = frozenset(
 REPLACED_HEADERS: Final = frozenset((b"host", b"content-length", b"expect", b"authorization", b"audit-id"))
 #: Fields with the user's identity: only this server sets them.
 _IDENTITY_PREFIXES: Final = (b"x-remote-", b"impersonate-")
-#: Response fields that a backend may not set, such as those of CORS.
+#: Response fields that a backend may not set, such as CORS headers.
 BLOCKED_RESPONSE_HEADERS: Final = frozenset(
     (
         b"access-control-allow-credentials",
@@ -61,8 +61,8 @@ BLOCKED_RESPONSE_HEADERS: Final = frozenset(
         b"audit-id",
     )
 )
-#: The policy for content of backends in a browser with a session: the content gets no part in the page's origin, where
-#: it could read the session's key.
+#: The policy for content of backends in a browser with a session: it runs in an opaque origin, so that it cannot read
+#: the session's key.
 SANDBOX: Final = b"sandbox allow-downloads allow-forms allow-popups allow-scripts"
 #: Prefix of the names of the server's own cookies: L{kubetwist.authentication.sessions}.
 _SERVER_COOKIES: Final = b"__host-kubetwist-"
@@ -146,10 +146,12 @@ async def proxy_request(
 
     The loss of the client closes the backend's connection; a truncated answer is truncated for the client, too.
 
+    @param request: The request of the client.
+    @param client: The client of the backend.
     @param target: The path and the query at the backend, escaped.
-    @param identity: Fields with the user's identity, and others; they replace those of the client.
-    @param host: The backend's C{Host}; by default that of the client's settings.
-    @param prefix: The path here that maps to the backend's root.
+    @param identity: Fields with the user's identity, and further fields; they replace fields of the client.
+    @param host: The backend's C{Host}; by default the host in the settings of C{client}.
+    @param prefix: The path on this server that maps to the backend's root.
     @param redirects: Pass on redirects to paths below C{prefix}.
     @param upgrades: Allow upgrades to WebSocket or SPDY.
     @param upgrade_required: Reject other requests.
@@ -171,7 +173,7 @@ async def proxy_request(
     try:
         await task
     except CancelledError:
-        # The client is gone, or has received a timeout.
+        # The client has disconnected, or has received a timeout.
         if not (request.finished or request.disconnected):
             raise
 
@@ -297,7 +299,7 @@ class _Exchange:
         if len(protocols) != 1 or protocols[0].lower() not in PROTOCOLS:
             raise ProxyError(400, "only upgrades to websocket and SPDY/3.1 are supported")
         if request.body_length != 0:
-            raise ProxyError(400, "an upgrade request can not have a body")
+            raise ProxyError(400, "an upgrade request cannot have a body")
         protocol = protocols[0]
         fields = [*self._fields(), (b"connection", b"Upgrade"), (b"upgrade", protocol)]
         method = request.method

@@ -54,7 +54,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> 
     except CancelledError:
         raise
     except Exception:
-        # The kubelet or the client is gone, or the server stops.
+        # The kubelet or the client was lost, or the server stops.
         reader.socket.close(_BROKEN)
     else:
         reader.socket.close(NORMAL_CLOSURE)
