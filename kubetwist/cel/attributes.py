@@ -50,11 +50,11 @@ def is_attribute(planner: ExpressionPlanner, expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function in (*_INDICES, "_?._", "_?_:_")
 
 
-def attribute(planner: ExpressionPlanner, expr: Expr, whole: bool) -> Interpretable:
+def attribute(planner: ExpressionPlanner, expr: Expr, standalone: bool) -> Interpretable:
     """
     Compile an attribute that is not a conditional.
 
-    @param whole: Whether it is evaluated for itself, which costs.
+    @param standalone: Whether it is evaluated for itself, which costs.
     """
     qualifiers: list[Qualifier] = []
     base = expr
@@ -62,17 +62,17 @@ def attribute(planner: ExpressionPlanner, expr: Expr, whole: bool) -> Interpreta
         qualifiers.append(_qualifier(planner, base))
         base = operand
     qualifiers.reverse()
-    own = 0
-    if whole:
+    attribute_cost = 0
+    if standalone:
         conditional = isinstance(base, Call) and base.function == "_?_:_" and is_attribute(planner, base)
-        own = (0 if conditional else 1) - (1 if qualifiers and qualifiers[-1].test else 0)
+        attribute_cost = (0 if conditional else 1) - (1 if qualifiers and qualifiers[-1].test else 0)
     if isinstance(base, Ident) or planner.is_name(base):
         slot = planner.local(planner.name(base))
         if slot is not None and planner.is_lazy_local(slot):
-            return _general(planner.lazy_local(slot), qualifiers, own)
-        return _named(planner.name(base), slot, qualifiers, own, is_optional(planner.type(base)))
+            return _general(planner.lazy_local(slot), qualifiers, attribute_cost)
+        return _named(planner.name(base), slot, qualifiers, attribute_cost, is_optional(planner.type(base)))
     root = planner.plan_branch(base) if is_attribute(planner, base) else planner.plan(base)
-    return _general(root, qualifiers, own)
+    return _general(root, qualifiers, attribute_cost)
 
 
 def _operand(planner: ExpressionPlanner, expr: Expr) -> Expr | None:
@@ -95,17 +95,19 @@ def _qualifier(planner: ExpressionPlanner, expr: Expr) -> Qualifier:
         assert isinstance(index, Literal)
         return Qualifier(index.value, None, optional=True)
     optional = expr.function == "_[?_]"
-    known = planner.constant(index)
-    if known is not MISSING:
-        return Qualifier(known, None, optional)
+    constant_key = planner.constant(index)
+    if constant_key is not MISSING:
+        return Qualifier(constant_key, None, optional)
     step = planner.plan_branch(index) if is_attribute(planner, index) else planner.plan(index)
     return Qualifier(None, step, optional)
 
 
-def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Interpretable:
+def _named(
+    name: str, slot: int | None, qualifiers: Sequence[Qualifier], attribute_cost: int, optional: bool
+) -> Interpretable:
     """Compile an attribute that begins with a variable."""
     if slot is not None:
-        return _of_local(slot, qualifiers, own, optional)
+        return _of_local(slot, qualifiers, attribute_cost, optional)
 
     def root(frame: Frame) -> Value:
         try:
@@ -114,10 +116,10 @@ def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: in
             raise CelError(f"no such attribute(s): {name}") from None
 
     if optional or not _are_plain(qualifiers):
-        return _general(root, qualifiers, own)
+        return _general(root, qualifiers, attribute_cost)
     keys = tuple(qualifier.key for qualifier in qualifiers)
-    cost = own + len(keys)
-    slow = _general(root, qualifiers, own)
+    cost = attribute_cost + len(keys)
+    slow = _general(root, qualifiers, attribute_cost)
     if qualifiers and qualifiers[-1].test:
         return _tested(root, keys, cost, slow)
     if not keys:
@@ -125,7 +127,7 @@ def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: in
     if len(keys) == 1:
         [key] = keys
 
-        def one(frame: Frame) -> Value:
+        def single_key(frame: Frame) -> Value:
             try:
                 value = frame.vars[name][key]
             except (KeyError, TypeError):
@@ -133,7 +135,7 @@ def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: in
             frame.cost += cost
             return value
 
-        return one
+        return single_key
 
     def many(frame: Frame) -> Value:
         try:
@@ -161,12 +163,12 @@ def _variable(name: str, root: Interpretable, cost: int) -> Interpretable:
 
 def _tested(root: Interpretable, keys: tuple[Value, ...], cost: int, slow: Interpretable) -> Interpretable:
     """Compile C{has(a.b.c)}."""
-    *inner, last = keys
+    *parents, last = keys
 
     def tested(frame: Frame) -> Value:
         try:
             value = root(frame)
-            for key in inner:
+            for key in parents:
                 value = value[key]
         except (KeyError, TypeError):
             return slow(frame)
@@ -178,12 +180,12 @@ def _tested(root: Interpretable, keys: tuple[Value, ...], cost: int, slow: Inter
     return tested
 
 
-def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Interpretable:
+def _of_local(slot: int, qualifiers: Sequence[Qualifier], attribute_cost: int, optional: bool) -> Interpretable:
     """Compile an attribute that begins with a comprehension variable."""
     if not qualifiers:
 
         def local(frame: Frame) -> Value:
-            frame.cost += own
+            frame.cost += attribute_cost
             return frame.locals[slot]
 
         return local
@@ -191,11 +193,11 @@ def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bo
     def root(frame: Frame) -> Value:
         return frame.locals[slot]
 
-    slow = _general(root, qualifiers, own)
+    slow = _general(root, qualifiers, attribute_cost)
     if optional or not _are_plain(qualifiers):
         return slow
     keys = tuple(qualifier.key for qualifier in qualifiers)
-    cost = own + len(keys)
+    cost = attribute_cost + len(keys)
     if qualifiers[-1].test:
         return _tested(root, keys, cost, slow)
 
@@ -217,13 +219,13 @@ def _are_plain(qualifiers: Sequence[Qualifier]) -> bool:
     return all(type(qualifier.key) is str and not qualifier.optional for qualifier in qualifiers)
 
 
-def _general(root: Interpretable, qualifiers: Sequence[Qualifier], own: int) -> Interpretable:
+def _general(root: Interpretable, qualifiers: Sequence[Qualifier], attribute_cost: int) -> Interpretable:
     """Compile an attribute in the general form."""
     if len(qualifiers) == 1 and not qualifiers[0].optional and not qualifiers[0].test:
-        return _single(root, qualifiers[0], own)
+        return _single(root, qualifiers[0], attribute_cost)
 
     def walk(frame: Frame) -> Value:
-        frame.cost += own
+        frame.cost += attribute_cost
         value = root(frame)
         wrapped = type(value) is Optional
         if wrapped:
@@ -254,21 +256,21 @@ def _general(root: Interpretable, qualifiers: Sequence[Qualifier], own: int) -> 
     return walk
 
 
-def _single(root: Interpretable, qualifier: Qualifier, own: int) -> Interpretable:
+def _single(root: Interpretable, qualifier: Qualifier, attribute_cost: int) -> Interpretable:
     """Compile C{x[i]} and similar qualifiers."""
     key_of, constant = qualifier.step, qualifier.key
 
     def single(frame: Frame) -> Value:
-        frame.cost += own
+        frame.cost += attribute_cost
         value = root(frame)
         if type(value) is Optional:
             if not value.present:
                 return value
-            found = lookup(value.value, constant if key_of is None else key_of(frame))
-            if found is MISSING:
+            result = lookup(value.value, constant if key_of is None else key_of(frame))
+            if result is MISSING:
                 return NONE
             frame.cost += 1
-            return Optional(found)
+            return Optional(result)
         frame.cost += 1
         key = constant if key_of is None else key_of(frame)
         if type(value) is list and type(key) is int and 0 <= key < len(value):

@@ -52,13 +52,13 @@ def evaluate_for_cost(steps: Sequence[Interpretable], frame: Frame) -> list[Valu
 
     @return: The values, with L{_FAILED} for operands that failed.
     """
-    found = []
+    values = []
     for step in steps:
         try:
-            found.append(step(frame))
+            values.append(step(frame))
         except CelError:
-            found.append(_FAILED)
-    return found
+            values.append(_FAILED)
+    return values
 
 
 #: Value of an argument that failed; its size is 1.

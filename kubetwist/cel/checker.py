@@ -435,9 +435,9 @@ class Checker:
     def _comprehension(self, expr: Comprehension) -> Type:
         self._check(expr.iter_range)
         accumulated = self._check(expr.accu_init)
-        over = self._substitute(self._types[expr.iter_range.id])
+        range_type = self._substitute(self._types[expr.iter_range.id])
         self._scopes.append({expr.accu_var: accumulated})
-        first, second = self._iteration_types(expr, over)
+        first, second = self._iteration_types(expr, range_type)
         scope = {expr.iter_var: first}
         if expr.iter_var2:
             scope[expr.iter_var2] = second
@@ -454,19 +454,19 @@ class Checker:
         if not self._assign(expected, found):
             self._mismatch(expr, expected, found)
 
-    def _iteration_types(self, expr: Comprehension, over: Type) -> tuple[Type, Type]:
+    def _iteration_types(self, expr: Comprehension, range_type: Type) -> tuple[Type, Type]:
         """Return the types of both iteration variables; with a single variable only the first is used."""
-        if over.kind is Kind.LIST:
-            element = over.parameters[0]
+        if range_type.kind is Kind.LIST:
+            element = range_type.parameters[0]
             return (types.INT, element) if expr.iter_var2 else (element, element)
-        if over.kind is Kind.MAP:
-            return over.parameters[0], over.parameters[1]
-        if over.kind in _DYNAMIC:
-            self._assign(types.DYN, over)
+        if range_type.kind is Kind.MAP:
+            return range_type.parameters[0], range_type.parameters[1]
+        if range_type.kind in _DYNAMIC:
+            self._assign(types.DYN, range_type)
             return types.DYN, types.DYN
         self._report(
             expr.iter_range.id,
-            f"expression of type '{format_cel_type(over)}' cannot be range of a comprehension "
+            f"expression of type '{format_cel_type(range_type)}' cannot be range of a comprehension "
             "(must be list, map, or dynamic)",
         )
         return types.ERROR, types.ERROR

@@ -78,7 +78,7 @@ class Compiler:
             return self.plan(expr)
         if isinstance(expr, Call) and expr.function == "_?_:_":
             return self._condition(expr)
-        return attributes.attribute(self, expr, whole=False)
+        return attributes.attribute(self, expr, standalone=False)
 
     # Results of the checker
 
@@ -190,7 +190,7 @@ class Compiler:
     # Subexpressions
 
     def _attribute(self, expr: Expr) -> Interpretable:
-        return attributes.attribute(self, expr, whole=True)
+        return attributes.attribute(self, expr, standalone=True)
 
     def _call(self, expr: Call) -> Interpretable:
         function = expr.function if expr.target is None else ""

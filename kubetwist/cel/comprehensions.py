@@ -108,12 +108,12 @@ def _binding(planner: ExpressionPlanner, expr: Comprehension) -> Interpretable:
     planner.pop(1)
 
     def bound(frame: Frame) -> Value:
-        before = frame.locals[slot]
+        previous = frame.locals[slot]
         frame.locals[slot] = LazyValue()
         try:
             return result(frame)
         finally:
-            frame.locals[slot] = before
+            frame.locals[slot] = previous
 
     return bound
 
@@ -209,7 +209,7 @@ def _short_circuit(
     @param check: The cost of checking the result before each iteration.
     """
     decisive = not neutral
-    each = check + 1
+    iteration_cost = check + 1
 
     def short_circuit(frame: Frame) -> bool:
         error: CelError | None = None
@@ -219,7 +219,7 @@ def _short_circuit(
             if decided:
                 frame.cost += check
                 break
-            frame.cost += each
+            frame.cost += iteration_cost
             if assign is None:
                 variables[slot] = element
             else:
@@ -289,8 +289,8 @@ def _collector(
         element = planner.plan(entry_values.elements[0])
         return _collect_list(elements_of, _assigner(first, second), first, predicate, element, cost)
     if isinstance(expr.accu_init, MapExpr) and not expr.accu_init.entries and step.function == MAP_INSERT:
-        parts = [planner.plan(argument) for argument in rest]
-        return _collect_map(elements_of, _assigner(first, second), predicate, parts)
+        operands = [planner.plan(argument) for argument in rest]
+        return _collect_map(elements_of, _assigner(first, second), predicate, operands)
     return None
 
 
@@ -330,7 +330,7 @@ def _collect_map(
     elements_of: Range,
     assign: Callable[[Frame, Value], None] | None,
     predicate: Interpretable | None,
-    parts: list[Interpretable],
+    operands: list[Interpretable],
 ) -> Interpretable:
     assert assign is not None, "only macros of two variables make maps"
 
@@ -346,7 +346,7 @@ def _collect_map(
                     frame.next_iteration()
                     continue
             frame.cost += 2
-            entry_values = [part(frame) for part in parts]
+            entry_values = [part(frame) for part in operands]
             for key, value in [entry_values] if len(entry_values) == 2 else entry_values[0].items():
                 if find(result, key) is not MISSING:
                     raise CelError(f"insert failed: key {format_key(key)} already exists")

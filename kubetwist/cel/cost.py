@@ -66,10 +66,10 @@ _COMPARISONS: Final = frozenset(
 def estimate(checked: Checked, model: CostModel | None, size_of: SizeOf | None) -> Estimate:
     """Return the estimated cost of an evaluation."""
 
-    def known(path: Path, type_: Type) -> Estimate | None:
+    def known_size(path: Path, type_: Type) -> Estimate | None:
         return size_of(path, type_) if path and size_of is not None else None
 
-    return _Coster(checked, model, known).cost(checked.root)
+    return _Coster(checked, model, known_size).cost(checked.root)
 
 
 @frozen
@@ -115,8 +115,8 @@ class _Node:
 
     @property
     def size(self) -> Estimate:
-        known = self.computed_size
-        return UNKNOWN if known is None else known
+        known_size = self.computed_size
+        return UNKNOWN if known_size is None else known_size
 
     def element(self) -> _Node | None:
         if not self.type.parameters:
@@ -177,30 +177,30 @@ class _Coster:
         return self._paths.get(expr.id, ()) if variable is None else variable.path
 
     def _size(self, expr: Expr) -> Estimate | None:
-        known = self._sizes.get(expr.id)
-        if known is not None:
-            return known
-        known = _literal_size(expr)
-        if known is not None:
-            return known
+        known_size = self._sizes.get(expr.id)
+        if known_size is not None:
+            return known_size
+        known_size = _literal_size(expr)
+        if known_size is not None:
+            return known_size
         type_ = self._type(expr)
-        known = self._size_of(self._path(expr), type_)
-        if known is not None:
-            self._sizes[expr.id] = known
-            return known
+        known_size = self._size_of(self._path(expr), type_)
+        if known_size is not None:
+            self._sizes[expr.id] = known_size
+            return known_size
         if _is_scalar(type_):
             return ONE
         variable = self._variable(expr)
         return None if variable is None else variable.size
 
     def _size_or_unknown(self, expr: Expr) -> Estimate:
-        known = self._size(expr)
-        return UNKNOWN if known is None else known
+        known_size = self._size(expr)
+        return UNKNOWN if known_size is None else known_size
 
     def _entry_size(self, expr: Expr) -> _EntrySize | None:
-        known = self._entries.get(expr.id)
-        if known is not None:
-            return known
+        entry_size = self._entries.get(expr.id)
+        if entry_size is not None:
+            return entry_size
         variable = self._variable(expr)
         return None if variable is None else variable.entry
 
@@ -378,11 +378,11 @@ class _Coster:
         arguments = _NOTHING
         for cost in costs:
             arguments = arguments.add(cost)
-        given = overload.estimator(target, args) if overload.estimator is not None else None
-        if given is None and self._model is not None:
-            given = self._model.estimate_call_cost(function, overload.id, target, args)
-        if given is not None:
-            return CallEstimate(given.cost.add(arguments), given.size)
+        library_estimate = overload.estimator(target, args) if overload.estimator is not None else None
+        if library_estimate is None and self._model is not None:
+            library_estimate = self._model.estimate_call_cost(function, overload.id, target, args)
+        if library_estimate is not None:
+            return CallEstimate(library_estimate.cost.add(arguments), library_estimate.size)
         if overload.id in ("logical_or", "logical_and"):
             left, right = costs
             return CallEstimate(Estimate(left.min, left.add(right).max))

@@ -248,9 +248,9 @@ class Environment:
             types.update(library.types)
             constants.update(library.constants)
             for function in library.functions:
-                known = functions.setdefault(function.name, [])
-                ids = {overload.id for overload in known}
-                known += (overload for overload in function.overloads if overload.id not in ids)
+                existing = functions.setdefault(function.name, [])
+                ids = {overload.id for overload in existing}
+                existing += (overload for overload in function.overloads if overload.id not in ids)
         self._macros: dict[MacroKey, Macro] = macro_table(macros)
         self._costs = costs
         self._validators = (*VALIDATORS, *validators)

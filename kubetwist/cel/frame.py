@@ -100,12 +100,12 @@ class LazyFields(MapValue):
         self._computed: dict[str, Value] = {}
 
     def __getitem__(self, key: str) -> Value:
-        known = self._computed.get(key, self)
-        if known is self:
-            known = self._computed[key] = _compute_field(self._fields[key])
-        if isinstance(known, _FieldError):
-            raise known.error
-        return known
+        cached = self._computed.get(key, self)
+        if cached is self:
+            cached = self._computed[key] = _compute_field(self._fields[key])
+        if isinstance(cached, _FieldError):
+            raise cached.error
+        return cached
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fields)

@@ -68,7 +68,7 @@ def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
 
     @return: The tokens, of which the last has the kind L{EOF}; and the errors with their offsets.
     """
-    found: list[Token] = []
+    tokens: list[Token] = []
     errors: list[tuple[int, str]] = []
     match = _TOKEN.match
     offset, end = 0, len(text)
@@ -86,10 +86,10 @@ def tokenize(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
         if kind != "skip":
             if kind == "op" or (kind == IDENTIFIER and piece in _KEYWORDS):
                 kind = piece
-            found.append(Token(kind, piece, offset))
+            tokens.append(Token(kind, piece, offset))
         offset = matched.end()
-    found.append(Token(EOF, EOF, end))
-    return found, errors
+    tokens.append(Token(EOF, EOF, end))
+    return tokens, errors
 
 
 def expected(kinds: frozenset[str] | set[str]) -> str:

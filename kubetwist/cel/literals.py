@@ -18,7 +18,7 @@ class LiteralError(Exception):
     """A literal has no value."""
 
 
-def _whole(text: str) -> int:
+def _parse_integer(text: str) -> int:
     negative = text.startswith("-")
     digits = text[1:] if negative else text
     number = int(digits[2:], 16) if digits.startswith("0x") else int(digits)
@@ -28,14 +28,14 @@ def _whole(text: str) -> int:
 def parse_int(text: str) -> int:
     """Return the value of an int literal with its sign."""
     # Python rejects thousands of digits, which are out of range.
-    if len(text) > 400 or not MIN_INT <= (number := _whole(text)) <= MAX_INT:
+    if len(text) > 400 or not MIN_INT <= (number := _parse_integer(text)) <= MAX_INT:
         raise LiteralError("invalid int literal")
     return number
 
 
 def parse_uint(text: str) -> UInt:
     """Return the value of a uint literal with its suffix."""
-    if len(text) > 400 or (number := _whole(text[:-1])) > MAX_UINT:
+    if len(text) > 400 or (number := _parse_integer(text[:-1])) > MAX_UINT:
         raise LiteralError("invalid uint literal")
     return UInt(number)
 

@@ -200,17 +200,17 @@ class SchemaSet(SchemaList):
         """Return whether another list has the same elements."""
         if len(self) != len(other):
             return False
-        known = {_key(element) for element in self}
-        return all(_key(element) in known for element in other)
+        members = {_key(element) for element in self}
+        return all(_key(element) in members for element in other)
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
         """Return the union, with new elements at the end."""
         elements = list(self)
-        known = {_key(element) for element in elements}
+        members = {_key(element) for element in elements}
         for element in other:
             key = _key(element)
-            if key not in known:
-                known.add(key)
+            if key not in members:
+                members.add(key)
                 elements.append(element)
         return SchemaSet(elements, None)
 
@@ -234,9 +234,9 @@ class SchemaMapList(SchemaList):
         """Return whether another list has equal elements with the same keys."""
         if len(self) != len(other):
             return False
-        known = {self._key_of(element): element for element in self}
+        members = {self._key_of(element): element for element in self}
         for element in other:
-            counterpart = known.get(self._key_of(element), MISSING)
+            counterpart = members.get(self._key_of(element), MISSING)
             if counterpart is MISSING or not equal(counterpart, element):
                 return False
         return True

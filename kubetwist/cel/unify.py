@@ -43,16 +43,16 @@ class TypeSubstitutions:
         self._undo_log.append((name, self.mapping.get(name)))
         self.mapping[name] = type_
 
-    def _commit_or_rollback(self, kept: bool) -> bool:
+    def _commit_or_rollback(self, commit: bool) -> bool:
         """Commit the bindings since the last commit, or roll them back."""
-        if not kept:
-            for name, before in reversed(self._undo_log):
-                if before is None:
+        if not commit:
+            for name, previous in reversed(self._undo_log):
+                if previous is None:
                     del self.mapping[name]
                 else:
-                    self.mapping[name] = before
+                    self.mapping[name] = previous
         self._undo_log.clear()
-        return kept
+        return commit
 
     def assign(self, first: Type, second: Type) -> bool:
         """
@@ -176,10 +176,10 @@ def substitute(substitutions: Mapping[str, Type], type_: Type, free_to_dyn: bool
 
 def type_params(types: Sequence[Type]) -> set[str]:
     """Return the names of the type parameters in types."""
-    found: set[str] = set()
+    names: set[str] = set()
     for type_ in types:
         if type_.kind is Kind.TYPE_PARAM:
-            found.add(type_.name)
+            names.add(type_.name)
         else:
-            found |= type_params(type_.parameters)
-    return found
+            names |= type_params(type_.parameters)
+    return names

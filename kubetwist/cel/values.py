@@ -215,9 +215,9 @@ _TYPES: Final[dict[type, Type]] = {
 
 def type_of(value: Value) -> Type:
     """Return the run-time type of a value: lists and maps without their parameters."""
-    found = _TYPES.get(type(value))
-    if found is not None:
-        return found
+    known_type = _TYPES.get(type(value))
+    if known_type is not None:
+        return known_type
     if isinstance(value, Type):
         return types.TYPE
     if isinstance(value, ListValue):

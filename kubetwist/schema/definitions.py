@@ -103,8 +103,8 @@ class Definitions:
             for gvk in schema.get("x-kubernetes-group-version-kind", ()):
                 kinds[GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"])] = name
             schema.pop("description", None)
-            for part in schema.get("properties", {}).values():
-                part.pop("description", None)
+            for property_schema in schema.get("properties", {}).values():
+                property_schema.pop("description", None)
             encoded[name] = orjson.dumps(schema)
         return cls(minor, encoded, kinds)
 
@@ -160,7 +160,7 @@ class Definitions:
         existing = self._descriptions.get(definition)
         if existing is None:
             properties = _definitions(self.minor).get(definition, {}).get("properties", {})
-            existing = {name: part.get("description", "") for name, part in properties.items()}
+            existing = {name: property_schema.get("description", "") for name, property_schema in properties.items()}
             self._descriptions[definition] = existing
         return existing.get(field, "")
 

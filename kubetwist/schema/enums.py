@@ -37,9 +37,9 @@ def enum_values(definition: str, go_type: str) -> EnumDescriptions | None:
     """
     package = definition.rpartition(".")[0].split(".")
     version, _, name = go_type.rpartition("]")[2].rpartition(".")
-    known = _values()
+    table = _values()
     for group in (package[-2], "core"):
-        values = known.get(f"{group}.{version}.{name}", known.get(f"{group}.{name}"))
+        values = table.get(f"{group}.{version}.{name}", table.get(f"{group}.{name}"))
         if values is not None:
             return values or None
     return None
@@ -68,7 +68,7 @@ def described_values(definition: str, field: str, description: str, values: Enum
 @cache
 def _values() -> dict[str, EnumDescriptions]:
     """Return the table, by C{group.Type} or C{group.version.Type}."""
-    found: dict[str, EnumDescriptions] = {}
+    enums: dict[str, EnumDescriptions] = {}
     group = ""
     values: EnumDescriptions = {}
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines():
@@ -78,5 +78,5 @@ def _values() -> dict[str, EnumDescriptions]:
         elif line.startswith("["):
             group = line[1:-1]
         elif not line.startswith("#"):
-            values = found[f"{group}.{line}"] = {}
-    return found
+            values = enums[f"{group}.{line}"] = {}
+    return enums

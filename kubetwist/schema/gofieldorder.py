@@ -43,8 +43,8 @@ def go_ordered(value: JSONValue, node: TypeNode | None) -> JSONValue:
 def go_keys(value: JSONObject, node: TypeNode | None) -> Iterable[str]:
     """Return the keys of an object in Go's order; without a type they remain unsorted."""
     if isinstance(node, StructNode):
-        known = _order(node.name)
-        return [*(name for name in known if name in value), *sorted(value.keys() - known.keys())]
+        field_order = _order(node.name)
+        return [*(name for name in field_order if name in value), *sorted(value.keys() - field_order.keys())]
     return sorted(value) if isinstance(node, MapNode) else value
 
 

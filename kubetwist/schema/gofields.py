@@ -154,7 +154,7 @@ def exceptions() -> dict[str, dict[str, _Exception]]:
         if words and not line.startswith(" "):
             fields = types.setdefault(f"{group}.{words.pop(0)}", {})
         for word in words:
-            found = _FIELD.fullmatch(word)
-            assert found is not None, word
-            fields[found["name"]] = (found["presence"], found["type"], found["embedded"])
+            match = _FIELD.fullmatch(word)
+            assert match is not None, word
+            fields[match["name"]] = (match["presence"], match["type"], match["embedded"])
     return types

@@ -94,8 +94,8 @@ def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSON
         return published
     declared = _declared(definition) if defaults else _NONE_DECLARED
     published["properties"] = {
-        name: _field(definition, name, part, name in required, ref_prefix, defaults) | _default(declared, name)
-        for name, part in properties.items()
+        name: _field(definition, name, subschema, name in required, ref_prefix, defaults) | _default(declared, name)
+        for name, subschema in properties.items()
     }
     return published
 
@@ -114,16 +114,16 @@ def _field(
     definition: str, name: str, schema: JSONObject, required: bool, ref_prefix: str, defaults: bool
 ) -> JSONObject:
     go = go_field(definition, name, schema, required)
-    part = _part(schema, ref_prefix, go.presence == NO_OMITEMPTY, defaults)
+    subschema = _published_schema(schema, ref_prefix, go.presence == NO_OMITEMPTY, defaults)
     values = enum_values(definition, go.go_type)
     if values is None:
-        return part
-    holder = part.get("items") or part.get("additionalProperties")
+        return subschema
+    holder = subschema.get("items") or subschema.get("additionalProperties")
     if holder is None:
-        holder = part
-        part["description"] = described_values(definition, name, part.get("description", ""), values)
+        holder = subschema
+        subschema["description"] = described_values(definition, name, subschema.get("description", ""), values)
     holder["enum"] = list(values)
-    return part
+    return subschema
 
 
 def _plain(schema: JSONObject) -> JSONObject:
@@ -135,7 +135,7 @@ def _plain(schema: JSONObject) -> JSONObject:
     return plain
 
 
-def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> JSONObject:
+def _published_schema(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> JSONObject:
     """
     Return the published form of a schema within a definition.
 
@@ -144,24 +144,26 @@ def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> 
     @param valued: Whether Go encodes the value even if it is zero.
     @param defaults: Whether this version of OpenAPI has C{default}.
     """
-    part = _plain(schema)
+    subschema = _plain(schema)
     kind = json_kind(schema)
     if kind == "$ref":
         target = referenced_definition(schema)
-        part["$ref"] = ref_prefix + target
+        subschema["$ref"] = ref_prefix + target
         if not defaults:
-            return part
+            return subschema
         if valued and target.rpartition(".")[2] not in LEAVES:
-            part["default"] = {}
-        if len(part) > 1:
-            part["allOf"] = [{"$ref": part.pop("$ref")}]
+            subschema["default"] = {}
+        if len(subschema) > 1:
+            subschema["allOf"] = [{"$ref": subschema.pop("$ref")}]
     elif kind == "array":
-        part["items"] = _part(schema["items"], ref_prefix, False, defaults)
+        subschema["items"] = _published_schema(schema["items"], ref_prefix, False, defaults)
     elif kind == "object" and "additionalProperties" in schema:
-        part["additionalProperties"] = _part(schema["additionalProperties"], ref_prefix, False, defaults)
+        subschema["additionalProperties"] = _published_schema(
+            schema["additionalProperties"], ref_prefix, False, defaults
+        )
     elif valued and defaults and kind in _ZEROS and schema.get("format") != "byte":
-        part["default"] = _ZEROS[kind]
-    return part
+        subschema["default"] = _ZEROS[kind]
+    return subschema
 
 
 @cache

@@ -44,8 +44,8 @@ def unsupported(schema: JSONObject) -> str:
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
-    for part in parts_of(schema):
-        text = unsupported(part)
+    for subschema in direct_subschemas(schema):
+        text = unsupported(subschema)
         if text:
             return text
     return ""
@@ -57,10 +57,10 @@ def children(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
     if isinstance(items, dict):
         yield items, ".items"
     elif isinstance(items, list):
-        for index, part in enumerate(items):
-            yield part, f".items[{index}]"
-    for name, part in (schema.get("properties") or {}).items():
-        yield part, f".properties[{name}]"
+        for index, subschema in enumerate(items):
+            yield subschema, f".items[{index}]"
+    for name, subschema in (schema.get("properties") or {}).items():
+        yield subschema, f".properties[{name}]"
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         yield additional, ".additionalProperties"
@@ -73,13 +73,13 @@ def alternatives(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
     if negated is not None:
         yield negated, ".not"
     for group in ("allOf", "anyOf", "oneOf"):
-        parts = schema.get(group)
-        if parts:
-            for index, part in enumerate(parts):
-                yield part, f".{group}[{index}]"
+        subschemas = schema.get(group)
+        if subschemas:
+            for index, subschema in enumerate(subschemas):
+                yield subschema, f".{group}[{index}]"
 
 
-def parts_of(schema: JSONObject) -> list[JSONObject]:
+def direct_subschemas(schema: JSONObject) -> list[JSONObject]:
     """Return the direct subschemas of a schema in the order of L{children}; faster, without paths."""
     nested: list[JSONObject] = []
     items = schema.get("items")
@@ -95,19 +95,19 @@ def parts_of(schema: JSONObject) -> list[JSONObject]:
     if negated is not None:
         nested.append(negated)
     for group in ("allOf", "anyOf", "oneOf"):
-        parts = schema.get(group)
-        if parts:
-            nested += parts
+        subschemas = schema.get(group)
+        if subschemas:
+            nested += subschemas
     return nested
 
 
-def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
+def iterate_subschemas(schema: JSONObject) -> Iterator[JSONObject]:
     """Return a schema and all its subschemas."""
     pending = [schema]
     while pending:
         current = pending.pop()
         yield current
-        pending += parts_of(current)
+        pending += direct_subschemas(current)
 
 
 def validate_structural(schema: JSONObject, path: str) -> list[FieldError]:
@@ -128,8 +128,8 @@ def _invariants(schema: JSONObject, level: int, path: str) -> list[FieldError]:
         causes.append(required(f"{path}.items", "must be specified"))
     if isinstance(items, dict):
         causes += _invariants(items, _ITEM, f"{path}.items")
-    for name, part in properties.items():
-        causes += _invariants(part, _FIELD, f"{path}.properties[{name}]")
+    for name, subschema in properties.items():
+        causes += _invariants(subschema, _FIELD, f"{path}.properties[{name}]")
     if additional is not None:
         if level == _ROOT:
             causes.append(forbidden(f"{path}.additionalProperties", "must not be used at the root"))
@@ -186,13 +186,13 @@ def _validate_value(schema: JSONObject, path: str, *, skip_any: bool | None = No
     causes: list[FieldError] = []
     any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     if any_of != _INT_OR_STRING if skip_any is None else not skip_any:
-        for index, part in enumerate(any_of):
-            causes += _validate_nested(part, f"{path}.anyOf[{index}]")
-    for index, part in enumerate(all_of):
-        skip = skip_any is None and index == 0 and (part.get("anyOf") or []) == _INT_OR_STRING
-        causes += _validate_nested(part, f"{path}.allOf[{index}]", skip_any=skip)
-    for index, part in enumerate(schema.get("oneOf") or ()):
-        causes += _validate_nested(part, f"{path}.oneOf[{index}]")
+        for index, subschema in enumerate(any_of):
+            causes += _validate_nested(subschema, f"{path}.anyOf[{index}]")
+    for index, subschema in enumerate(all_of):
+        skip = skip_any is None and index == 0 and (subschema.get("anyOf") or []) == _INT_OR_STRING
+        causes += _validate_nested(subschema, f"{path}.allOf[{index}]", skip_any=skip)
+    for index, subschema in enumerate(schema.get("oneOf") or ()):
+        causes += _validate_nested(subschema, f"{path}.oneOf[{index}]")
     negated = schema.get("not")
     if negated is not None:
         causes += _validate_nested(negated, f"{path}.not")
@@ -229,8 +229,8 @@ def _validate_nested(schema: JSONObject, path: str, *, skip_any: bool = False) -
     if isinstance(items, dict):
         causes += _validate_nested(items, f"{path}.items")
     properties: JSONObject = schema.get("properties") or {}
-    for name, part in properties.items():
-        causes += _validate_nested(part, f"{path}.properties[{name}]")
+    for name, subschema in properties.items():
+        causes += _validate_nested(subschema, f"{path}.properties[{name}]")
     for name, expected in _FORBIDDEN:
         if _is_set(schema, name):
             causes.append(forbidden(f"{path}.{name}", f"must be {expected} to be structural"))
@@ -249,13 +249,15 @@ def _is_set(schema: JSONObject, name: str) -> bool:
 def _completeness(values: JSONObject, schema: JSONValue, path: str, values_path: str) -> list[FieldError]:
     """Return errors for fields that logical junctors constrain but the structure does not specify."""
     causes: list[FieldError] = []
-    parts: list[tuple[JSONObject, str]] = []
+    subschemas: list[tuple[JSONObject, str]] = []
     if values.get("not") is not None:
-        parts.append((values["not"], f"{values_path}.not"))
+        subschemas.append((values["not"], f"{values_path}.not"))
     for group in ("allOf", "anyOf", "oneOf"):
-        parts += [(part, f"{values_path}.{group}[{index}]") for index, part in enumerate(values.get(group) or ())]
-    for part, part_path in parts:
-        causes += _nested_completeness(part, schema, path, part_path)
+        subschemas += [
+            (subschema, f"{values_path}.{group}[{index}]") for index, subschema in enumerate(values.get(group) or ())
+        ]
+    for subschema, part_path in subschemas:
+        causes += _nested_completeness(subschema, schema, path, part_path)
     return causes
 
 
@@ -267,7 +269,7 @@ def _nested_completeness(values: JSONObject, schema: JSONValue, path: str, value
     if isinstance(items, dict):
         causes += _nested_completeness(items, schema.get("items"), f"{path}.items", f"{values_path}.items")
     existing: JSONObject = schema.get("properties") or {}
-    for name, part in (values.get("properties") or {}).items():
+    for name, subschema in (values.get("properties") or {}).items():
         end = f".properties[{name}]"
-        causes += _nested_completeness(part, existing.get(name), f"{path}{end}", f"{values_path}{end}")
+        causes += _nested_completeness(subschema, existing.get(name), f"{path}{end}", f"{values_path}{end}")
     return causes

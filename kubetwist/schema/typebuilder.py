@@ -49,11 +49,13 @@ class TypeBuilder:
         schema = self.get_schema(definition)
         required = frozenset(schema.get("required", ()))
         fields = {}
-        for name, part in schema.get("properties", {}).items():
-            field = go_field(definition, name, part, name in required)
-            strategies = frozenset(filter(None, part.get("x-kubernetes-patch-strategy", "").split(",")))
-            merge_key = part.get("x-kubernetes-patch-merge-key", "")
-            fields[name] = Field(name, self._node(part, field), field.presence, field.embedded, strategies, merge_key)
+        for name, property_schema in schema.get("properties", {}).items():
+            field = go_field(definition, name, property_schema, name in required)
+            strategies = frozenset(filter(None, property_schema.get("x-kubernetes-patch-strategy", "").split(",")))
+            merge_key = property_schema.get("x-kubernetes-patch-merge-key", "")
+            fields[name] = Field(
+                name, self._node(property_schema, field), field.presence, field.embedded, strategies, merge_key
+            )
         return fields
 
     def _node(self, schema: JSONObject, field: GoField) -> TypeNode:

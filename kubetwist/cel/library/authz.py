@@ -137,18 +137,18 @@ class Authorizer(_Incomparable):
 
         @raise DecisionPending: The authorizer has not decided yet.
         """
-        found = self.decisions.get(attributes)
-        if found is None:
+        decision = self.decisions.get(attributes)
+        if decision is None:
             try:
                 verdict = self._authorize(attributes.authorizer_attributes(self.user))
             except Exception as error:
-                found = _failed(error)
+                decision = _failed(error)
             else:
                 if not isinstance(verdict, Verdict):
                     raise DecisionPending(self, attributes, verdict)
-                found = DecisionValue(verdict)
-            self.decisions[attributes] = found
-        return found
+                decision = DecisionValue(verdict)
+            self.decisions[attributes] = decision
+        return decision
 
 
 @frozen

@@ -173,14 +173,14 @@ def _find_type_mismatches(value: Value, path: str, depth: int) -> Iterator[str]:
                 f"unexpected type name {quoted(name)}, expected {quoted(path)}, "
                 "which matches field name path from root Object type"
             )
-        for field, one in value.fields.items():
-            yield from _find_type_mismatches(one, f"{path}.{field}", depth - 1)
+        for field, item in value.fields.items():
+            yield from _find_type_mismatches(item, f"{path}.{field}", depth - 1)
     elif isinstance(value, LISTS):
-        for one in value:
-            yield from _find_type_mismatches(one, path, depth - 1)
+        for item in value:
+            yield from _find_type_mismatches(item, path, depth - 1)
     elif isinstance(value, MAPS):
-        for _, one in entries(value):
-            yield from _find_type_mismatches(one, path, depth - 1)
+        for _, item in entries(value):
+            yield from _find_type_mismatches(item, path, depth - 1)
 
 
 def to_json(value: Value, depth: int = _MAX_DEPTH) -> JSONValue:
@@ -205,9 +205,9 @@ def to_json(value: Value, depth: int = _MAX_DEPTH) -> JSONValue:
     if not depth:
         raise CelError("value nests too deep")
     if isinstance(value, LISTS):
-        return [to_json(one, depth - 1) for one in value]
+        return [to_json(item, depth - 1) for item in value]
     if isinstance(value, MAPS):
-        return {_key(key): to_json(one, depth - 1) for key, one in entries(value)}
+        return {_key(key): to_json(item, depth - 1) for key, item in entries(value)}
     raise CelError("type conversion error from '{}' to '*structpb.Value'".format(getattr(value, "cel_type", "value")))
 
 
@@ -223,21 +223,21 @@ def to_object(value: ObjectValue) -> JSONObject:
 
     @raise CelError: A value has no JSON form, or a map key is not a string.
     """
-    return {name: _unstructured(name, one, _MAX_DEPTH) for name, one in value.fields.items()}
+    return {name: _unstructured(name, item, _MAX_DEPTH) for name, item in value.fields.items()}
 
 
 def _unstructured(name: str, value: Value, depth: int) -> JSONValue:
     if not depth:
         raise CelError(f"fail to convert field {quoted(name)}: value nests too deep")
     if isinstance(value, LISTS):
-        return [_unstructured(name, one, depth - 1) for one in value]
+        return [_unstructured(name, item, depth - 1) for item in value]
     if isinstance(value, MAPS):
         plain: JSONObject = {}
-        for key, one in entries(value):
+        for key, item in entries(value):
             if not isinstance(key, str):
                 problem = f"map key {quoted(_key(key))} is of type {_cel_type(key)}, not string"
                 raise CelError(f"fail to convert field {quoted(name)}: {problem}")
-            plain[key] = _unstructured(key, one, depth - 1)
+            plain[key] = _unstructured(key, item, depth - 1)
         return plain
     if value is None or isinstance(value, (bool, str, float)):
         return value

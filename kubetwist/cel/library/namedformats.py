@@ -92,8 +92,8 @@ FORMATS: Final = {
 
 
 def _named(name: str) -> Optional:
-    found = FORMATS.get(name)
-    return NONE if found is None else Optional(found)
+    named_format = FORMATS.get(name)
+    return NONE if named_format is None else Optional(named_format)
 
 
 def _validate(format: Format, text: str) -> Optional:

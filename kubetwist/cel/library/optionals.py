@@ -72,13 +72,13 @@ def _last(values: Sequence[Value]) -> Optional:
 
 
 def _unwrap(values: Sequence[Value]) -> list[Value]:
-    found = []
+    unwrapped = []
     for value in values:
         if type(value) is not Optional:
             raise CelError(f"value {value} is not optional")
         if value.present:
-            found.append(value.value)
-    return found
+            unwrapped.append(value.value)
+    return unwrapped
 
 
 OPTIONALS: Final = Library(

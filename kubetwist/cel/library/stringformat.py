@@ -245,26 +245,26 @@ def _expand(text: str, count: int, render: _Render, checking: bool = False) -> t
     @param checking: Whether an incomplete clause is reported before a missing argument.
     @return: The result, and the number of clauses.
     """
-    parts: list[str] = []
+    subexpressions: list[str] = []
     offset, used_count, length = 0, 0, 0
     while match := _clause(text, offset):
-        parts.append(text[offset : match.start()])
+        subexpressions.append(text[offset : match.start()])
         offset = match.end()
         percent, dot, digits, letter = match.groups()
         if percent:
-            parts.append("%")
+            subexpressions.append("%")
             continue
         if checking and not dot and letter is None:
             raise CelError("unexpected end of string")
         if used_count >= count:
             raise CelError(f"index {used_count} out of range")
-        parts.append(render(used_count, *_parsed(dot, digits, letter)))
+        subexpressions.append(render(used_count, *_parsed(dot, digits, letter)))
         used_count += 1
-        length += len(parts[-1])
+        length += len(subexpressions[-1])
         if length > _MAX_RESULT_LENGTH:
             raise CostLimitExceeded
-    parts.append(text[offset:])
-    return "".join(parts), used_count
+    subexpressions.append(text[offset:])
+    return "".join(subexpressions), used_count
 
 
 def _parsed(dot: str | None, digits: str, letter: str | None) -> tuple[str, int]:
@@ -352,10 +352,10 @@ def _find_mismatch(checked: Checked, argument: Expr, kinds: frozenset[Kind], ins
         return argument
     if not inside:
         return None
-    parts: list[Expr] = []
+    subexpressions: list[Expr] = []
     if isinstance(argument, ListExpr):
-        parts = argument.elements
+        subexpressions = argument.elements
     elif isinstance(argument, MapExpr):
-        parts = [part for entry in argument.entries for part in (entry.key, entry.value)]
-    found = (_find_mismatch(checked, part, kinds, inside) for part in parts)
-    return next((part for part in found if part is not None), None)
+        subexpressions = [subexpression for entry in argument.entries for subexpression in (entry.key, entry.value)]
+    found = (_find_mismatch(checked, subexpression, kinds, inside) for subexpression in subexpressions)
+    return next((subexpression for subexpression in found if subexpression is not None), None)

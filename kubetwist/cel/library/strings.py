@@ -50,24 +50,24 @@ def _char_at(text: str, index: int) -> str:
     return text[index : index + 1]
 
 
-def _index_of(text: str, part: str, offset: int = 0) -> int:
-    if not part:
+def _index_of(text: str, substring: str, offset: int = 0) -> int:
+    if not substring:
         return offset
     if offset < 0:
         raise _out_of_range(offset)
-    return text.find(part, offset) if offset < len(text) else -1
+    return text.find(substring, offset) if offset < len(text) else -1
 
 
-def _last_index_of(text: str, part: str) -> int:
-    return text.rfind(part)
+def _last_index_of(text: str, substring: str) -> int:
+    return text.rfind(substring)
 
 
-def _last_index_before(text: str, part: str, offset: int) -> int:
-    if not part:
+def _last_index_before(text: str, substring: str, offset: int) -> int:
+    if not substring:
         return offset
     if offset < 0:
         raise _out_of_range(offset)
-    return text.rfind(part, 0, offset + len(part)) if offset < len(text) else -1
+    return text.rfind(substring, 0, offset + len(substring)) if offset < len(text) else -1
 
 
 def _lower_ascii(text: str) -> str:
@@ -80,8 +80,8 @@ def _upper_ascii(text: str) -> str:
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     if len(new) > len(old):
-        found = text.count(old) if count < 0 else min(text.count(old), count)
-        if len(text) + found * (len(new) - len(old)) > _MAX_RESULT_LENGTH:
+        occurrences = text.count(old) if count < 0 else min(text.count(old), count)
+        if len(text) + occurrences * (len(new) - len(old)) > _MAX_RESULT_LENGTH:
             raise CostLimitExceeded
     return text.replace(old, new, max(count, -1))
 

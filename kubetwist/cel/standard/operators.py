@@ -182,23 +182,23 @@ class _ConcatList(ListValue):
         if not -self._size <= index < self._size:
             raise IndexError(index)
         index %= self._size
-        part: Value = self
-        while isinstance(part, _ConcatList):
-            if index < len(part._left):
-                part = part._left
+        current: Value = self
+        while isinstance(current, _ConcatList):
+            if index < len(current._left):
+                current = current._left
             else:
-                index -= len(part._left)
-                part = part._right
-        return part[index]
+                index -= len(current._left)
+                current = current._right
+        return current[index]
 
     def __iter__(self) -> Iterator[Value]:
         pending: list[Value] = [self]
         while pending:
-            part = pending.pop()
-            if isinstance(part, _ConcatList):
-                pending += (part._right, part._left)
+            current = pending.pop()
+            if isinstance(current, _ConcatList):
+                pending += (current._right, current._left)
             else:
-                yield from part
+                yield from current
 
     def concat(self, other: Value) -> Value:
         """Return the concatenation with another list."""

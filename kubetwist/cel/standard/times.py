@@ -213,7 +213,7 @@ def _duration_accessor(unit: int) -> Callable[[Duration], int]:
 
 
 def _functions() -> list[Function]:
-    found = []
+    functions = []
     for name in (*_TIMESTAMP_ACCESSORS, "getMilliseconds"):
         read = _milliseconds if name == "getMilliseconds" else _timestamp_accessor(name)
         id = "timestamp_to_milliseconds" if name == "getMilliseconds" else _TIMESTAMP_ACCESSORS[name][0]
@@ -224,8 +224,8 @@ def _functions() -> list[Function]:
         if name in _DURATION_ACCESSORS:
             id, unit = _DURATION_ACCESSORS[name]
             overloads.append(member(id, (DURATION,), INT, _duration_accessor(unit)))
-        found.append(function(name, *overloads))
-    return found
+        functions.append(function(name, *overloads))
+    return functions
 
 
 FUNCTIONS: Final = tuple(_functions())

@@ -15,7 +15,7 @@ from ...schema.merge.types import (
     TypedError,
 )
 from ...schema.structural import OBJECT_META
-from ...schema.structuralrules import everywhere
+from ...schema.structuralrules import iterate_subschemas
 from ..generic.fieldmanager.manager import BuiltInVersionConverter, FieldManager, parsed_version
 from ..generic.fieldmanager.resetfields import default_reset_fields_filter
 from ..generic.fieldmanager.scalehandler import SCALE_VERSION, replicas_path
@@ -185,7 +185,7 @@ class CustomVersionConverter:
 
 def with_metadata(schema: JSONObject) -> JSONObject:
     """Return the schema with the metadata fields of embedded resources added."""
-    if not any(part.get("x-kubernetes-embedded-resource") for part in everywhere(schema)):
+    if not any(part.get("x-kubernetes-embedded-resource") for part in iterate_subschemas(schema)):
         return schema
     filled = dict(schema)
     properties = {name: with_metadata(part) for name, part in (schema.get("properties") or {}).items()}

@@ -174,7 +174,9 @@ class MergeTypeBuilder:
             element = self.inline(additional, preserve)
         elif additional or (additional is None and (preserve or not properties)):
             element = DEDUCED
-        map_type.define({name: self.inline(part, preserve) for name, part in properties.items()}, element)
+        map_type.define(
+            {name: self.inline(property_schema, preserve) for name, property_schema in properties.items()}, element
+        )
 
     def _list(self, schema: JSONObject, preserve: bool) -> MergeType:
         items = schema.get("items")
@@ -200,11 +202,14 @@ class MergeTypeBuilder:
         required = schema.get("required", ())
         defaults = {}
         for key in keys:
-            part = schema.get("properties", {}).get(key)
+            property_schema = schema.get("properties", {}).get(key)
             if (definition, key) in _KEY_DEFAULTS:
                 defaults[key] = _KEY_DEFAULTS[definition, key]
-            elif part is not None and go_field(definition, key, part, key in required).presence == NO_OMITEMPTY:
-                zero = _ZEROS.get(json_kind(part))
+            elif (
+                property_schema is not None
+                and go_field(definition, key, property_schema, key in required).presence == NO_OMITEMPTY
+            ):
+                zero = _ZEROS.get(json_kind(property_schema))
                 if zero is not None:
                     defaults[key] = zero
         return defaults

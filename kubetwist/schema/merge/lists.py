@@ -407,15 +407,17 @@ class MapList(AssociativeList):
     def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.ensure_named_fields_are_members}."""
         return {
-            path_element: self.item.ensure_named_fields_are_members(part) if part and path_element[0] == "k" else part
-            for path_element, part in fields.items()
+            path_element: self.item.ensure_named_fields_are_members(child)
+            if child and path_element[0] == "k"
+            else child
+            for path_element, child in fields.items()
         }
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.reconcile_field_set}."""
         result = fields
-        for path_element, part in fields.items():
-            if part and (reconciled := self.item.reconcile_field_set(part)) is not part:
+        for path_element, child in fields.items():
+            if child and (reconciled := self.item.reconcile_field_set(child)) is not child:
                 if result is fields:
                     result = dict(fields)
                 result[path_element] = reconciled

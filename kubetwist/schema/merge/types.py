@@ -75,14 +75,14 @@ class MergeType:
 
     def contains_untyped(self) -> bool:
         """Return whether this type or a nested type is untyped; the result is cached."""
-        known = self.cached_contains_untyped()
-        if known is None:
+        cached = self.cached_contains_untyped()
+        if cached is None:
             seen: set[MergeType] = set()
-            known = self._contains_untyped = _reaches_untyped(self, seen)
-            if not known:
+            cached = self._contains_untyped = _reaches_untyped(self, seen)
+            if not cached:
                 for kind in seen:
                     kind._contains_untyped = False
-        return known
+        return cached
 
     def cached_contains_untyped(self) -> bool | None:
         """Return the cached result of L{contains_untyped}, or L{None} if it was not computed yet."""
@@ -149,10 +149,10 @@ def _reaches_untyped(root: MergeType, seen: set[MergeType]) -> bool:
     pending = [root]
     while pending:
         kind = pending.pop()
-        known = kind.cached_contains_untyped()
-        if kind in seen or known is False:
+        cached = kind.cached_contains_untyped()
+        if kind in seen or cached is False:
             continue
-        if known or kind.is_untyped():
+        if cached or kind.is_untyped():
             return True
         seen.add(kind)
         pending += kind.element_types()
@@ -399,14 +399,14 @@ class MapType(MergeType):
     def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.ensure_named_fields_are_members}."""
         result = {}
-        for path_element, part in fields.items():
-            if part:
+        for path_element, child in fields.items():
+            if child:
                 name = path_element[2:]
                 kind = self.field(name) if path_element[0] == "f" else None
-                part = part if kind is None else kind.ensure_named_fields_are_members(part)
-                if SELF not in part and path_element[0] == "f" and name in self.fields:
-                    part = {SELF: LEAF, **part}
-            result[path_element] = part
+                child = child if kind is None else kind.ensure_named_fields_are_members(child)
+                if SELF not in child and path_element[0] == "f" and name in self.fields:
+                    child = {SELF: LEAF, **child}
+            result[path_element] = child
         return result
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
@@ -416,9 +416,9 @@ class MapType(MergeType):
         if self.atomic:
             return LEAF
         result = fields
-        for path_element, part in fields.items():
-            kind = self.field(path_element[2:]) if part and path_element[0] == "f" else None
-            if kind is not None and (reconciled := kind.reconcile_field_set(part)) is not part:
+        for path_element, child in fields.items():
+            kind = self.field(path_element[2:]) if child and path_element[0] == "f" else None
+            if kind is not None and (reconciled := kind.reconcile_field_set(child)) is not child:
                 if result is fields:
                     result = dict(fields)
                 result[path_element] = reconciled

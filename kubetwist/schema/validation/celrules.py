@@ -294,26 +294,26 @@ class CELValidator:
         """
         own_rules = compile_rules(schema, rules.get("x-kubernetes-validations") or (), decl_type)
         tree = cls(schema, own_rules, decl_type)
-        items, inner = rules.get("items"), schema.get("items")
-        if isinstance(items, dict) and isinstance(inner, dict) and decl_type.element is not None:
-            tree._items = cls._build(items, inner, decl_type.element)
+        items, subschema = rules.get("items"), schema.get("items")
+        if isinstance(items, dict) and isinstance(subschema, dict) and decl_type.element is not None:
+            tree._items = cls._build(items, subschema, decl_type.element)
         for name, part in (rules.get("properties") or {}).items():
-            inner = (schema.get("properties") or {}).get(name)
-            if inner is None:
+            subschema = (schema.get("properties") or {}).get(name)
+            if subschema is None:
                 continue  # Rules below allOf need a schema in the structure.
             identifier = escape(name)
             if identifier is not None:
                 field = (decl_type.fields or {}).get(identifier)
             else:
                 # Rules of the enclosing schema cannot name the field, but the field may have rules.
-                field = schema_decl_type(inner, SELF_TYPE, bool(inner.get("x-kubernetes-embedded-resource")))
+                field = schema_decl_type(subschema, SELF_TYPE, bool(subschema.get("x-kubernetes-embedded-resource")))
             if field is not None:
-                child = cls._build(part, inner, field)
+                child = cls._build(part, subschema, field)
                 if child is not None:
                     tree._properties[name] = child
-        additional, inner = rules.get("additionalProperties"), schema.get("additionalProperties")
-        if isinstance(additional, dict) and isinstance(inner, dict) and decl_type.element is not None:
-            tree._additional = cls._build(additional, inner, decl_type.element)
+        additional, subschema = rules.get("additionalProperties"), schema.get("additionalProperties")
+        if isinstance(additional, dict) and isinstance(subschema, dict) and decl_type.element is not None:
+            tree._additional = cls._build(additional, subschema, decl_type.element)
         for part in rules.get("allOf") or ():
             child = cls._build(part, schema, decl_type)
             if child is not None:

@@ -149,18 +149,18 @@ def _object_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
     elif required:
         names = frozenset(required)
         tests.append(lambda value: names <= value.keys())
-    parts = {name: compile_schema(part) for name, part in schema.properties.items()}
+    property_tests = {name: compile_schema(subschema) for name, subschema in schema.properties.items()}
     if schema.closed:
-        known = frozenset(schema.properties)
-        tests.append(lambda value: known >= value.keys())
+        allowed_names = frozenset(schema.properties)
+        tests.append(lambda value: allowed_names >= value.keys())
     if schema.additional is not None:
         other = compile_schema(schema.additional)
-        tests.append(lambda value: all(parts.get(name, other)(item) for name, item in value.items()))
-    elif parts:
+        tests.append(lambda value: all(property_tests.get(name, other)(item) for name, item in value.items()))
+    elif property_tests:
 
         def fields(value: JSONObject) -> bool:
             for name, item in value.items():
-                test = parts.get(name)
+                test = property_tests.get(name)
                 if test is not None and not test(item):
                     return False
             return True
@@ -171,18 +171,18 @@ def _object_tests(schema: Conditions) -> list[Callable[[JSONValue], bool]]:
 
 def _combination(schema: Conditions) -> Callable[[JSONValue], bool]:
     count = len(schema.all_of) + len(schema.any_of) + len(schema.one_of) + (schema.negated is not None)
-    all_of = [compile_schema(part) for part in schema.all_of]
-    any_of = [compile_schema(part) for part in schema.any_of]
-    one_of = [compile_schema(part) for part in schema.one_of]
+    all_of = [compile_schema(subschema) for subschema in schema.all_of]
+    any_of = [compile_schema(subschema) for subschema in schema.any_of]
+    one_of = [compile_schema(subschema) for subschema in schema.one_of]
     negated = compile_schema(schema.negated) if schema.negated is not None else None
 
     def test(value: JSONValue) -> bool:
         ValidationBudget.consume(count)
-        if any_of and not any(part(value) for part in any_of):
+        if any_of and not any(subschema(value) for subschema in any_of):
             return False
-        if one_of and sum(1 for part in one_of if part(value)) != 1:
+        if one_of and sum(1 for subschema in one_of if subschema(value)) != 1:
             return False
-        if not all(part(value) for part in all_of):
+        if not all(subschema(value) for subschema in all_of):
             return False
         return negated is None or not negated(value)
 

@@ -91,11 +91,13 @@ class Choices:
 
     def __init__(self, values: Iterable[JSONValue]) -> None:
         values = list(values)
-        self._texts = frozenset(one for one in values if isinstance(one, str))
-        self._flags = frozenset(one for one in values if isinstance(one, bool))
-        self._numbers = frozenset(one for one in values if isinstance(one, int | float) and not isinstance(one, bool))
-        self._integers = frozenset(one for one in self._numbers if isinstance(one, int))
-        self._encoded = frozenset(encoded(one) for one in values if isinstance(one, list | dict))
+        self._texts = frozenset(value for value in values if isinstance(value, str))
+        self._flags = frozenset(value for value in values if isinstance(value, bool))
+        self._numbers = frozenset(
+            value for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+        )
+        self._integers = frozenset(value for value in self._numbers if isinstance(value, int))
+        self._encoded = frozenset(encoded(value) for value in values if isinstance(value, list | dict))
 
     def __contains__(self, value: JSONValue) -> bool:
         """

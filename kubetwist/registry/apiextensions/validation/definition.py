@@ -24,7 +24,7 @@ from ....api.jsontypes import JSONValue
 from ....api.names import byte_length, validate_dns1035_label, validate_dns1123_subdomain
 from ....api.resource import JSONObject
 from ....schema.nodes import StructNode
-from ....schema.structuralrules import everywhere, unsupported, validate_structural
+from ....schema.structuralrules import iterate_subschemas, unsupported, validate_structural
 from ....schema.validation.rulepaths import follow_field_path
 from ...generic.validation.fields import unsupported as unsupported_name
 from ...generic.validation.fields import unsupported_string
@@ -146,7 +146,7 @@ def _schemas(spec: JSONObject | None) -> list[JSONObject]:
 
 
 def _has_defaults(spec: JSONObject) -> bool:
-    return any(part.get("default") is not None for schema in _schemas(spec) for part in everywhere(schema))
+    return any(part.get("default") is not None for schema in _schemas(spec) for part in iterate_subschemas(schema))
 
 
 def _must_be_structural(spec: JSONObject, old: JSONObject | None) -> bool:
@@ -156,7 +156,10 @@ def _must_be_structural(spec: JSONObject, old: JSONObject | None) -> bool:
     if not any(unsupported(one) or validate_structural(one, "") for one in _schemas(old)):
         return True
     return _has_defaults(spec) or any(
-        part.get(name) is not None for schema in _schemas(spec) for part in everywhere(schema) for name in _EXTENSIONS
+        part.get(name) is not None
+        for schema in _schemas(spec)
+        for part in iterate_subschemas(schema)
+        for name in _EXTENSIONS
     )
 
 
@@ -540,7 +543,7 @@ def schema_warnings(crd: JSONObject) -> list[str]:
         versions = versions[:1]
     for version in versions:
         schema = _schema_of(version)
-        for part in everywhere(schema) if schema is not None else ():
+        for part in iterate_subschemas(schema) if schema is not None else ():
             name = part.get("format")
             if name and not is_recognized(part.get("type") or "", name):
                 formats.append(f'unrecognized format "{name}"')

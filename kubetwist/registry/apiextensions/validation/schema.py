@@ -20,7 +20,7 @@ from ....api.resource import JSONObject
 from ....schema.mismatch import DecodeError, UnmarshalerError, UnmarshalTypeError
 from ....schema.nodes import StructNode
 from ....schema.structural import CustomType, Structural, decode_embedded_metadata, deep_copy
-from ....schema.structuralrules import alternatives, everywhere, unsupported, validate_structural
+from ....schema.structuralrules import alternatives, iterate_subschemas, unsupported, validate_structural
 from ....schema.validation.listrules import validate_embedded_resources
 from ....schema.validation.rulepaths import (
     RULES_BUDGET,
@@ -90,7 +90,7 @@ class SchemaOptions:
 
 def validate_crd_schema(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
     """Return the validation errors of the schema of a version, or of all versions."""
-    if sum(1 for _ in everywhere(schema)) > MAX_SUBSCHEMAS:
+    if sum(1 for _ in iterate_subschemas(schema)) > MAX_SUBSCHEMAS:
         return [invalid(path, "", f"must have at most {MAX_SUBSCHEMAS} parts")]
     errors: list[FieldError] = []
     if options.status:
@@ -356,7 +356,7 @@ def _validate_nullable_keys(items: JSONObject, keys: list[str], list_type: str, 
 
 def validate_defaults(schema: JSONObject, path: str, options: SchemaOptions) -> list[FieldError]:
     """Return errors for defaults that violate the schema; C{schema} is structural."""
-    if all(part.get("default") is None for part in everywhere(schema)):
+    if all(part.get("default") is None for part in iterate_subschemas(schema)):
         return []
     return _validate_default({**schema, "x-kubernetes-embedded-resource": True}, path, options, False, _Budget())
 
@@ -453,7 +453,7 @@ def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
     @param schema: A schema; its defaults are replaced.
     """
     meta = object_meta.compiled()
-    for part in everywhere(schema):
+    for part in iterate_subschemas(schema):
         default = part.get("default")
         if isinstance(default, (dict, list)):
             structural = Structural(_without(part, "default"))
