@@ -16,7 +16,7 @@ from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, encode_yaml, error_media, wants_pretty
 
-#: Minimum bytes of an answer that is compressed for clients that accept gzip.
+#: Minimum bytes of a response that is compressed for clients that accept gzip.
 MIN_GZIP_SIZE = 128 * 1024
 
 

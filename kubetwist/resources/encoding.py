@@ -26,7 +26,7 @@ from .slices import Slices, slices
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-#: An object, stored or created for an answer.
+#: An object, stored or created for a response.
 Result = Record | JSONObject
 
 

@@ -53,7 +53,7 @@ class Endpoint:
 
     @ivar storage: The storage object, which provides the capabilities that are served.
     @ivar version: The version in the path.
-    @ivar gvk: The kind of the answers; C{scale} has another than the resource.
+    @ivar gvk: The kind of the responses; for C{scale} it differs from the kind of the resource.
     @ivar codec: The codec for bodies of that kind.
     @ivar defer_to_thread: Runs long computations.
     @ivar strategy: Provides the defaults; L{None} for kinds without defaults.

@@ -13,7 +13,7 @@ class BadDocument(ValueError):
 
 
 class UnexpectedResponse(Exception):
-    """The server's answer was unexpected; the text has the details."""
+    """The server's response was unexpected; the text has the details."""
 
 
 #: Errors of another server, which are not bugs.

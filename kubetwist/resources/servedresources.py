@@ -27,7 +27,7 @@ class APIResource:
 
     @ivar resource: The plural: C{"deployments"}.
     @ivar subresource: C{"scale"}; C{""} for the resource itself.
-    @ivar kind: The kind of its answers: C{autoscaling/v1, Scale} for C{deployments/scale}. For connecting
+    @ivar kind: The kind of its responses: C{autoscaling/v1, Scale} for C{deployments/scale}. For connecting
         subresources, the kind of their options: C{v1, PodExecOptions}.
     @ivar kind_shown_group_version: Whether documents list the kind's group and version, because they differ from the
         document's.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: The part of the object that a row contains besides the cells.
 INCLUDE_OBJECT_VALUES = ("None", "Metadata", "Object")
-#: Maximum number of values that the columns of a custom resource visit in all rows of an answer; later cells are null.
+#: Maximum number of values that the columns of a custom resource visit in all rows of a response; later cells are null.
 MAX_VALUES_PER_REQUEST: Final = 100 * MAX_VISITED
 #: Cost of a row besides the JSON that is parsed for it.
 ROW_COST: Final = 256
@@ -125,7 +125,7 @@ class TableEncoder:
         """
         Return the cells of a row, and whether they are complete and can be cached.
 
-        @param budget: Number of values that the columns of all rows of this answer may visit.
+        @param budget: Number of values that the columns of all rows of this response may visit.
         """
         if budget is None or self._internal:
             return self._row(obj), True
@@ -139,8 +139,8 @@ class TableEncoder:
         """
         Return one row.
 
-        @param ages: Texts of ages in this answer, by timestamp.
-        @param budget: Number of values that the columns of all rows of this answer may visit; L{None} for a single row.
+        @param ages: Texts of ages in this response, by timestamp.
+        @param budget: Number of values that the columns of all rows of this response may visit; L{None} for one row.
         """
         return self._joined(record, self._pieces(record, budget), ages, now)
 
@@ -150,7 +150,7 @@ class TableEncoder:
 
         @param record: The record of the row.
         @param pieces: The result of L{_pieces}.
-        @param ages: Texts of ages in this answer, by timestamp.
+        @param ages: Texts of ages in this response, by timestamp.
         @param now: The time, for texts of ages.
         """
         before, stamp, after, other_ages, rest, meta_end = pieces

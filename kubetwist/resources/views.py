@@ -1,4 +1,4 @@
-"""Selects the encoder of an answer: by the media types that the client accepts, and for Tables by its query."""
+"""Selects the encoder of a response: by the media types that the client accepts, and for Tables by its query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CUSTOM_LIST = "*unstructured.UnstructuredList"
 
 
 class OutputFormat(NamedTuple):
-    """The negotiated format of an answer."""
+    """The negotiated format of a response."""
 
     encoder: Any
     content_type: bytes
@@ -57,9 +57,9 @@ class OutputFormat(NamedTuple):
 
 class ProtobufOutputFormat(NamedTuple):
     """
-    The format of an answer in protobuf.
+    The format of a response in protobuf.
 
-    @ivar request: The request whose audit event gets the object of the answer.
+    @ivar request: The request whose audit event gets the object of the response.
     """
 
     encoder: ProtobufEncoder

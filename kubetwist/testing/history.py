@@ -60,8 +60,8 @@ class Operation:
     @ivar consistent: Whether a read must show all writes that ended before it began; false for C{resourceVersion=0}.
     @ivar at_least: The minimum revision of a read.
     @ivar invoked: Time immediately before the request was sent.
-    @ivar answered: Time of the answer; L{NEVER} without one.
-    @ivar revision: The revision of a successful write, 0 if the answer does not contain it; of the object of a READ;
+    @ivar answered: Time of the response; L{NEVER} without one.
+    @ivar revision: The revision of a successful write, 0 if the response does not contain it; of the object of a READ;
         or of a LIST.
     @ivar items: The result of a LIST: key, revision and value of each object.
     """

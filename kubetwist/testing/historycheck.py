@@ -4,13 +4,13 @@ Check that a L{History} is possible on a linearizable store: a pure function.
 A store has one clock. Every successful write gets the next revision, so revisions are the order in which writes took
 effect. The check verifies that this order explains all answers and events:
 
- - a request after an answer sees at least the state of that answer (and writes get later revisions);
+ - a request after a response sees at least the state of that response (and writes get later revisions);
  - a write that requires a revision follows exactly this revision; a creation requires that there is no object;
- - a failure or a "not found" answer is correct at a moment between the request and its answer;
+ - a failure or a "not found" response is correct at a moment between the request and the response;
  - a list shows every object as of its revision, so no acknowledged write is lost;
  - a watch shows every change after its start once, in order, up to its last revision.
 
-Writes without an answer may have taken effect or not. The results of other operations show which; if none does, both
+Writes without a response may have taken effect or not. The results of other operations show which; if none does, both
 are allowed.
 """
 
@@ -78,7 +78,7 @@ class _Object:
     The known states of one key.
 
     @ivar versions: In order; the first is the initial state.
-    @ivar hidden: Writes without an answer that no operation observed.
+    @ivar unobserved_writes: Writes without a response that no operation observed.
     """
 
     key: str
@@ -135,7 +135,7 @@ class _Check:
         self._floors: dict[Operation, int] = {}
         #: The lowest revision of a write that began after an operation was answered.
         self._ceilings: dict[Operation, int] = {}
-        #: The revisions of writes; the revision of a write without an answer is inferred from other operations.
+        #: The revisions of writes; the revision of a write without a response is inferred from other operations.
         self._revisions: dict[Operation, int] = {}
         self.violations: list[str] = []
 
@@ -252,7 +252,7 @@ class _Check:
             self._ceilings[operation] = minimum_revisions[bisect_right(invocations, operation.answered)]
 
     def _shown_revision(self, operation: Operation) -> int:
-        """Return the revision that the answer shows the store has reached."""
+        """Return the revision that the response shows the store has reached."""
         if operation.outcome is not Outcome.DONE:
             return 0
         return self._revisions.get(operation, operation.revision)
@@ -354,7 +354,7 @@ class _Check:
             self._report(f"not true at any time from {first} to {last} ({states}): {operation}")
 
     def _range(self, operation: Operation) -> tuple[int, int]:
-        """Return the first and last revision that an answer can refer to."""
+        """Return the first and last revision that a response can refer to."""
         first = operation.at_least
         if operation.consistent:
             first = max(first, self._floors[operation])

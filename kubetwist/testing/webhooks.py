@@ -31,9 +31,9 @@ from ..authentication.certificates import common_name
 from ..interfaces import IServerReactor
 from ..server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 
-#: An answer that never arrives.
+#: A response that never arrives.
 NEVER: Final = object()
-#: Closes the connection instead of an answer.
+#: Closes the connection instead of a response.
 HANG_UP: Final = object()
 
 
@@ -56,7 +56,7 @@ class Call:
 
 @frozen
 class Reply:
-    """The answer to a call."""
+    """The response to a call."""
 
     code: int = 200
     body: bytes = b""

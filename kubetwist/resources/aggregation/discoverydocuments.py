@@ -31,7 +31,7 @@ AGGREGATED: Final = ",".join(
 
 
 def is_aggregated(content_type: str) -> bool:
-    """Return whether an answer is aggregated discovery; servers without it answer with their plain C{/apis}."""
+    """Return whether a response is aggregated discovery; servers without it answer with their plain C{/apis}."""
     media, *rest = (part.strip() for part in content_type.split(";"))
     params = dict(part.partition("=")[::2] for part in rest)
     return (

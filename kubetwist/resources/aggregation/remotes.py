@@ -60,7 +60,7 @@ class IRemoteGroupVersion(Protocol):
         """
         Fetch a document from the server.
 
-        @raise CallError: The answer is missing or incomplete.
+        @raise CallError: The response is missing or incomplete.
         @raise Unreachable: The service has no endpoint.
         """
 

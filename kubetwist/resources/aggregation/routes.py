@@ -159,7 +159,7 @@ class APIServiceProxy(Leaf):
         self._remote = remote
 
     def render(self, request: Any) -> int:
-        """Answer any method."""
+        """Handle any method."""
         remote = self._remote
         if not remote.available:
             request.respond_text(503, UNAVAILABLE)

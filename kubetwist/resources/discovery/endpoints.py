@@ -60,7 +60,7 @@ class PathNotFound(Leaf):
     """Answers an unknown resource or version of a served group: a 404 Status."""
 
     def render(self, request: Request) -> bytes:
-        """Answer any method."""
+        """Handle any method."""
         return answer_error(request, APIStatusError.path_not_found())
 
 
@@ -101,7 +101,7 @@ class Index(Leaf):
         self._paths = paths
 
     def render(self, request: Request) -> bytes:
-        """Answer any method."""
+        """Handle any method."""
         body = indented({"paths": sorted(set(self._paths()))})
         return answer(request, 200, body, b"application/json")
 
@@ -221,7 +221,7 @@ class Groups(Leaf):
         self._document = CachedDocument(lambda: groups.generation, lambda: api_group_list(groups))
 
     def render(self, request: Request) -> bytes | int:
-        """Answer any method."""
+        """Handle any method."""
         accept = header(request, b"accept")
         # In the reference, only the path without a slash serves the aggregated document.
         has_slash = request.uri.partition(b"?")[0].endswith(b"/")
@@ -236,7 +236,7 @@ class Group(Leaf):
         self._document = CachedDocument(lambda: served_resources.generation, lambda: api_group(served_resources, group))
 
     def render(self, request: Request) -> bytes:
-        """Answer any method."""
+        """Handle any method."""
         if len(parts(request)) != 2:
             return answer_error(request, APIStatusError.path_not_found())
         return _unrouted(request, self._document.get(), header(request, b"accept"))
@@ -269,7 +269,7 @@ class DefinedGroupVersion(Leaf):
         )
 
     def render(self, request: Request) -> bytes:
-        """Answer any method."""
+        """Handle any method."""
         return _unrouted(request, self._document.get(), header(request, b"accept"))
 
 

@@ -228,7 +228,7 @@ class OpenAPIV2(_OpenAPI):
         )
 
     def render(self, request: Request) -> bytes | int:
-        """Answer any method."""
+        """Handle any method."""
         if _path(request) != "/openapi/v2":
             return page_not_found(request)
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
@@ -269,7 +269,7 @@ class OpenAPIV3(_OpenAPI):
         self._protobuf: dict[str, tuple[CompressedDocument, CompressedDocument]] = {}
 
     def render(self, request: Request) -> bytes | int:
-        """Answer any method."""
+        """Handle any method."""
         path = _path(request)
         if path == _V3:
             return self.answer_from(self._cache.get(), request, self._index)

@@ -77,10 +77,10 @@ _UNSAFE_LOCATION: Final = re.compile(rb"[\x00-\x20\x7f-\xff\\]")
 
 class ProxyError(Exception):
     """
-    A request without an answer of a backend; the text is for the client.
+    A request without a response of a backend; the text is for the client.
 
     @ivar code: The HTTP status, if the error is returned as a Status.
-    @ivar transport: The backend was unreachable, or its answer invalid; C{__cause__} has the details.
+    @ivar transport: The backend was unreachable, or its response invalid; C{__cause__} has the details.
     """
 
     def __init__(self, code: int, text: str, *, transport: bool = False) -> None:
@@ -144,7 +144,7 @@ async def proxy_request(
     """
     Forward a request to a backend; returns when the exchange is over.
 
-    The loss of the client closes the backend's connection; a truncated answer is truncated for the client, too.
+    The loss of the client closes the backend's connection; a truncated response is truncated for the client, too.
 
     @param request: The request of the client.
     @param client: The client of the backend.
@@ -157,7 +157,7 @@ async def proxy_request(
     @param upgrade_required: Reject other requests.
     @param tunnel: Handles upgrades instead of passing them on unchanged.
     @param fail: Answers the client when the backend does not.
-    @param response_header_timeout: Seconds to wait for the head of the answer.
+    @param response_header_timeout: Seconds to wait for the head of the response.
     """
     if request.is_done:
         # The client was lost while its target or identity was resolved.
@@ -168,7 +168,7 @@ async def proxy_request(
     task: Deferred[None] = Deferred.fromCoroutine(exchange.run(upgrades, upgrade_required))
     request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())
     if request.info.long_running and not request.finished:
-        # The end of a forwarded answer is unknown: it is aborted when the server stops.
+        # The end of a forwarded response is unknown: it is aborted when the server stops.
         request.register_long_running(lambda: _end_exchange(request))
     try:
         await task
@@ -221,7 +221,7 @@ class _Exchange:
             self.settled = True
             request.fail(error)
 
-    # Requests and answers.
+    # Requests and responses.
 
     async def _forward(self) -> None:
         from ...client.streaming import Upload
@@ -282,7 +282,7 @@ class _Exchange:
         except CancelledError:
             raise
         except Exception:
-            # If the backend is lost, the client gets a truncated answer.
+            # If the backend is lost, the client gets a truncated response.
             self.settled = True
             request.truncate_response()
         else:
@@ -316,7 +316,7 @@ class _Exchange:
             if answer.code < 400:
                 answer.abort()
                 raise ProxyError(500, f"invalid upgrade response: status code {answer.code}")
-            # Both connections close after the answer: further data belongs to no protocol.
+            # Both connections close after the response: further data belongs to no protocol.
             request.connection.disable_keep_alive()
             await self._respond(answer)
             return

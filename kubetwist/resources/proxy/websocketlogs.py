@@ -30,7 +30,7 @@ async def send_by_websocket(request: KubeRequest, answer: StreamingResponse) -> 
     """
     Relay a log until its end.
 
-    @param answer: The successful answer of the kubelet.
+    @param answer: The successful response of the kubelet.
     """
     try:
         handshake = check_handshake(request.method, request.fields)
