@@ -28,7 +28,7 @@ class Writer:
 
     name: str
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
-    asked: list[str] = field(factory=list)
+    calls: list[str] = field(factory=list)
 
     def handles(self, operation: str) -> bool:
         """Return whether the operation is handled."""
@@ -40,7 +40,7 @@ class Writer:
 
     async def validate(self, attributes: Any) -> None:
         """Record the call."""
-        self.asked.append(attributes.operation)
+        self.calls.append(attributes.operation)
 
 
 @implementer(IMutatingAdmission)

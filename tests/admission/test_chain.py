@@ -44,7 +44,7 @@ class ChainTests(SynchronousTestCase):
         self.successResultOf(chain.admit(write(obj=obj)))
         self.assertEqual(obj, {"by": ["b", "a"]})
         self.successResultOf(chain.validate(write(obj=obj)))
-        self.assertEqual((obj, last.asked), ({"by": ["b", "a"]}, ["CREATE"]))
+        self.assertEqual((obj, last.calls), ({"by": ["b", "a"]}, ["CREATE"]))
 
     def test_operations(self) -> None:
         """A plugin is called for its operations only."""
@@ -52,21 +52,21 @@ class ChainTests(SynchronousTestCase):
         chain = AdmissionChain([plugin])
         for operation in ("CREATE", "UPDATE", "DELETE", "CONNECT"):
             self.successResultOf(chain.validate(write(operation)))
-        self.assertEqual(plugin.asked, ["DELETE"])
+        self.assertEqual(plugin.calls, ["DELETE"])
 
     def test_rejection(self) -> None:
         """The first plugin that rejects the request ends the chain."""
-        refusal = APIStatusError.bad_request("no")
+        rejection = APIStatusError.bad_request("no")
 
         class Refuses(Validating):
             async def validate(self, attributes: Any) -> None:
-                raise refusal
+                raise rejection
 
         last = Validating("last")
         chain = AdmissionChain([Refuses("first"), last])
         failure = self.failureResultOf(chain.validate(write()), APIStatusError)
-        self.assertIs(failure.value, refusal)
-        self.assertEqual(last.asked, [])
+        self.assertIs(failure.value, rejection)
+        self.assertEqual(last.calls, [])
 
     def test_synchronous(self) -> None:
         """A plugin can be synchronous."""
@@ -98,10 +98,10 @@ class ChainTests(SynchronousTestCase):
         ):
             attributes = write()
             attributes.group, attributes.resource, attributes.subresource = group, resource, subresource
-            plugin.asked.clear()
+            plugin.calls.clear()
             self.assertEqual(chain.handles(attributes), expected)
             self.successResultOf(chain.validate(attributes))
-            self.assertEqual(bool(plugin.asked), expected, (group, resource, subresource))
+            self.assertEqual(bool(plugin.calls), expected, (group, resource, subresource))
 
     def test_reinvocation(self) -> None:
         """A plugin can request a second round, in which is_reinvoke is true."""
@@ -125,8 +125,8 @@ class ChainTests(SynchronousTestCase):
             validate = admit
 
         chain = AdmissionChain([Broken("Rusty")])
-        for phase, asked in (("mutation", chain.admit), ("validation", chain.validate)):
-            error = self.failureResultOf(asked(write(obj={})), APIStatusError).value
+        for phase, calls in (("mutation", chain.admit), ("validation", chain.validate)):
+            error = self.failureResultOf(calls(write(obj={})), APIStatusError).value
             text = f'Internal error occurred: admission plugin "Rusty" failed to complete {phase}'
             self.assertEqual((error.code, error.message), (500, text))
             self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
@@ -154,13 +154,13 @@ class ChainTests(SynchronousTestCase):
             async def validate(self, attributes: Any) -> None:
                 with contextlib.suppress(TypeError):
                     attributes.object["list"].append(2)
-                self.asked.append(attributes.object["list"])
+                self.calls.append(attributes.object["list"])
 
         obj: dict[str, Any] = {"list": [1]}
         plugin = RacingBackend("m")
         attributes = write(obj=obj)
         self.successResultOf(AdmissionChain([plugin]).validate(attributes))
-        self.assertEqual((obj, plugin.asked), ({"list": [1]}, [[1]]))
+        self.assertEqual((obj, plugin.calls), ({"list": [1]}, [[1]]))
         self.assertIs(attributes.object, obj)
 
     def test_ignored_timeout(self) -> None:
@@ -230,18 +230,18 @@ class ChainTests(SynchronousTestCase):
     def test_cancelled(self) -> None:
         """When the request is cancelled the current plugin is cancelled, and no further one is called."""
         last = Validating("last")
-        told: list[type[BaseException]] = []
+        reported: list[type[BaseException]] = []
 
         class Waiting(Validating):
             async def validate(self, attributes: Any) -> None:
                 try:
                     await Deferred()
                 except BaseException as error:
-                    told.append(type(error))
+                    reported.append(type(error))
                     raise
 
         clock = Clock()
         answer = Deferred.fromCoroutine(AdmissionChain([Waiting("w"), last], clock).validate(write()))
         answer.cancel()
         self.failureResultOf(answer, CancelledError)
-        self.assertEqual((told, last.asked, clock.getDelayedCalls()), ([CancelledError], [], []))
+        self.assertEqual((reported, last.calls, clock.getDelayedCalls()), ([CancelledError], [], []))

@@ -48,19 +48,19 @@ class ConfigurationTests(SynchronousTestCase):
     def test_inline_and_path(self) -> None:
         """A plugin's configuration is inline or in another file; of two entries for a plugin, the first one is used."""
         self.file("other.yaml", "limit: 5")
-        found = self.read(
+        result = self.read(
             HEAD
             + "plugins:\n- {name: A, configuration: {kind: X, m: 1}}\n- {name: B, path: other.yaml}\n"
             + f"- {{name: C, path: {self.folder.resolve()}/other.yaml}}\n"
             + "- {name: A, configuration: {}}\n- name: D\n"
         )
-        self.assertEqual(found, {"A": {"kind": "X", "m": 1}, "B": {"limit": 5}, "C": {"limit": 5}, "D": None})
+        self.assertEqual(result, {"A": {"kind": "X", "m": 1}, "B": {"limit": 5}, "C": {"limit": 5}, "D": None})
 
     def test_legacy(self) -> None:
         """The legacy formats of two plugins are accepted."""
         value = {"podNodeSelectorPluginConfig": {"default": "a=b"}}
-        found = self.read("podNodeSelectorPluginConfig:\n  default: a=b\n")
-        self.assertEqual(found["PodNodeSelector"], value)
+        result = self.read("podNodeSelectorPluginConfig:\n  default: a=b\n")
+        self.assertEqual(result["PodNodeSelector"], value)
 
     def test_missing(self) -> None:
         """The error for an unreadable file has its path and the reason."""

@@ -22,34 +22,36 @@ class Authorizer:
 
     def __init__(self, answer: Verdict | Deferred[Verdict]) -> None:
         self.answer = answer
-        self.asked: list[AuthorizerAttributes] = []
+        self.calls: list[AuthorizerAttributes] = []
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """Return the answer."""
-        self.asked.append(attributes)
+        self.calls.append(attributes)
         return self.answer
 
 
 class DecideTests(SynchronousTestCase):
     """The verdict of an authorizer is awaited."""
 
-    question = AuthorizerAttributes(UserInfo("alice"), "get")
+    request_attributes = AuthorizerAttributes(UserInfo("alice"), "get")
 
     def test_immediately(self) -> None:
         """A verdict is returned, and the authorizer is called once, with the attributes."""
         authorizer = Authorizer(ALLOWED)
-        self.assertIs(ALLOWED, self.successResultOf(Deferred.fromCoroutine(decide(authorizer, self.question))))
-        self.assertEqual([self.question], authorizer.asked)
+        self.assertIs(
+            ALLOWED, self.successResultOf(Deferred.fromCoroutine(decide(authorizer, self.request_attributes)))
+        )
+        self.assertEqual([self.request_attributes], authorizer.calls)
 
     def test_later(self) -> None:
         """A Deferred verdict is awaited."""
         answer: Deferred[Verdict] = Deferred()
-        found = Deferred.fromCoroutine(decide(Authorizer(answer), self.question))
-        self.assertNoResult(found)
+        result = Deferred.fromCoroutine(decide(Authorizer(answer), self.request_attributes))
+        self.assertNoResult(result)
         answer.callback(ALLOWED)
-        self.assertIs(ALLOWED, self.successResultOf(found))
+        self.assertIs(ALLOWED, self.successResultOf(result))
 
     def test_failure(self) -> None:
         """The failure of an authorizer is raised."""
-        found = Deferred.fromCoroutine(decide(Authorizer(fail(ValueError("broken"))), self.question))
-        self.failureResultOf(found, ValueError)
+        result = Deferred.fromCoroutine(decide(Authorizer(fail(ValueError("broken"))), self.request_attributes))
+        self.failureResultOf(result, ValueError)

@@ -83,16 +83,16 @@ class BuildTests(SynchronousTestCase):
         """
         The order is the reference's, independent of the order of discovery; third-party plugins come before policies.
         """
-        found = [Factory(name) for name in ("Zebra", "ResourceQuota", "Apple", "NamespaceLifecycle", "LimitRanger")]
+        result = [Factory(name) for name in ("Zebra", "ResourceQuota", "Apple", "NamespaceLifecycle", "LimitRanger")]
         expected = ["NamespaceLifecycle", "LimitRanger", "Apple", "Zebra", "ResourceQuota"]
-        self.assertEqual(self.names(*found), expected)
-        self.assertEqual(self.names(*reversed(found), enabled=("Zebra", "Apple")), expected)
+        self.assertEqual(self.names(*result), expected)
+        self.assertEqual(self.names(*reversed(result), enabled=("Zebra", "Apple")), expected)
         self.assertEqual(len(set(ALL_ORDERED_PLUGINS)), len(ALL_ORDERED_PLUGINS))
 
     def test_after(self) -> None:
         """A plugin can follow another one: a built-in plugin, which may be disabled, or a third-party one."""
-        found = [Factory("B", after="A"), Factory("A", after="LimitRanger"), Factory("C"), Factory("Priority")]
-        self.assertEqual(self.names(*found), ["A", "B", "Priority", "C"])
+        result = [Factory("B", after="A"), Factory("A", after="LimitRanger"), Factory("C"), Factory("Priority")]
+        self.assertEqual(self.names(*result), ["A", "B", "Priority", "C"])
         for lost in (Factory("X", after="Y"), Factory("X", after="X")):
             with self.assertRaisesRegex(PluginInitError, "^admission plugin"):
                 self.names(lost)
@@ -125,7 +125,7 @@ class BuildTests(SynchronousTestCase):
             (
                 Incomplete("Incomplete"),
                 'couldn\'t init admission plugin "Incomplete": _Nameless lacks the attribute name of'
-                " IValidatingAdmission (As in --enable-admission-plugins.)",
+                " IValidatingAdmission (The name in --enable-admission-plugins.)",
             ),
             (missing, "couldn't init admission plugin \"Missing\": No module named 'kubetwist.nowhere'"),
         ):
@@ -140,10 +140,10 @@ class BuildTests(SynchronousTestCase):
 
     def test_flags(self) -> None:
         """Default plugins can be disabled, and other plugins enabled."""
-        found = [Factory("On"), Factory("Off", default=False)]
-        self.assertEqual(self.names(*found), ["On"])
-        self.assertEqual(self.names(*found, enabled=("Off",)), ["Off", "On"])
-        self.assertEqual(self.names(*found, disabled=("On",)), [])
+        result = [Factory("On"), Factory("Off", default=False)]
+        self.assertEqual(self.names(*result), ["On"])
+        self.assertEqual(self.names(*result, enabled=("Off",)), ["Off", "On"])
+        self.assertEqual(self.names(*result, disabled=("On",)), [])
 
     def test_unknown(self) -> None:
         """An unknown name stops the server; an unavailable plugin of the reference can be disabled."""

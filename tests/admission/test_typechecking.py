@@ -36,8 +36,8 @@ class KindTests(SynchronousTestCase):
 
     def test_named(self) -> None:
         """The kinds of all listed resources are checked, in order; subresources are skipped."""
-        found = kinds_to_check(rules("pods", "configmaps", "pods/status"), kinds_of)
-        self.assertEqual([kind.kind for kind in found], ["Configmaps", "Pods"])
+        result = kinds_to_check(rules("pods", "configmaps", "pods/status"), kinds_of)
+        self.assertEqual([kind.kind for kind in result], ["Configmaps", "Pods"])
 
     def test_wildcards(self) -> None:
         """Rules with wildcards are skipped."""
@@ -46,8 +46,8 @@ class KindTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """The number of kinds is limited."""
-        found = kinds_to_check(rules(*(f"r{number:02}" for number in range(50))), kinds_of)
-        self.assertEqual(len(found), MAX_KINDS_PER_RULE)
+        result = kinds_to_check(rules(*(f"r{number:02}" for number in range(50))), kinds_of)
+        self.assertEqual(len(result), MAX_KINDS_PER_RULE)
 
 
 class WarningTests(SynchronousTestCase):
@@ -62,12 +62,12 @@ class WarningTests(SynchronousTestCase):
     def test_bad(self) -> None:
         """A misspelled field has a warning with the path of the expression and the kind."""
         obj = policy({"expression": "true"}, {"expression": "object.sise > 1", "messageExpression": "object.nam"})
-        found = expression_warnings(obj, [(WIDGET, DECLARATION)], None)
+        result = expression_warnings(obj, [(WIDGET, DECLARATION)], None)
         self.assertEqual(
-            [one["fieldRef"] for one in found],
+            [one["fieldRef"] for one in result],
             ["spec.validations[1].expression", "spec.validations[1].messageExpression"],
         )
-        self.assertIn("example.com/v1, Kind=Widget: ERROR: <input>:1:7: undefined field 'sise'", found[0]["warning"])
+        self.assertIn("example.com/v1, Kind=Widget: ERROR: <input>:1:7: undefined field 'sise'", result[0]["warning"])
 
     def test_variables(self) -> None:
         """Variables have the types of their expressions."""

@@ -17,9 +17,9 @@ from tests.admission_plugins.fakes import Context
 class Objects(Context):
     """A context with objects by resource."""
 
-    def __init__(self, **found: list[JSONObject]) -> None:
+    def __init__(self, **result: list[JSONObject]) -> None:
         super().__init__()
-        self._found = found
+        self._found = result
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{Context.get_decoded}."""
@@ -47,21 +47,21 @@ class ClassTestCase(SynchronousTestCase):
         old: JSONObject | None = None,
         group: str = "",
         subresource: str = "",
-        **found: list[JSONObject],
+        **result: list[JSONObject],
     ) -> Deferred[None]:
         """Call a plugin and return its result."""
         operation = "UPDATE" if old else "CREATE"
-        context = Objects(**found)
+        context = Objects(**result)
         attributes = AdmissionAttributes(
             operation, group, "v1", resource, subresource, "", "ns", "x", obj, old, UserInfo("u"), False, context
         )
         return maybeDeferred(method, attributes)
 
-    def ask(self, *arguments: Any, **named: Any) -> None:
+    def assert_admitted(self, *arguments: Any, **named: Any) -> None:
         """Call a plugin that must admit the request."""
         self.successResultOf(self.call(*arguments, **named))
 
-    def why(self, *arguments: Any, **named: Any) -> str:
+    def error_text(self, *arguments: Any, **named: Any) -> str:
         """Return the message of the rejection."""
         error = self.failureResultOf(self.call(*arguments, **named), APIStatusError).value
         assert isinstance(error, APIStatusError)

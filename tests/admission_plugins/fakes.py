@@ -71,8 +71,8 @@ class Context:
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See the interface."""
-        found = self.objects.get((group, resource, namespace, name))
-        return None if found is None else orjson.loads(orjson.dumps(found))
+        result = self.objects.get((group, resource, namespace, name))
+        return None if result is None else orjson.loads(orjson.dumps(result))
 
     def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See the interface."""
@@ -80,8 +80,8 @@ class Context:
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See the interface."""
-        found = self.objects.get((group, resource, namespace, name))
-        return None if found is None else frozen(found)
+        result = self.objects.get((group, resource, namespace, name))
+        return None if result is None else frozen(result)
 
     async def wait_for_object(
         self, group: str, resource: str, namespace: str, name: str, seconds: float
@@ -164,7 +164,7 @@ def write(
     plural, _, group = full.partition(".")
     warnings: list[str] = []
     annotations: dict[str, str] = {}
-    found = (obj or {}).get("metadata", {}).get("name", "") if name is None else name
+    result = (obj or {}).get("metadata", {}).get("name", "") if name is None else name
     attributes = AdmissionAttributes(
         operation,
         group,
@@ -172,8 +172,8 @@ def write(
         plural,
         subresource,
         kind,
-        found if plural == "namespaces" else namespace,
-        found,
+        result if plural == "namespaces" else namespace,
+        result,
         obj,
         old,
         user,
@@ -200,33 +200,33 @@ def every_container(**fields: Any) -> JSONObject:
 class PluginTestCase(SynchronousTestCase):
     """A test case that calls plugins as the server does."""
 
-    def admit(self, plugin: Any, made: Write) -> JSONObject:
+    def admit(self, plugin: Any, request: Write) -> JSONObject:
         """Call a mutating plugin and return the object."""
-        self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).admit(made.attributes)))
-        assert made.attributes.object is not None
-        return made.attributes.object
+        self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).admit(request.attributes)))
+        assert request.attributes.object is not None
+        return request.attributes.object
 
-    def admit_twice(self, plugin: Any, made: Write) -> JSONObject:
+    def admit_twice(self, plugin: Any, request: Write) -> JSONObject:
         """Call a mutating plugin twice, assert that the second call changes nothing, and return the object."""
-        once = orjson.dumps(self.admit(plugin, made))
-        again = self.admit(plugin, made)
+        once = orjson.dumps(self.admit(plugin, request))
+        again = self.admit(plugin, request)
         self.assertEqual(orjson.dumps(again), once)
         return again
 
-    def validate(self, plugin: Any, made: Write) -> None:
+    def validate(self, plugin: Any, request: Write) -> None:
         """Call a validating plugin that must admit the object."""
-        self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).validate(made.attributes)))
+        self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).validate(request.attributes)))
 
-    def refusal(self, plugin: Any, made: Write, *, admitting: bool = False) -> APIStatusError:
+    def rejection(self, plugin: Any, request: Write, *, admitting: bool = False) -> APIStatusError:
         """Return the error of the rejection."""
         chain = AdmissionChain([plugin], Clock())
-        asked = chain.admit(made.attributes) if admitting else chain.validate(made.attributes)
-        error = self.failureResultOf(ensureDeferred(asked), APIStatusError).value
+        calls = chain.admit(request.attributes) if admitting else chain.validate(request.attributes)
+        error = self.failureResultOf(ensureDeferred(calls), APIStatusError).value
         assert isinstance(error, APIStatusError)
         return error
 
-    def why(self, plugin: Any, made: Write, *, admitting: bool = False) -> str:
+    def error_text(self, plugin: Any, request: Write, *, admitting: bool = False) -> str:
         """Return the message of the rejection after C{is forbidden}."""
-        error = self.refusal(plugin, made, admitting=admitting)
+        error = self.rejection(plugin, request, admitting=admitting)
         self.assertEqual((error.code, error.reason), (403, "Forbidden"))
         return error.message.partition("is forbidden: ")[2]

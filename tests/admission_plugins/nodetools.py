@@ -43,10 +43,10 @@ class Cluster:
         """As L{kubetwist.api.admission.AdmissionContext}."""
         return self.objects.get((resource, name))
 
-    def authorize(self, question: AuthorizerAttributes) -> Deferred[Verdict]:
+    def authorize(self, request_attributes: AuthorizerAttributes) -> Deferred[Verdict]:
         """As L{kubetwist.interfaces.IAuthorizer}."""
-        self.requests.append(question)
-        allowed = question.resource in self.allowed
+        self.requests.append(request_attributes)
+        allowed = request_attributes.resource in self.allowed
         return succeed(Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION))
 
 
@@ -58,7 +58,7 @@ class NodeRestrictionTestCase(SynchronousTestCase):
         self.cluster = Cluster()
         self.plugin = NodeRestriction()
 
-    def refusal(
+    def rejection(
         self,
         operation: str,
         resource: str,

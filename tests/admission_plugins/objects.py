@@ -14,17 +14,17 @@ from tests.admission_plugins.fakes import Context
 class Objects(Context):
     """A context with a dictionary of objects by resource and name."""
 
-    def __init__(self, **found: JSONObject) -> None:
+    def __init__(self, **result: JSONObject) -> None:
         super().__init__()
-        self._found = found
+        self._found = result
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{Context.get_decoded}."""
-        found = self._found.get(f"{resource}_{name}".replace("-", "_"))
-        return None if found is None else frozen(found)
+        result = self._found.get(f"{resource}_{name}".replace("-", "_"))
+        return None if result is None else frozen(result)
 
 
-async def ask(method: Callable[[AdmissionAttributes], Any], attributes: AdmissionAttributes) -> None:
+async def call_plugin(method: Callable[[AdmissionAttributes], Any], attributes: AdmissionAttributes) -> None:
     """Call a plugin, synchronous or asynchronous."""
     answer = method(attributes)
     if answer is not None:

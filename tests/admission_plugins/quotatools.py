@@ -32,7 +32,7 @@ class PluginTestCase(StoreTestCase):
         """Enable plugins for all writes."""
         self.server.admit(*plugins)
 
-    def why(self, resource: str, obj: dict[str, Any], **options: Any) -> str:
+    def error_text(self, resource: str, obj: dict[str, Any], **options: Any) -> str:
         """Return the message of the rejection."""
         store = self.store(resource)
         store.strategy.default(obj)

@@ -24,5 +24,5 @@ class AlwaysDenyTests(PluginTestCase):
             ("pods/exec", "CONNECT"),
         ):
             for admitting in (True, False):
-                why = self.why(plugin, write(pod(), resource, operation), admitting=admitting)
-                self.assertEqual(why, "admission control is denying all modifications")
+                message = self.error_text(plugin, write(pod(), resource, operation), admitting=admitting)
+                self.assertEqual(message, "admission control is denying all modifications")

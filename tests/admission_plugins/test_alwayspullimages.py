@@ -24,14 +24,14 @@ class AlwaysPullImagesTests(PluginTestCase):
         verifyObject(IValidatingAdmission, self.plugin)
         obj = every_container(imagePullPolicy="Never")
         obj["spec"]["volumes"] = [{"name": "v", "image": {"pullPolicy": "IfNotPresent"}}, {"name": "e", "emptyDir": {}}]
-        made = write(obj)
-        spec = self.admit_twice(self.plugin, made)["spec"]
+        request = write(obj)
+        spec = self.admit_twice(self.plugin, request)["spec"]
         for kind in CONTAINER_LISTS:
             self.assertEqual([one["imagePullPolicy"] for one in spec[kind]], ["Always"], kind)
         self.assertEqual(
             spec["volumes"], [{"name": "v", "image": {"pullPolicy": "Always"}}, {"name": "e", "emptyDir": {}}]
         )
-        self.validate(self.plugin, made)
+        self.validate(self.plugin, request)
 
     def test_changed_later(self) -> None:
         """A pull policy that another plugin has changed is rejected, for containers of every kind."""
@@ -39,7 +39,7 @@ class AlwaysPullImagesTests(PluginTestCase):
             obj = every_container(imagePullPolicy="Always")
             obj["spec"][kind][0]["imagePullPolicy"] = "Never"
             self.assertEqual(
-                self.why(self.plugin, write(obj)),
+                self.error_text(self.plugin, write(obj)),
                 f'spec.{kind}[0].imagePullPolicy: Unsupported value: "Never": supported values: "Always"',
             )
 

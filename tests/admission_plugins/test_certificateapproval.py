@@ -20,14 +20,16 @@ class CertificateApprovalTests(PluginTestCase):
         for allowed in ("", SIGNER, "example.com/*"):
             rights = Rights({("approve", "signers", allowed)})
             # What an update says the signer is does not matter.
-            made = write(request("other.com/x"), resource, "UPDATE", old=request(), context=Context(authorizer=rights))
+            update = write(
+                request("other.com/x"), resource, "UPDATE", old=request(), context=Context(authorizer=rights)
+            )
             if allowed:
-                self.validate(plugin, made)
+                self.validate(plugin, update)
             else:
-                why = self.why(plugin, made)
-                self.assertEqual(why, f'user not permitted to approve requests with signerName "{SIGNER}"')
-            question = rights.requests[0]
+                message = self.error_text(plugin, update)
+                self.assertEqual(message, f'user not permitted to approve requests with signerName "{SIGNER}"')
+            attributes = rights.requests[0]
             self.assertEqual(
-                (question.user.name, question.group, question.version, question.namespace),
+                (attributes.user.name, attributes.group, attributes.version, attributes.namespace),
                 ("alice", "certificates.k8s.io", "*", ""),
             )

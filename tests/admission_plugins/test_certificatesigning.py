@@ -19,11 +19,11 @@ class CertificateSigningTests(PluginTestCase):
         verifyObject(IValidatingAdmission, plugin)
         for status in ({"certificate": "x"}, {"conditions": [{"type": "Failed"}]}):
             for rights in (Rights(), Rights({("sign", "signers", SIGNER)})):
-                made = write(request(**status), resource, "UPDATE", old=request(), context=Context(authorizer=rights))
+                update = write(request(**status), resource, "UPDATE", old=request(), context=Context(authorizer=rights))
                 if rights.allowed:
-                    self.validate(plugin, made)
+                    self.validate(plugin, update)
                 else:
-                    why = self.why(plugin, made)
-                    self.assertEqual(why, f'user not permitted to sign requests with signerName "{SIGNER}"')
+                    message = self.error_text(plugin, update)
+                    self.assertEqual(message, f'user not permitted to sign requests with signerName "{SIGNER}"')
         unchanged = write(request(), resource, "UPDATE", old=request(), context=Context(authorizer=Rights()))
         self.validate(plugin, unchanged)

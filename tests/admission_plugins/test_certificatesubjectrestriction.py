@@ -34,7 +34,7 @@ class SubjectTests(ClassTestCase):
         plugin = CertificateSubjectRestriction()
         verifyObject(IValidatingAdmission, plugin)
         resource = "certificatesigningrequests"
-        self.ask(plugin.validate, resource, request("devs"))
-        self.ask(plugin.validate, resource, request("system:masters", "example.com/signer"))
-        why = self.why(plugin.validate, resource, request("system:masters"))
-        self.assertIn("system:masters group is not allowed", why)
+        self.assert_admitted(plugin.validate, resource, request("devs"))
+        self.assert_admitted(plugin.validate, resource, request("system:masters", "example.com/signer"))
+        message = self.error_text(plugin.validate, resource, request("system:masters"))
+        self.assertIn("system:masters group is not allowed", message)

@@ -26,14 +26,14 @@ class ClusterTrustBundleAttestTests(PluginTestCase):
             meta = {"name": "b", **more.pop("metadata", {})}
             return {"metadata": meta, "spec": {"signerName": signer, **more}}
 
-        why = self.why(plugin, write(bundle(SIGNER), resource, context=context))
-        self.assertEqual(why, f'user not permitted to attest for signerName "{SIGNER}"')
+        message = self.error_text(plugin, write(bundle(SIGNER), resource, context=context))
+        self.assertEqual(message, f'user not permitted to attest for signerName "{SIGNER}"')
         self.validate(plugin, write(bundle(""), resource, context=context))
         collected = bundle(SIGNER, metadata={"ownerReferences": [{"uid": "u"}], "finalizers": ["a/b"]})
         self.validate(plugin, write(collected, resource, "UPDATE", old=bundle(SIGNER), context=context))
         changed = bundle(SIGNER, trustBundle="x")
         self.assertEqual(
-            self.refusal(plugin, write(changed, resource, "UPDATE", old=bundle(SIGNER), context=context)).code, 403
+            self.rejection(plugin, write(changed, resource, "UPDATE", old=bundle(SIGNER), context=context)).code, 403
         )
         allowed = Context(authorizer=Rights({("attest", "signers", SIGNER)}))
         self.validate(plugin, write(changed, resource, "UPDATE", old=bundle(SIGNER), context=allowed))

@@ -138,4 +138,4 @@ class PolicySourceTests(SynchronousTestCase):
         self.assertRaises(StorageUnavailable, source.hooks)
         bindings.ready, bindings.revision = True, 1
         bindings.put("b", policyName="p")
-        self.assertEqual([(policy.name, len(found)) for policy, found in source.hooks()], [("p", 1)])
+        self.assertEqual([(policy.name, len(result)) for policy, result in source.hooks()], [("p", 1)])

@@ -21,8 +21,8 @@ class DefaultIngressClassTests(ClassTestCase):
         verifyObject(IMutatingAdmission, plugin)
         group = "networking.k8s.io"
         obj: JSONObject = {"metadata": {}, "spec": {}}
-        self.ask(plugin.admit, "ingresses", obj, group=group, ingressclasses=classes)
+        self.assert_admitted(plugin.admit, "ingresses", obj, group=group, ingressclasses=classes)
         self.assertEqual(obj["spec"], {"ingressClassName": "a"})
         old: JSONObject = {"metadata": {"annotations": {"kubernetes.io/ingress.class": "x"}}, "spec": {}}
-        self.ask(plugin.admit, "ingresses", old, group=group, ingressclasses=classes)
+        self.assert_admitted(plugin.admit, "ingresses", old, group=group, ingressclasses=classes)
         self.assertEqual(old["spec"], {})

@@ -25,8 +25,8 @@ class DefaultStorageClassTests(ClassTestCase):
         verifyObject(IMutatingAdmission, plugin)
         for spec, wanted in (({}, "new"), ({"storageClassName": ""}, ""), ({"storageClassName": "x"}, "x")):
             obj: JSONObject = {"metadata": {}, "spec": dict(spec)}
-            self.ask(plugin.admit, "persistentvolumeclaims", obj, storageclasses=classes)
+            self.assert_admitted(plugin.admit, "persistentvolumeclaims", obj, storageclasses=classes)
             self.assertEqual(obj["spec"]["storageClassName"], wanted)
         bare: JSONObject = {"metadata": {}, "spec": {}}
-        self.ask(plugin.admit, "persistentvolumeclaims", bare)
+        self.assert_admitted(plugin.admit, "persistentvolumeclaims", bare)
         self.assertEqual(bare["spec"], {})

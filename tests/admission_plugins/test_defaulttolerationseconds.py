@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.defaulttolerationseconds import DefaultTolerationSeconds
 from tests.admission_plugins.fakes import Context, PluginTestCase, pod, write
-from tests.admission_plugins.objects import ask, attributes
+from tests.admission_plugins.objects import attributes, call_plugin
 
 
 class TolerationTests(SynchronousTestCase):
@@ -17,9 +17,9 @@ class TolerationTests(SynchronousTestCase):
     def admit(self, **spec: Any) -> list[Any]:
         """Return the tolerations of a pod after admission."""
         obj = pod(**spec)
-        self.successResultOf(ask(DefaultTolerationSeconds().admit, attributes(obj)))
-        found: list[Any] = obj["spec"].get("tolerations", [])
-        return found
+        self.successResultOf(call_plugin(DefaultTolerationSeconds().admit, attributes(obj)))
+        result: list[Any] = obj["spec"].get("tolerations", [])
+        return result
 
     def test_added(self) -> None:
         """A pod tolerates a failed node for five minutes."""

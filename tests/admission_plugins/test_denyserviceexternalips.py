@@ -21,10 +21,10 @@ class ExternalIPTests(PluginTestCase):
         def service(*addresses: str) -> JSONObject:
             return {"metadata": {"name": "s"}, "spec": {"externalIPs": list(addresses)} if addresses else {}}
 
-        why = self.why(plugin, write(service("1.2.3.4"), "services"))
-        self.assertEqual(why, "Use of external IPs is denied by admission control")
+        message = self.error_text(plugin, write(service("1.2.3.4"), "services"))
+        self.assertEqual(message, "Use of external IPs is denied by admission control")
         self.validate(plugin, write(service(), "services"))
         old = service("1.2.3.4", "1.2.3.5")
         self.validate(plugin, write(service("1.2.3.5"), "services", "UPDATE", old=old))
         self.validate(plugin, write(service(), "services", "UPDATE", old=old))
-        self.assertEqual(self.refusal(plugin, write(service("1.2.3.6"), "services", "UPDATE", old=old)).code, 403)
+        self.assertEqual(self.rejection(plugin, write(service("1.2.3.6"), "services", "UPDATE", old=old)).code, 403)

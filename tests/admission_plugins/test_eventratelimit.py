@@ -52,7 +52,7 @@ class EventRateLimitTests(PluginTestCase):
         """A burst of events is admitted, and then a number of events per second, independent of the user."""
         plugin = self.plugin({"type": "Server", "qps": 2, "burst": 3})
         self.assertEqual(self.passes(plugin, *(write(event(), "events") for _ in range(3))), [True] * 3)
-        error = self.refusal(plugin, write(event(), "events"))
+        error = self.rejection(plugin, write(event(), "events"))
         self.assertEqual(
             error.status(),
             {
@@ -73,33 +73,33 @@ class EventRateLimitTests(PluginTestCase):
     def test_namespace_and_user(self) -> None:
         """Limits can be per namespace or per user, with separate token buckets."""
         plugin = self.plugin({"type": "Namespace", "qps": 1, "burst": 1})
-        made = [write(event(), "events", namespace=one) for one in ("a", "b", "a")]
-        self.assertEqual(self.passes(plugin, *made), [True, True, False])
+        request = [write(event(), "events", namespace=one) for one in ("a", "b", "a")]
+        self.assertEqual(self.passes(plugin, *request), [True, True, False])
         plugin = self.plugin({"type": "User", "qps": 1, "burst": 1})
-        made = [write(event(), "events", user=UserInfo(one)) for one in ("a", "b", "a")]
-        self.assertEqual(self.passes(plugin, *made), [True, True, False])
-        self.assertIn("limit reached on type User for key a", self.refusal(plugin, made[0]).message)
+        request = [write(event(), "events", user=UserInfo(one)) for one in ("a", "b", "a")]
+        self.assertEqual(self.passes(plugin, *request), [True, True, False])
+        self.assertIn("limit reached on type User for key a", self.rejection(plugin, request[0]).message)
 
     def test_source_and_object(self) -> None:
         """Limits can be per source and object."""
         plugin = self.plugin({"type": "SourceAndObject", "qps": 1, "burst": 1})
         events = [event("k", "a"), event("k", "b"), event("j", "a"), event("k", "a")]
-        made = [write(one, "events") for one in events]
-        self.assertEqual(self.passes(plugin, *made), [True, True, True, False])
-        self.assertIn("SourceAndObject for key ka", self.refusal(plugin, made[0]).message)
+        request = [write(one, "events") for one in events]
+        self.assertEqual(self.passes(plugin, *request), [True, True, True, False])
+        self.assertIn("SourceAndObject for key ka", self.rejection(plugin, request[0]).message)
 
     def test_cache_size(self) -> None:
         """A limited number of token buckets is kept; the least recently used one is evicted."""
         plugin = self.plugin({"type": "Namespace", "qps": 1, "burst": 1, "cacheSize": 2})
-        made = [write(event(), "events", namespace=one) for one in ("a", "b", "b", "c", "a")]
-        self.assertEqual(self.passes(plugin, *made), [True, True, False, True, True])
+        request = [write(event(), "events", namespace=one) for one in ("a", "b", "b", "c", "a")]
+        self.assertEqual(self.passes(plugin, *request), [True, True, False, True, True])
 
     def test_all_limits(self) -> None:
         """An event that one limit rejects counts for the other limits; the last rejection is reported."""
         plugin = self.plugin({"type": "Server", "qps": 1, "burst": 1}, {"type": "User", "qps": 1, "burst": 2})
         for _ in range(2):
             self.passes(plugin, write(event(), "events"))
-        self.assertIn("type User", self.refusal(plugin, write(event(), "events")).message)
+        self.assertIn("type User", self.rejection(plugin, write(event(), "events")).message)
 
     def test_unlimited(self) -> None:
         """Other resources, events of another group, and dry runs are not limited."""

@@ -23,8 +23,8 @@ class ExtendedResourceTests(PluginTestCase):
         obj["spec"].update(spec)
         for kind, name in zip(("containers", "initContainers"), names, strict=False):
             obj["spec"][kind][0]["resources"] = {"requests": {name: "1", "cpu": "1"}}
-        found: list[JSONObject] = self.admit_twice(self.plugin, write(obj))["spec"].get("tolerations", [])
-        return found
+        result: list[JSONObject] = self.admit_twice(self.plugin, write(obj))["spec"].get("tolerations", [])
+        return result
 
     def test_added(self) -> None:
         """A pod tolerates the taints named after its extended resources, sorted; native resources add none."""

@@ -48,10 +48,10 @@ class WebhookTests(TestCase):
         verifyObject(IValidatingAdmission, plugin)
         return plugin, server
 
-    async def why(self, plugin: ImagePolicyWebhook, made: Write) -> str:
+    async def error_text(self, plugin: ImagePolicyWebhook, request: Write) -> str:
         """Return the message of the rejection; C{""} if the pod is admitted."""
         try:
-            await AdmissionChain([plugin], reactor).validate(made.attributes)
+            await AdmissionChain([plugin], reactor).validate(request.attributes)
         except APIStatusError as error:
             self.assertEqual(error.code, 403)
             return error.message.partition("is forbidden: ")[2]
@@ -62,7 +62,7 @@ class WebhookTests(TestCase):
         plugin, server = await self.plugin(lambda call: {**call.json(), "status": {"allowed": True}})
         obj = every_container()
         obj["metadata"]["annotations"] = {"x.image-policy.k8s.io/why": "because", "other": "x"}
-        self.assertEqual(await self.why(plugin, write(obj)), "")
+        self.assertEqual(await self.error_text(plugin, write(obj)), "")
         (call,) = server.calls
         self.assertEqual((call.method, call.path), ("POST", "/images"))
         self.assertEqual(
@@ -84,8 +84,8 @@ class WebhookTests(TestCase):
         """Images of ephemeral containers are reviewed when these are added."""
         plugin, server = await self.plugin(lambda call: {**call.json(), "status": {"allowed": False}})
         obj = pod(ephemeralContainers=[{"name": "e", "image": "evil"}])
-        why = await self.why(plugin, write(obj, "pods/ephemeralcontainers", "UPDATE", old=pod()))
-        self.assertEqual(why, "one or more images rejected by webhook backend")
+        reason = await self.error_text(plugin, write(obj, "pods/ephemeralcontainers", "UPDATE", old=pod()))
+        self.assertEqual(reason, "one or more images rejected by webhook backend")
         self.assertEqual(server.calls[0].json()["spec"]["containers"], [{"image": "evil"}])
 
     async def test_denied(self) -> None:
@@ -95,12 +95,12 @@ class WebhookTests(TestCase):
         status = {"allowed": False, "reason": "old", "auditAnnotations": {"cve": "1"}}
         plugin, server = await self.plugin(lambda call: {**call.json(), "status": status})
         for _ in range(2):
-            made = write(pod())
-            why = await self.why(plugin, made)
-            self.assertEqual(why, "image policy webhook backend denied one or more images: old")
-            self.assertEqual(made.annotations, {f"{PREFIX}cve": "1"})
+            request = write(pod())
+            reason = await self.error_text(plugin, request)
+            self.assertEqual(reason, "image policy webhook backend denied one or more images: old")
+            self.assertEqual(request.annotations, {f"{PREFIX}cve": "1"})
         self.assertEqual(len(server.calls), 1)
-        self.assertEqual(await self.why(plugin, write(pod(), namespace="other")), why)
+        self.assertEqual(await self.error_text(plugin, write(pod(), namespace="other")), reason)
         self.assertEqual(len(server.calls), 2)
 
     async def test_failed(self) -> None:
@@ -114,16 +114,16 @@ class WebhookTests(TestCase):
         )
         for answer in answers:
             plugin, _ = await self.plugin(lambda call, answer=answer: answer)
-            self.assertNotEqual(await self.why(plugin, write(pod())), "", answer)
+            self.assertNotEqual(await self.error_text(plugin, write(pod())), "", answer)
         plugin, server = await self.plugin(lambda call: HANG_UP)
-        self.assertIn("Post ", await self.why(plugin, write(pod())))
+        self.assertIn("Post ", await self.error_text(plugin, write(pod())))
         plugin, server = await self.plugin(lambda call: Reply(500, b""), defaultAllow=True)
-        made = write(pod())
-        self.assertEqual(await self.why(plugin, made), "")
-        self.assertEqual(made.annotations, {f"{PREFIX}failed-open": "true"})
-        assert made.attributes.object is not None
+        request = write(pod())
+        self.assertEqual(await self.error_text(plugin, request), "")
+        self.assertEqual(request.annotations, {f"{PREFIX}failed-open": "true"})
+        assert request.attributes.object is not None
         self.assertEqual(
-            made.attributes.object["metadata"]["annotations"], {"alpha.image-policy.k8s.io/failed-open": "true"}
+            request.attributes.object["metadata"]["annotations"], {"alpha.image-policy.k8s.io/failed-open": "true"}
         )
         self.assertEqual(len(server.calls), 5)
 
@@ -134,7 +134,7 @@ class WebhookTests(TestCase):
             raise AssertionError("not asked for")
 
         plugin, server = await self.plugin(answer)
-        self.assertEqual(await self.why(plugin, write(pod(), "pods/status", "UPDATE", old=pod())), "")
+        self.assertEqual(await self.error_text(plugin, write(pod(), "pods/status", "UPDATE", old=pod())), "")
         self.assertEqual(server.calls, [])
 
 

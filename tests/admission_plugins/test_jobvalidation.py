@@ -30,9 +30,9 @@ class JobTests(PluginTestCase):
         gang = {"schedulingPolicy": {"gang": {"minCount": 2}}}
         for group, owner in (("g", ""), ("", "u")):
             context = server("podgroups", "g", uid=owner, **gang)
-            made = write(self.job(3, group), "jobs.batch", "UPDATE", old=self.job(2, group), context=context)
+            request = write(self.job(3, group), "jobs.batch", "UPDATE", old=self.job(2, group), context=context)
             self.assertEqual(
-                self.why(self.plugin, made),
+                self.error_text(self.plugin, request),
                 'cannot change parallelism for a Job referencing gang-scheduled PodGroup "g"',
             )
             same = write(self.job(2, group), "jobs.batch", "UPDATE", old=self.job(2, group), context=context)
@@ -48,5 +48,5 @@ class JobTests(PluginTestCase):
             server("podgroups", "g", uid="v", schedulingPolicy={"gang": {}}),
         ):
             for group in ("", "gone"):
-                made = write(self.job(3, group), "jobs.batch", "UPDATE", old=self.job(2, group), context=context)
-                self.validate(self.plugin, made)
+                request = write(self.job(3, group), "jobs.batch", "UPDATE", old=self.job(2, group), context=context)
+                self.validate(self.plugin, request)

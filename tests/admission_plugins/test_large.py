@@ -43,27 +43,27 @@ class LargePodTests(SynchronousTestCase):
 
     def _written(self, obj: JSONObject, *, large: bool) -> tuple[JSONObject, list[str], str]:
         """Return a pod after admission, the warnings, and the reason of a refusal."""
-        made = write(orjson.loads(orjson.dumps(obj)), context=self.context)
-        made.attributes.computing = self._computing if large else None
+        request = write(orjson.loads(orjson.dumps(obj)), context=self.context)
+        request.attributes.computing = self._computing if large else None
         chain = AdmissionChain([ServiceAccount(), LimitRanger(), PodSecurity.configured(self.context, None)])
 
         async def admit() -> str:
             try:
-                await chain.admit(made.attributes)
-                await chain.validate(made.attributes)
+                await chain.admit(request.attributes)
+                await chain.validate(request.attributes)
             except APIStatusError as error:
                 return error.message
             return ""
 
-        why = self.successResultOf(ensureDeferred(admit()))
-        admitted = made.attributes.object
+        reason = self.successResultOf(ensureDeferred(admit()))
+        admitted = request.attributes.object
         assert admitted is not None
         for volume in admitted["spec"].get("volumes") or ():
             volume["name"] = "token"
         for kind in ("initContainers", "containers", "ephemeralContainers"):
             for container in admitted["spec"].get(kind) or ():
                 container["volumeMounts"] = len(container.get("volumeMounts") or ())
-        return admitted, made.warnings, why
+        return admitted, request.warnings, reason
 
     def test_computed(self) -> None:
         """Large pods are processed in the computation thread, small ones immediately."""

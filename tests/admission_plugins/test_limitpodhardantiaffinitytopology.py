@@ -26,7 +26,7 @@ class AntiAffinityTests(PluginTestCase):
         self.validate(plugin, write(spread("kubernetes.io/hostname")))
         self.validate(plugin, write(spread("zone", "preferred")))
         self.assertEqual(
-            self.why(plugin, write(spread("zone"))),
+            self.error_text(plugin, write(spread("zone"))),
             "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone "
             "but only key kubernetes.io/hostname is allowed",
         )

@@ -48,10 +48,10 @@ class LimitRangerTests(PluginTestCase):
         """
         self.limit(type="Container", min={"cpu": "50m"}, max={"cpu": "2"}, maxLimitRequestRatio={"cpu": "10"})
         over = sized("p", requests={"cpu": "1"}, limits={"cpu": "3"})
-        self.assertEqual(self.why("pods", over), "maximum cpu usage per Container is 2, but limit is 3")
+        self.assertEqual(self.error_text("pods", over), "maximum cpu usage per Container is 2, but limit is 3")
         under = sized("p", requests={"cpu": "10m"}, limits={"cpu": "1"})
         self.assertEqual(
-            self.why("pods", under),
+            self.error_text("pods", under),
             "[minimum cpu usage per Container is 50m, but request is 10m, "
             "cpu max limit to request ratio per Container is 10, but provided ratio is 100.000000]",
         )
@@ -61,8 +61,8 @@ class LimitRangerTests(PluginTestCase):
         self.limit(type="Pod", max={"memory": "1Gi"})
         obj = sized("p", limits={"memory": "600Mi"})
         obj["spec"]["containers"].append({**obj["spec"]["containers"][0], "name": "other"})
-        self.assertEqual(self.why("pods", obj), "maximum memory usage per Pod is 1Gi, but limit is 1200Mi")
-        self.assertIn("No limit is specified", self.why("pods", sized("p")))
+        self.assertEqual(self.error_text("pods", obj), "maximum memory usage per Pod is 1Gi, but limit is 1200Mi")
+        self.assertIn("No limit is specified", self.error_text("pods", sized("p")))
 
     def test_pod_level_resources(self) -> None:
         """Pod-level CPU and memory override the sums; the overhead does not count."""
@@ -72,16 +72,18 @@ class LimitRangerTests(PluginTestCase):
         self.made(self.store("pods"), obj)
         whole = pod("q")
         whole["spec"]["resources"] = {"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}
-        self.assertEqual(self.why("pods", whole), "maximum cpu usage per Pod is 1, but limit is 2")
+        self.assertEqual(self.error_text("pods", whole), "maximum cpu usage per Pod is 1, but limit is 2")
 
     def test_claims(self) -> None:
         """Limits of type PersistentVolumeClaim apply to claims."""
         self.limit(type="PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "5Gi"})
         said = "storage usage per PersistentVolumeClaim is"
         self.assertEqual(
-            self.why("persistentvolumeclaims", claim("c", "1Mi")), f"minimum {said} 1Gi, but request is 1Mi"
+            self.error_text("persistentvolumeclaims", claim("c", "1Mi")),
+            f"minimum {said} 1Gi, but request is 1Mi",
         )
         self.assertEqual(
-            self.why("persistentvolumeclaims", claim("c", "6Gi")), f"maximum {said} 5Gi, but request is 6Gi"
+            self.error_text("persistentvolumeclaims", claim("c", "6Gi")),
+            f"maximum {said} 5Gi, but request is 6Gi",
         )
         self.made(self.store("persistentvolumeclaims"), claim("c", "2Gi"))

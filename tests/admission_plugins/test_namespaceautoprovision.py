@@ -36,7 +36,7 @@ class AutoProvisionTests(PluginTestCase):
 
     def test_failure(self) -> None:
         """An existing namespace is not an error; the text of other errors is in the rejection."""
-        for error, why in (
+        for error, message in (
             (APIStatusError.already_exists(GroupResource("", "namespaces"), "ns"), ""),
             (APIStatusError.bad_request("so not"), "so not"),
         ):
@@ -45,11 +45,11 @@ class AutoProvisionTests(PluginTestCase):
                 async def create(self, *arguments: object) -> None:
                     raise error  # noqa: B023 - called in this round
 
-            made = write(pod(), context=Failing())
-            if why:
-                self.assertEqual(self.why(self.plugin, made, admitting=True), why)
+            request = write(pod(), context=Failing())
+            if message:
+                self.assertEqual(self.error_text(self.plugin, request, admitting=True), message)
             else:
-                self.admit(self.plugin, made)
+                self.admit(self.plugin, request)
 
 
 class StoredTests(StoreTestCase):

@@ -17,7 +17,7 @@ class ExistsTests(PluginTestCase):
         plugin = NamespaceExists()
         verifyObject(IValidatingAdmission, plugin)
         for operation in ("CREATE", "UPDATE", "DELETE"):
-            error = self.refusal(plugin, write(pod(), "configmaps", operation))
+            error = self.rejection(plugin, write(pod(), "configmaps", operation))
             self.assertEqual((error.code, error.message), (404, 'namespaces "ns" not found'))
 
     def test_existing(self) -> None:

@@ -35,7 +35,7 @@ class TokenTests(NodeRestrictionTestCase):
         """Return the message of the rejection of a token for a pod."""
         reference = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, **ref}
         request = {"metadata": {}, "spec": {"audiences": list(audiences), "boundObjectRef": reference}}
-        return self.refusal("CREATE", "serviceaccounts/token", request, name="robot")
+        return self.rejection("CREATE", "serviceaccounts/token", request, name="robot")
 
     def volumes(self, *volumes: JSONObject) -> None:
         """Set the volumes of the pod."""
@@ -45,7 +45,7 @@ class TokenTests(NodeRestrictionTestCase):
         """A kubelet gets tokens that are bound to a pod of its node."""
         self.volumes({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}})
         self.assertEqual(self.token(), "")
-        for why, reference in (
+        for message, reference in (
             ("node requested token not bound to a pod", {"kind": "Secret"}),
             ("node requested token not bound to a pod", {"name": ""}),
             ("node requested token not bound to a pod", {"apiVersion": "v2"}),
@@ -61,11 +61,11 @@ class TokenTests(NodeRestrictionTestCase):
                 {"name": "theirs", "uid": "other-uid"},
             ),
         ):
-            self.assertEqual(self.token(**reference), why)
+            self.assertEqual(self.token(**reference), message)
         unbound = {"metadata": {}, "spec": {"audiences": []}}
-        why = "node requested token not bound to a pod"
-        self.assertEqual(self.refusal("CREATE", "serviceaccounts/token", unbound, name="robot"), why)
-        self.assertEqual(self.refusal("UPDATE", "serviceaccounts", unbound, unbound, name="robot"), "")
+        message = "node requested token not bound to a pod"
+        self.assertEqual(self.rejection("CREATE", "serviceaccounts/token", unbound, name="robot"), message)
+        self.assertEqual(self.rejection("UPDATE", "serviceaccounts", unbound, unbound, name="robot"), "")
 
     def test_audience(self) -> None:
         """A token has at most one audience, which a projected volume of the pod must list."""
@@ -114,9 +114,9 @@ class TokenTests(NodeRestrictionTestCase):
         """The node can have permission for an audience, for pulling images."""
         self.cluster.allowed = {"registry"}
         self.assertEqual(self.token(audiences=("registry",)), "")
-        (asked,) = self.cluster.requests
+        (calls,) = self.cluster.requests
         self.assertEqual(
-            (asked.verb, asked.group, asked.resource, asked.namespace, asked.name),
+            (calls.verb, calls.group, calls.resource, calls.namespace, calls.name),
             ("request-serviceaccounts-token-audience", "", "registry", "ns", "robot"),
         )
 
@@ -127,14 +127,14 @@ class CertificateTests(NodeRestrictionTestCase):
     def test_signing_requests(self) -> None:
         """A kubelet can request kubelet certificates with the name of its node only."""
         csr = f"certificatesigningrequests.{CERTIFICATES}"
-        why = "can only create a node CSR with CN=system:node:one"
-        self.assertEqual(self.refusal("CREATE", csr, signing_request("system:node:one")), "")
+        message = "can only create a node CSR with CN=system:node:one"
+        self.assertEqual(self.rejection("CREATE", csr, signing_request("system:node:one")), "")
         for names in (("system:node:two",), (), ("system:node:one", "system:node:two")):
-            self.assertEqual(self.refusal("CREATE", csr, signing_request(*names)), why)
-        self.assertEqual(self.refusal("CREATE", csr, signing_request("x", signer="example.com/x")), "")
+            self.assertEqual(self.rejection("CREATE", csr, signing_request(*names)), message)
+        self.assertEqual(self.rejection("CREATE", csr, signing_request("x", signer="example.com/x")), "")
         for request in ("", "@@@", b64encode(b"-----BEGIN X-----").decode()):
             spec = {"signerName": "kubernetes.io/kubelet-serving", "request": request}
-            self.assertIn("unable to parse csr: ", self.refusal("CREATE", csr, {"metadata": {}, "spec": spec}))
+            self.assertIn("unable to parse csr: ", self.rejection("CREATE", csr, {"metadata": {}, "spec": spec}))
 
     def test_pod_certificates(self) -> None:
         """A kubelet can request certificates of pods that run on its node only."""
@@ -148,12 +148,12 @@ class CertificateTests(NodeRestrictionTestCase):
         }
         kind = f"podcertificaterequests.{CERTIFICATES}"
 
-        def refusal(**changes: str) -> str:
-            return self.refusal("CREATE", kind, {"metadata": {"name": "r"}, "spec": {**spec, **changes}})
+        def rejection(**changes: str) -> str:
+            return self.rejection("CREATE", kind, {"metadata": {"name": "r"}, "spec": {**spec, **changes}})
 
-        self.assertEqual(refusal(), "")
+        self.assertEqual(rejection(), "")
         whose = 'PodCertificateRequest for pod "ns/mine"'
-        for why, changes in (
+        for message, changes in (
             ('PodCertificateRequest.Spec.NodeName="two", which is not the requesting node "one"', {"nodeName": "two"}),
             (f'500 {whose} names node UID "x", inconsistent with the running node ("node-uid")', {"nodeUID": "x"}),
             (
@@ -175,8 +175,8 @@ class CertificateTests(NodeRestrictionTestCase):
                 {"serviceAccountUID": "x"},
             ),
         ):
-            self.assertEqual(refusal(**changes), why)
+            self.assertEqual(rejection(**changes), message)
         self.cluster.objects["pods", "mine"]["metadata"]["annotations"] = {MIRROR_ANNOTATION: "x"}
-        self.assertEqual(refusal(), 'pod "ns/mine" is a mirror pod')
-        self.assertEqual(self.refusal("DELETE", kind, name="r"), "unexpected operation DELETE")
-        self.assertEqual(self.refusal("CREATE", f"{kind}/status", {}, name="r"), "unexpected subresource status")
+        self.assertEqual(rejection(), 'pod "ns/mine" is a mirror pod')
+        self.assertEqual(self.rejection("DELETE", kind, name="r"), "unexpected operation DELETE")
+        self.assertEqual(self.rejection("CREATE", f"{kind}/status", {}, name="r"), "unexpected subresource status")

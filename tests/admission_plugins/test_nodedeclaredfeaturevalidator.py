@@ -20,15 +20,15 @@ class FeatureTests(ResizeTestCase):
         old, new = self.sized(), self.sized("2")
         old["status"] = {"qosClass": "Guaranteed"}
         new["spec"]["resources"] = {"requests": {"cpu": "2"}}
-        made = write(new, "pods/resize", "UPDATE", old=old, context=self.node())
+        request = write(new, "pods/resize", "UPDATE", old=old, context=self.node())
         self.assertEqual(
-            self.why(plugin, made),
+            self.error_text(plugin, request),
             "pod update requires features GuaranteedQoSPodCPUResize, InPlacePodLevelResourcesVerticalScaling which "
             'are not available on node "n"',
         )
         able = self.node(declaredFeatures=["GuaranteedQoSPodCPUResize", "InPlacePodLevelResourcesVerticalScaling"])
         self.validate(plugin, write(new, "pods/resize", "UPDATE", old=old, context=able))
-        self.assertEqual(self.why(plugin, write(new, "pods/resize", "UPDATE", old=old)), 'node "n" not found')
+        self.assertEqual(self.error_text(plugin, write(new, "pods/resize", "UPDATE", old=old)), 'node "n" not found')
 
     def test_no_features(self) -> None:
         """Other changes, other pods, and equal quantities in another notation need no features."""

@@ -64,17 +64,17 @@ class IdentityTests(NodeRestrictionTestCase):
     def test_other_users(self) -> None:
         """Users that are not nodes are not restricted."""
         for user in (UserInfo("admin"), UserInfo("system:node:one"), UserInfo("x", groups=("system:nodes",))):
-            self.assertEqual(self.refusal("CREATE", "nodes", node("two"), user=user), "")
+            self.assertEqual(self.rejection("CREATE", "nodes", node("two"), user=user), "")
 
     def test_nameless(self) -> None:
         """A node user without a node name may write nothing."""
         user = UserInfo("system:node:", groups=("system:nodes",))
-        why = 'could not determine node from user "system:node:"'
-        self.assertEqual(self.refusal("CREATE", "events", {"metadata": {}}, user=user), why)
+        message = 'could not determine node from user "system:node:"'
+        self.assertEqual(self.rejection("CREATE", "events", {"metadata": {}}, user=user), message)
 
     def test_other_resources(self) -> None:
         """Resources without checks are not restricted."""
-        self.assertEqual(self.refusal("CREATE", "events", {"metadata": {"name": "x"}}), "")
+        self.assertEqual(self.rejection("CREATE", "events", {"metadata": {"name": "x"}}), "")
 
 
 class PodTests(NodeRestrictionTestCase):
@@ -82,9 +82,9 @@ class PodTests(NodeRestrictionTestCase):
 
     def test_mirror(self) -> None:
         """A kubelet creates mirror pods of its node, with the node as their only owner."""
-        self.assertEqual(self.refusal("CREATE", "pods", mirror()), "")
+        self.assertEqual(self.rejection("CREATE", "pods", mirror()), "")
         only = 'node "one" can only create pods with'
-        for why, pod in (
+        for message, pod in (
             (
                 f'pod does not have "{MIRROR_ANNOTATION}" annotation, node "one" can only create mirror pods',
                 mirror(metadata={"annotations": None}),
@@ -102,9 +102,9 @@ class PodTests(NodeRestrictionTestCase):
             ),
             ("node one UID mismatch: expected x got node-uid", mirror(owner={"uid": "x"})),
         ):
-            self.assertEqual(self.refusal("CREATE", "pods", pod), why)
+            self.assertEqual(self.rejection("CREATE", "pods", pod), message)
         del self.cluster.objects["nodes", "one"]
-        self.assertEqual(self.refusal("CREATE", "pods", mirror()), '404 node "one" not found')
+        self.assertEqual(self.rejection("CREATE", "pods", mirror()), '404 node "one" not found')
 
     def test_references(self) -> None:
         """CVE-2025-4563: a mirror pod cannot refer to any object of the API."""
@@ -137,21 +137,21 @@ class PodTests(NodeRestrictionTestCase):
                 )
             ),
         ):
-            why = f'node "one" can not create pods that reference {what}'
-            self.assertEqual(self.refusal("CREATE", "pods", mirror(**spec)), why)
+            message = f'node "one" can not create pods that reference {what}'
+            self.assertEqual(self.rejection("CREATE", "pods", mirror(**spec)), message)
         harmless = [{"name": "a", "emptyDir": {}}, {"name": "b", "projected": {"sources": [{"downwardAPI": {}}]}}]
-        self.assertEqual(self.refusal("CREATE", "pods", mirror(volumes=harmless)), "")
+        self.assertEqual(self.rejection("CREATE", "pods", mirror(volumes=harmless)), "")
 
     def test_deletion(self) -> None:
         """A kubelet deletes pods on its node, and cannot update pods."""
-        self.assertEqual(self.refusal("DELETE", "pods", name="mine"), "")
+        self.assertEqual(self.rejection("DELETE", "pods", name="mine"), "")
         self.assertEqual(
-            self.refusal("DELETE", "pods", name="theirs"),
+            self.rejection("DELETE", "pods", name="theirs"),
             'node "one" can only delete pods with spec.nodeName set to itself',
         )
-        self.assertEqual(self.refusal("DELETE", "pods", name="gone"), '404 pod "gone" not found')
+        self.assertEqual(self.rejection("DELETE", "pods", name="gone"), '404 pod "gone" not found')
         self.assertEqual(
-            self.refusal("UPDATE", "pods", mirror(), mirror()),
+            self.rejection("UPDATE", "pods", mirror(), mirror()),
             'unexpected operation "UPDATE", node "one" can only create and delete mirror pods',
         )
 
@@ -159,8 +159,8 @@ class PodTests(NodeRestrictionTestCase):
         """A kubelet updates the status of pods on its node, except for labels and resource claims."""
         old = mirror()
         update = "pods/status"
-        self.assertEqual(self.refusal("UPDATE", update, {**mirror(), "status": {"phase": "Running"}}, old), "")
-        for why, new in (
+        self.assertEqual(self.rejection("UPDATE", update, {**mirror(), "status": {"phase": "Running"}}, old), "")
+        for message, new in (
             ('node "one" cannot update labels through pod status', mirror(metadata={"labels": {"a": "b"}})),
             (
                 'node "one" cannot update resource claim statues',
@@ -171,30 +171,32 @@ class PodTests(NodeRestrictionTestCase):
                 {**mirror(), "status": {"extendedResourceClaimStatus": {"resourceClaimName": "b"}}},
             ),
         ):
-            self.assertEqual(self.refusal("UPDATE", update, new, old), why)
+            self.assertEqual(self.rejection("UPDATE", update, new, old), message)
         self.assertEqual(
-            self.refusal("UPDATE", update, mirror(), mirror(nodeName="two")),
+            self.rejection("UPDATE", update, mirror(), mirror(nodeName="two")),
             'node "one" can only update pod status for pods with spec.nodeName set to itself',
         )
-        self.assertEqual(self.refusal("CREATE", update, mirror()), 'unexpected operation "CREATE"')
+        self.assertEqual(self.rejection("CREATE", update, mirror()), 'unexpected operation "CREATE"')
 
     def test_eviction(self) -> None:
         """A kubelet evicts pods on its node; the name in the path counts."""
-        self.assertEqual(self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}), "")
-        why = "node one can only evict pods with spec.nodeName set to itself"
-        self.assertEqual(self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}, name="theirs"), why)
+        self.assertEqual(self.rejection("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}), "")
+        message = "node one can only evict pods with spec.nodeName set to itself"
         self.assertEqual(
-            self.refusal("CREATE", "pods/eviction", {"metadata": {}}), "could not determine pod from request data"
+            self.rejection("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}, name="theirs"), message
         )
         self.assertEqual(
-            self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "gone"}}), '404 pod "gone" not found'
+            self.rejection("CREATE", "pods/eviction", {"metadata": {}}), "could not determine pod from request data"
         )
-        self.assertEqual(self.refusal("DELETE", "pods/eviction", name="mine"), "unexpected operation DELETE")
+        self.assertEqual(
+            self.rejection("CREATE", "pods/eviction", {"metadata": {"name": "gone"}}), '404 pod "gone" not found'
+        )
+        self.assertEqual(self.rejection("DELETE", "pods/eviction", name="mine"), "unexpected operation DELETE")
 
     def test_other_subresources(self) -> None:
         """A kubelet cannot write other subresources of pods."""
-        why = "unexpected pod subresource \"binding\", only 'status' and 'eviction' are allowed"
-        self.assertEqual(self.refusal("CREATE", "pods/binding", {"metadata": {"name": "mine"}}), why)
+        message = "unexpected pod subresource \"binding\", only 'status' and 'eviction' are allowed"
+        self.assertEqual(self.rejection("CREATE", "pods/binding", {"metadata": {"name": "mine"}}), message)
 
 
 class NodeTests(NodeRestrictionTestCase):
@@ -204,20 +206,20 @@ class NodeTests(NodeRestrictionTestCase):
         """A kubelet writes only its Node."""
         for operation, resource in (("CREATE", "nodes"), ("UPDATE", "nodes/status"), ("DELETE", "nodes")):
             self.assertEqual(
-                self.refusal(operation, resource, node("two"), node("two")),
+                self.rejection(operation, resource, node("two"), node("two")),
                 'node "one" is not allowed to modify node "two"',
             )
-            self.assertEqual(self.refusal(operation, resource, node(), node()), "")
+            self.assertEqual(self.rejection(operation, resource, node(), node()), "")
 
     def test_creation(self) -> None:
         """A new Node has no configSource, no owners (CVE-2025-5187), and only labels that kubelets may set."""
         self.assertEqual(
-            self.refusal("CREATE", "nodes", node(configSource={})),
+            self.rejection("CREATE", "nodes", node(configSource={})),
             'node "one" is not allowed to create pods with a non-nil configSource',
         )
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "x"}
         self.assertEqual(
-            self.refusal("CREATE", "nodes", node(owners=[owner])),
+            self.rejection("CREATE", "nodes", node(owners=[owner])),
             'node "one" is not allowed to modify ownerReferences',
         )
         labels = {
@@ -227,17 +229,17 @@ class NodeTests(NodeRestrictionTestCase):
             "k8s.io/a": "",
         }
         self.assertEqual(
-            self.refusal("CREATE", "nodes", node(labels=labels)),
+            self.rejection("CREATE", "nodes", node(labels=labels)),
             'node "one" is not allowed to set the following labels: k8s.io/a, z.node-restriction.kubernetes.io/x',
         )
-        self.assertEqual(self.refusal("CREATE", "nodes", node(taints=[{"key": "a", "effect": "NoSchedule"}])), "")
+        self.assertEqual(self.rejection("CREATE", "nodes", node(taints=[{"key": "a", "effect": "NoSchedule"}])), "")
 
     def test_update(self) -> None:
         """CVE-2025-5187: a kubelet cannot change taints, owners and restricted labels, by any subresource."""
         taint = {"key": "a", "effect": "NoSchedule"}
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "x"}
         for resource in ("nodes", "nodes/status"):
-            for why, new, old in (
+            for message, new, old in (
                 ('node "one" is not allowed to modify taints', node(), node(taints=[taint])),
                 ('node "one" is not allowed to modify taints', node(taints=[taint]), node()),
                 ('node "one" is not allowed to modify ownerReferences', node(owners=[owner]), node()),
@@ -253,7 +255,7 @@ class NodeTests(NodeRestrictionTestCase):
                 ("", node(taints=None), node(taints=[])),
                 ("", node(labels={"a": "b"}, status={"phase": "x"}, unschedulable=True), node(labels={"c": "d"})),
             ):
-                self.assertEqual(self.refusal("UPDATE", resource, new, old), why)
+                self.assertEqual(self.rejection("UPDATE", resource, new, old), message)
 
 
 class LabelTests(SynchronousTestCase):
@@ -282,33 +284,35 @@ class OtherTests(NodeRestrictionTestCase):
         grown = {"capacity": {"storage": "2Gi"}, "conditions": [{}], "allocatedResources": {"storage": "2Gi"}}
         new: JSONObject = {"metadata": {"name": "c"}, "spec": {"volumeName": "v"}, "status": grown}
         update = "persistentvolumeclaims/status"
-        self.assertEqual(self.refusal("UPDATE", update, new, old), "")
+        self.assertEqual(self.rejection("UPDATE", update, new, old), "")
         start = 'node "one" is not allowed to update fields other than status.quantity and status.conditions:'
         labelled = {**new, "metadata": {"name": "c", "labels": {"a": "b"}}}
-        self.assertEqual(self.refusal("UPDATE", update, labelled, old), f"{start} metadata.labels")
+        self.assertEqual(self.rejection("UPDATE", update, labelled, old), f"{start} metadata.labels")
         moved = {**new, "spec": {"volumeName": "w"}, "status": {"phase": "Bound"}}
-        self.assertEqual(self.refusal("UPDATE", update, moved, old), f"{start} spec.volumeName, status.phase")
-        self.assertEqual(self.refusal("CREATE", update, new), 'unexpected operation "CREATE"')
-        self.assertEqual(self.refusal("UPDATE", "persistentvolumeclaims", new, old), "may only update PVC status")
+        self.assertEqual(self.rejection("UPDATE", update, moved, old), f"{start} spec.volumeName, status.phase")
+        self.assertEqual(self.rejection("CREATE", update, new), 'unexpected operation "CREATE"')
+        self.assertEqual(self.rejection("UPDATE", "persistentvolumeclaims", new, old), "may only update PVC status")
 
     def test_leases(self) -> None:
         """A kubelet writes the lease of its node."""
         mine, theirs = {"metadata": {"name": "one"}}, {"metadata": {"name": "two"}}
         lease = "leases.coordination.k8s.io"
-        why = "can only access node lease with the same name as the requesting node"
+        message = "can only access node lease with the same name as the requesting node"
         for operation in ("CREATE", "UPDATE", "DELETE"):
-            self.assertEqual(self.refusal(operation, lease, mine, namespace="kube-node-lease"), "")
-            self.assertEqual(self.refusal(operation, lease, theirs, namespace="kube-node-lease"), why)
+            self.assertEqual(self.rejection(operation, lease, mine, namespace="kube-node-lease"), "")
+            self.assertEqual(self.rejection(operation, lease, theirs, namespace="kube-node-lease"), message)
         self.assertEqual(
-            self.refusal("CREATE", lease, mine), 'can only access leases in the "kube-node-lease" system namespace'
+            self.rejection("CREATE", lease, mine), 'can only access leases in the "kube-node-lease" system namespace'
         )
 
     def test_csi_nodes(self) -> None:
         """A kubelet writes the CSINode of its node."""
-        why = "can only access CSINode with the same name as the requesting node"
+        message = "can only access CSINode with the same name as the requesting node"
         for operation in ("CREATE", "UPDATE", "DELETE"):
-            self.assertEqual(self.refusal(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "one"}}), "")
-            self.assertEqual(self.refusal(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "two"}}), why)
+            self.assertEqual(self.rejection(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "one"}}), "")
+            self.assertEqual(
+                self.rejection(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "two"}}), message
+            )
 
     def test_slices(self) -> None:
         """A kubelet creates and deletes ResourceSlices of its node."""
@@ -316,11 +320,11 @@ class OtherTests(NodeRestrictionTestCase):
         theirs = {"metadata": {"name": "s"}, "spec": {"allNodes": True}}
         slices = "resourceslices.resource.k8s.io"
         for operation, verb, obj, old in (("CREATE", "create", 1, 0), ("DELETE", "delete", 0, 1)):
-            for found, expected in (
+            for result, expected in (
                 (mine, ""),
                 (theirs, f"can only {verb} ResourceSlice with the same NodeName as the requesting node"),
             ):
                 self.assertEqual(
-                    self.refusal(operation, slices, found if obj else None, found if old else None), expected
+                    self.rejection(operation, slices, result if obj else None, result if old else None), expected
                 )
-        self.assertEqual(self.refusal("UPDATE", slices, theirs, mine), "")
+        self.assertEqual(self.rejection("UPDATE", slices, theirs, mine), "")

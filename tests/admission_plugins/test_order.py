@@ -64,5 +64,5 @@ class OrderTests(SynchronousTestCase):
 
     def test_defaults(self) -> None:
         """The default plugins are those of the reference."""
-        found = {name: factory.default for name, factory in installed().items() if name in PLUGINS}
-        self.assertEqual(found, PLUGINS)
+        result = {name: factory.default for name, factory in installed().items() if name in PLUGINS}
+        self.assertEqual(result, PLUGINS)

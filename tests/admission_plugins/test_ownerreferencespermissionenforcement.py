@@ -34,18 +34,19 @@ class OwnerTests(PluginTestCase):
         """Changing owner references requires permission to delete the object, also in updates of the status."""
         verifyObject(IValidatingAdmission, self.plugin)
         for resource in ("configmaps", "nodes", "nodes/status"):
-            made = write(
+            request = write(
                 self.owned(self.owner()), resource, "UPDATE", old=self.owned(), context=self.context(reason="no")
             )
             self.assertEqual(
-                self.why(self.plugin, made), "cannot set an ownerRef on a resource you can't delete: no, <nil>"
+                self.error_text(self.plugin, request),
+                "cannot set an ownerRef on a resource you can't delete: no, <nil>",
             )
         allowed = self.context(("delete", "configmaps", "x"))
         self.validate(
             self.plugin, write(self.owned(self.owner()), "configmaps", "UPDATE", old=self.owned(), context=allowed)
         )
-        question = allowed.authorizer.requests[0]
-        self.assertEqual((question.namespace, question.version, question.name), ("ns", "v1", "x"))
+        attributes = allowed.authorizer.requests[0]
+        self.assertEqual((attributes.namespace, attributes.version, attributes.name), ("ns", "v1", "x"))
 
     def test_not_required(self) -> None:
         """Creates, updates without changed owners, and the status of pods do not require permission to delete."""
@@ -61,20 +62,27 @@ class OwnerTests(PluginTestCase):
         blocking = self.owned(self.owner(blockOwnerDeletion=True))
         context = self.context(reason="no")
         self.assertEqual(
-            self.why(self.plugin, write(blocking, "configmaps", context=context)),
+            self.error_text(self.plugin, write(blocking, "configmaps", context=context)),
             "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: "
             "no, <nil>",
         )
-        question = context.authorizer.requests[0]
+        attributes = context.authorizer.requests[0]
         self.assertEqual(
-            (question.verb, question.group, question.resource, question.subresource, question.namespace, question.name),
+            (
+                attributes.verb,
+                attributes.group,
+                attributes.resource,
+                attributes.subresource,
+                attributes.namespace,
+                attributes.name,
+            ),
             ("update", "apps", "replicasets", "finalizers", "ns", "rs"),
         )
         allowed = self.context(("update", "replicasets/finalizers", "rs"))
         self.validate(self.plugin, write(blocking, "configmaps", context=allowed))
         node = self.owned(self.owner(api_version="v1", kind="Node", blockOwnerDeletion=True))
         context = self.context()
-        self.assertEqual(self.refusal(self.plugin, write(node, "configmaps", context=context)).code, 403)
+        self.assertEqual(self.rejection(self.plugin, write(node, "configmaps", context=context)).code, 403)
         self.assertEqual(context.authorizer.requests[0].namespace, "")
 
     def test_existing_blocking(self) -> None:
@@ -88,13 +96,13 @@ class OwnerTests(PluginTestCase):
     def test_unknown_kind(self) -> None:
         """An owner of an unknown kind or invalid version cannot be blocked."""
         text = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion {} Kind {}: "
-        for api_version, kind, why in (
+        for api_version, kind, message in (
             ("apps/v9", "ReplicaSet", 'no matches for kind "ReplicaSet" in version "apps/v9"'),
             ("a/b/c", "X", "unexpected GroupVersion string: a/b/c"),
         ):
             owned = self.owned(self.owner(api_version=api_version, kind=kind, blockOwnerDeletion=True))
-            found = self.why(self.plugin, write(owned, "configmaps", context=self.context()))
-            self.assertEqual(found, text.format(api_version, kind) + why)
+            result = self.error_text(self.plugin, write(owned, "configmaps", context=self.context()))
+            self.assertEqual(result, text.format(api_version, kind) + message)
 
     def test_no_metadata(self) -> None:
         """An object without metadata has no owners."""

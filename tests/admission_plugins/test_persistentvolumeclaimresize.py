@@ -28,12 +28,12 @@ class ResizeTests(ClassTestCase):
 
         classes = [named("grows", allowVolumeExpansion=True), named("stays")]
         resource = "persistentvolumeclaims"
-        self.ask(plugin.validate, resource, *grown("2Gi", "grows"), storageclasses=classes)
-        self.ask(plugin.validate, resource, *grown("1Mi", "stays"), storageclasses=classes)
-        why = self.why(plugin.validate, resource, *grown("2Gi", "stays"), storageclasses=classes)
-        self.assertIn("must support resize", why)
-        why = self.why(plugin.validate, resource, *grown("2Gi", "grows", "Pending"), storageclasses=classes)
-        self.assertIn("Only bound", why)
+        self.assert_admitted(plugin.validate, resource, *grown("2Gi", "grows"), storageclasses=classes)
+        self.assert_admitted(plugin.validate, resource, *grown("1Mi", "stays"), storageclasses=classes)
+        message = self.error_text(plugin.validate, resource, *grown("2Gi", "stays"), storageclasses=classes)
+        self.assertIn("must support resize", message)
+        message = self.error_text(plugin.validate, resource, *grown("2Gi", "grows", "Pending"), storageclasses=classes)
+        self.assertIn("Only bound", message)
 
 
 class AnnotationTests(PluginTestCase):
@@ -53,4 +53,4 @@ class AnnotationTests(PluginTestCase):
         grown = write(claim("2Gi", "grows"), resource, "UPDATE", old=claim("1Gi", "grows"), context=context)
         self.validate(plugin, grown)
         other = write(claim("2Gi", "grows"), resource, "UPDATE", old=claim("1Gi", "other"), context=context)
-        self.assertIn("must support resize", self.why(plugin, other))
+        self.assertIn("must support resize", self.error_text(plugin, other))

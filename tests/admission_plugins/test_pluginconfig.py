@@ -50,12 +50,12 @@ class ConfigurationTests(SynchronousTestCase):
         """Lists and strings can be absent but must have their type; the length of lists is limited."""
         self.assertEqual((list_field(None, "l"), list_field([1], "l")), ([], [1]))
         self.assertEqual((string_field(None, "t"), string_field("a", "t")), ("", "a"))
-        for function, value, why in (
+        for function, value, message in (
             (list_field, {}, "p: expected a list"),
             (list_field, [0] * (MAX_ITEMS + 1), "p: more than 10000 items"),
             (string_field, 1, "p: expected a string"),
         ):
-            self.assertEqual(str(self.assertRaises(InvalidConfiguration, function, value, "p")), why)
+            self.assertEqual(str(self.assertRaises(InvalidConfiguration, function, value, "p")), message)
 
     def test_collected(self) -> None:
         """All causes are in one error; without causes there is no error."""

@@ -23,15 +23,15 @@ class ProtectionTests(PluginTestCase):
             ("podgroups", "scheduling.k8s.io/podgroup-protection"),
             ("compositepodgroups", "scheduling.k8s.io/compositepodgroup-protection"),
         ):
-            made = write({"metadata": {"name": "g", "finalizers": ["a/b"]}, "spec": {}}, f"{resource}.{GROUP}")
-            self.assertEqual(self.admit_twice(self.plugin, made)["metadata"]["finalizers"], ["a/b", finalizer])
+            request = write({"metadata": {"name": "g", "finalizers": ["a/b"]}, "spec": {}}, f"{resource}.{GROUP}")
+            self.assertEqual(self.admit_twice(self.plugin, request)["metadata"]["finalizers"], ["a/b", finalizer])
         self.assertNotIn("finalizers", self.admit(self.plugin, write(pod()))["metadata"])
 
     def test_deleted_parent(self) -> None:
         """New members of a deleted group are rejected; a missing group is not checked."""
         member = pod(schedulingGroup={"podGroupName": "g"})
-        why = self.why(self.plugin, write(member, context=server("podgroups", "g", going=True)))
-        self.assertEqual(why, 'cannot create Pod referencing PodGroup "g" because it is being deleted')
+        message = self.error_text(self.plugin, write(member, context=server("podgroups", "g", going=True)))
+        self.assertEqual(message, 'cannot create Pod referencing PodGroup "g" because it is being deleted')
         self.validate(self.plugin, write(member, context=server("podgroups", "g")))
         self.validate(self.plugin, write(member))
         self.validate(self.plugin, write(pod()))
@@ -39,7 +39,7 @@ class ProtectionTests(PluginTestCase):
         context = server("compositepodgroups", "g", going=True)
         for resource, kind in (("podgroups", "PodGroup"), ("compositepodgroups", "CompositePodGroup")):
             self.assertEqual(
-                self.why(self.plugin, write(part, f"{resource}.{GROUP}", context=context)),
+                self.error_text(self.plugin, write(part, f"{resource}.{GROUP}", context=context)),
                 f'cannot create {kind} referencing CompositePodGroup "g" because it is being deleted',
             )
 
@@ -50,6 +50,6 @@ class ReleaseTests(PluginTestCase):
     def test_deleted_parent_by_release(self) -> None:
         """New members of a deleted group are rejected from 1.37 on."""
         member = pod(schedulingGroup={"podGroupName": "g"})
-        made = write(member, context=server("podgroups", "g", going=True))
-        self.validate(PodGroupProtection.configured(Context(release="1.36"), None), made)
-        self.why(PodGroupProtection.configured(Context(release="1.37"), None), made)
+        request = write(member, context=server("podgroups", "g", going=True))
+        self.validate(PodGroupProtection.configured(Context(release="1.36"), None), request)
+        self.error_text(PodGroupProtection.configured(Context(release="1.37"), None), request)

@@ -22,7 +22,7 @@ class WorkloadTests(PluginTestCase):
         verifyObject(IValidatingAdmission, self.plugin)
         reference = {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}
         group = {"metadata": {"name": "g"}, "spec": {"podGroupTemplateRef": reference}}
-        for context, why in (
+        for context, message in (
             (Context(), 'Workload "w" not found'),
             (server("workloads", "w", going=True), 'Workload "w" is being deleted'),
             (
@@ -31,7 +31,8 @@ class WorkloadTests(PluginTestCase):
             ),
         ):
             self.assertEqual(
-                self.why(self.plugin, write(group, PODGROUPS, context=context)), f"PodGroup rejected: {why}"
+                self.error_text(self.plugin, write(group, PODGROUPS, context=context)),
+                f"PodGroup rejected: {message}",
             )
         self.validate(
             self.plugin, write(group, PODGROUPS, context=server("workloads", "w", podGroupTemplates=[{"name": "t"}]))

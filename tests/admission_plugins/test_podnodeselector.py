@@ -33,28 +33,28 @@ class NodeSelectorTests(PluginTestCase):
 
     def test_annotation(self) -> None:
         """The node selector of the namespace's annotation is added to the selector of the pod."""
-        made = write(pod(nodeSelector={"x": "y"}), context=in_namespace(node_selector="env=prod, disk=ssd"))
-        spec = self.admit_twice(self.plugin(), made)["spec"]
+        request = write(pod(nodeSelector={"x": "y"}), context=in_namespace(node_selector="env=prod, disk=ssd"))
+        spec = self.admit_twice(self.plugin(), request)["spec"]
         self.assertEqual(spec["nodeSelector"], {"env": "prod", "disk": "ssd", "x": "y"})
 
     def test_default(self) -> None:
         """Without an annotation the cluster's default is used; an empty annotation selects nothing."""
-        made = write(pod(), context=in_namespace())
+        request = write(pod(), context=in_namespace())
         self.assertEqual(
-            self.admit_twice(self.plugin(self.CONFIGURATION), made)["spec"]["nodeSelector"], {"env": "any"}
+            self.admit_twice(self.plugin(self.CONFIGURATION), request)["spec"]["nodeSelector"], {"env": "any"}
         )
-        made = write(pod(), context=in_namespace(node_selector=""))
-        self.assertNotIn("nodeSelector", self.admit_twice(self.plugin(self.CONFIGURATION), made)["spec"])
+        request = write(pod(), context=in_namespace(node_selector=""))
+        self.assertNotIn("nodeSelector", self.admit_twice(self.plugin(self.CONFIGURATION), request)["spec"])
 
     def test_conflicts(self) -> None:
         """A pod whose selector conflicts with the namespace or its allowed labels is rejected."""
-        made = write(pod(nodeSelector={"env": "test"}), context=in_namespace(node_selector="env=prod"))
+        request = write(pod(nodeSelector={"env": "test"}), context=in_namespace(node_selector="env=prod"))
         for admitting in (True, False):
-            why = self.why(self.plugin(), made, admitting=admitting)
-            self.assertEqual(why, "pod node label selector conflicts with its namespace node label selector")
-        made = write(pod(nodeSelector={"c": "d"}), context=in_namespace())
-        why = self.why(self.plugin(self.CONFIGURATION), made, admitting=True)
-        self.assertEqual(why, "pod node label selector labels conflict with its namespace whitelist")
+            expected = self.error_text(self.plugin(), request, admitting=admitting)
+            self.assertEqual(expected, "pod node label selector conflicts with its namespace node label selector")
+        request = write(pod(nodeSelector={"c": "d"}), context=in_namespace())
+        expected = self.error_text(self.plugin(self.CONFIGURATION), request, admitting=True)
+        self.assertEqual(expected, "pod node label selector labels conflict with its namespace whitelist")
 
     def test_bad_annotation(self) -> None:
         """An invalid annotation is a 500 with the error text."""
@@ -64,7 +64,7 @@ class NodeSelectorTests(PluginTestCase):
             ("=b", '<nil>: Invalid value: "": name part must be non-empty'),
             ("a=b c", '[a]: Invalid value: "b c": a valid label must be'),
         ):
-            error = self.refusal(
+            error = self.rejection(
                 self.plugin(), write(pod(), context=in_namespace(node_selector=written)), admitting=True
             )
             self.assertEqual((error.code, error.reason), (500, ""))
@@ -74,11 +74,11 @@ class NodeSelectorTests(PluginTestCase):
     def test_any_selector(self, text: str) -> None:
         """Any text is parsed as labels or is an APIStatusError."""
         try:
-            found = parse_labels(text)
+            result = parse_labels(text)
         except APIStatusError as error:
             self.assertEqual(error.code, 500)
         else:
-            self.assertEqual(len(found), len({part.split("=")[0].strip() for part in text.split(",") if text}))
+            self.assertEqual(len(result), len({part.split("=")[0].strip() for part in text.split(",") if text}))
 
     def test_configuration(self) -> None:
         """An invalid configuration stops the server."""

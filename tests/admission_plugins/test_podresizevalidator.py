@@ -20,9 +20,11 @@ class ResizeTests(ResizeTestCase):
         context = self.node(allocatable={"cpu": "2", "memory": "2Gi"})
         old = self.sized()
         self.validate(plugin, write(self.sized("2", "2Gi"), "pods/resize", "UPDATE", old=old, context=context))
-        why = self.why(plugin, write(self.sized("2500m", "3Gi"), "pods/resize", "UPDATE", old=old, context=context))
+        message = self.error_text(
+            plugin, write(self.sized("2500m", "3Gi"), "pods/resize", "UPDATE", old=old, context=context)
+        )
         self.assertEqual(
-            why,
+            message,
             "Node didn't have enough allocatable resources: cpu, requested: 2500, allocatable: 2000; "
             "memory, requested: 3221225472, allocatable: 2147483648",
         )
@@ -31,10 +33,12 @@ class ResizeTests(ResizeTestCase):
         """The node must exist and run Linux; a pod without a node is not checked."""
         plugin, old = PodResizeValidator(), self.sized()
         resized = self.sized("1500m")
-        self.assertEqual(self.why(plugin, write(resized, "pods/resize", "UPDATE", old=old)), 'node "n" not found')
+        self.assertEqual(
+            self.error_text(plugin, write(resized, "pods/resize", "UPDATE", old=old)), 'node "n" not found'
+        )
         context = self.node("windows", allocatable={"cpu": "9", "memory": "9Gi"})
         self.assertEqual(
-            self.why(plugin, write(resized, "pods/resize", "UPDATE", old=old, context=context)),
+            self.error_text(plugin, write(resized, "pods/resize", "UPDATE", old=old, context=context)),
             'pod resize is only supported on linux nodes, node "n" is "windows"',
         )
         self.validate(plugin, write(old, "pods/resize", "UPDATE", old=old))

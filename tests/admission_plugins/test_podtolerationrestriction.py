@@ -54,17 +54,17 @@ class TolerationRestrictionTests(PluginTestCase):
         obj = pod()
         obj["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1Mi"}}
         plugin = self.plugin(default=[self.EXISTS])
-        made = write(obj, operation="UPDATE", old=obj, context=in_namespace())
-        self.assertEqual(self.admit_twice(plugin, made)["spec"]["tolerations"], [self.PRESSURE])
+        request = write(obj, operation="UPDATE", old=obj, context=in_namespace())
+        self.assertEqual(self.admit_twice(plugin, request)["spec"]["tolerations"], [self.PRESSURE])
 
     def test_allowed(self) -> None:
         """The tolerations of a pod must be allowed by the namespace, or else by the cluster."""
         text = "pod tolerations (possibly merged with namespace default tolerations) conflict with its {} whitelist"
         obj = pod(tolerations=[{"key": "x", "operator": "Exists"}])
         narrow = orjson.dumps([self.EXISTS]).decode()
-        error = self.refusal(self.plugin(), write(obj, context=in_namespace(tolerationsWhitelist=narrow)))
+        error = self.rejection(self.plugin(), write(obj, context=in_namespace(tolerationsWhitelist=narrow)))
         self.assertEqual((error.code, error.message), (500, text.format("namespace")))
-        error = self.refusal(self.plugin(whitelist=[self.EXISTS]), write(obj, context=in_namespace()), admitting=True)
+        error = self.rejection(self.plugin(whitelist=[self.EXISTS]), write(obj, context=in_namespace()), admitting=True)
         self.assertEqual(error.message, text.format("cluster"))
         everything = write(obj, context=in_namespace(tolerationsWhitelist=""))
         self.validate(self.plugin(whitelist=[self.EXISTS]), everything)
@@ -80,7 +80,7 @@ class TolerationRestrictionTests(PluginTestCase):
             '[{"tolerationSeconds": "1"}]',
             '[{"tolerationSeconds": true}]',
         ):
-            error = self.refusal(
+            error = self.rejection(
                 self.plugin(), write(pod(), context=in_namespace(defaultTolerations=written)), admitting=True
             )
             self.assertEqual((error.code, error.reason), (500, ""))
@@ -89,12 +89,12 @@ class TolerationRestrictionTests(PluginTestCase):
             "json: cannot unmarshal bool into Go struct field Toleration.tolerationSeconds of type int64",
         )
         junk = write(pod(), context=in_namespace(defaultTolerations="junk"))
-        error = self.refusal(self.plugin(), junk, admitting=True)
+        error = self.rejection(self.plugin(), junk, admitting=True)
         self.assertEqual(error.message, "invalid character 'j' looking for beginning of value")
 
     def test_no_namespace(self) -> None:
         """A pod in a missing namespace is rejected with 404."""
-        self.assertEqual(self.refusal(self.plugin(), write(pod()), admitting=True).code, 404)
+        self.assertEqual(self.rejection(self.plugin(), write(pod()), admitting=True).code, 404)
 
     def test_configuration(self) -> None:
         """An invalid configuration stops the server."""

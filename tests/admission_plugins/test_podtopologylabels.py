@@ -20,8 +20,8 @@ class TopologyTests(ClassTestCase):
         plugin = PodTopologyLabels()
         verifyObject(IMutatingAdmission, plugin)
         binding: JSONObject = {"metadata": {"name": "p"}, "target": {"name": "n"}}
-        self.ask(plugin.admit, "pods", binding, subresource="binding", nodes=[node])
+        self.assert_admitted(plugin.admit, "pods", binding, subresource="binding", nodes=[node])
         self.assertEqual(binding["metadata"]["labels"], {"topology.kubernetes.io/zone": "z"})
         placed: JSONObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeName": "n"}}
-        self.ask(plugin.admit, "pods", placed, nodes=[node])
+        self.assert_admitted(plugin.admit, "pods", placed, nodes=[node])
         self.assertEqual(placed["metadata"]["labels"], {"a": "b", "topology.kubernetes.io/zone": "z"})

@@ -22,14 +22,14 @@ class ValidationTests(PolicyTestCase):
 
     def test_expressions(self) -> None:
         """Expressions that do not compile or have the wrong type are reported with the position of the error."""
-        (found,) = self.wrong("validating", validations=[{"expression": "object.x =="}])
-        self.assertIn('spec.validations[0].expression: Invalid value: "object.x ==": compilation failed: ERROR', found)
+        (result,) = self.wrong("validating", validations=[{"expression": "object.x =="}])
+        self.assertIn('spec.validations[0].expression: Invalid value: "object.x ==": compilation failed: ERROR', result)
         self.assertEqual(
             self.wrong("validating", validations=[{"expression": "1"}]),
             ['spec.validations[0].expression: Invalid value: "1": must evaluate to bool but got int'],
         )
-        (found,) = self.wrong("validating", validations=[{"expression": "true", "messageExpression": "authorizer"}])
-        self.assertIn("undeclared reference to 'authorizer'", found)
+        (result,) = self.wrong("validating", validations=[{"expression": "true", "messageExpression": "authorizer"}])
+        self.assertIn("undeclared reference to 'authorizer'", result)
 
     def test_mutations(self) -> None:
         """A mutation has one patch type, and its expression must return that type."""
@@ -55,9 +55,9 @@ class ValidationTests(PolicyTestCase):
 
     def test_delete_is_not_mutable(self) -> None:
         """A mutating policy cannot match DELETE."""
-        (found,) = self.wrong(
+        (result,) = self.wrong(
             "mutating",
             matchConstraints={"resourceRules": [{**rule("configmaps"), "operations": ["DELETE"]}]},
             mutations=[{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}],
         )
-        self.assertIn('resourceRules.operations: Unsupported value: "DELETE"', found)
+        self.assertIn('resourceRules.operations: Unsupported value: "DELETE"', result)

@@ -11,7 +11,7 @@ from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.cluster import cluster
 from tests.admission_plugins.fakes import PluginTestCase, pod, write
-from tests.admission_plugins.objects import Objects, ask, attributes
+from tests.admission_plugins.objects import Objects, attributes, call_plugin
 
 
 class PriorityTests(SynchronousTestCase):
@@ -23,9 +23,9 @@ class PriorityTests(SynchronousTestCase):
         """Return the spec of a pod after admission."""
         obj = pod(**spec)
         context = Objects(priorityclasses_low=self.CLASS)
-        self.successResultOf(ask(Priority().admit, attributes(obj, context=context)))
-        found: JSONObject = obj["spec"]
-        return found
+        self.successResultOf(call_plugin(Priority().admit, attributes(obj, context=context)))
+        result: JSONObject = obj["spec"]
+        return result
 
     def test_classes(self) -> None:
         """A pod without a class has priority 0, a pod with a class the priority of the class."""
@@ -42,14 +42,14 @@ class PriorityTests(SynchronousTestCase):
             ({"priority": 7}, "the integer value of priority (7) must not be provided in pod spec"),
             ({"preemptionPolicy": "Never"}, "the string value of PreemptionPolicy (Never) must not be provided"),
         ):
-            failure = self.failureResultOf(ask(Priority().admit, attributes(pod(**spec))), APIStatusError)
+            failure = self.failureResultOf(call_plugin(Priority().admit, attributes(pod(**spec))), APIStatusError)
             self.assertEqual(failure.value.code, 403)
             self.assertIn(text, failure.value.message)
 
     def test_update(self) -> None:
         """An update without the priority keeps it."""
         obj, old = pod(), pod(priority=3, preemptionPolicy="Never")
-        self.successResultOf(ask(Priority().admit, attributes(obj, operation="UPDATE", old=old)))
+        self.successResultOf(call_plugin(Priority().admit, attributes(obj, operation="UPDATE", old=old)))
         self.assertEqual((obj["spec"]["priority"], obj["spec"]["preemptionPolicy"]), (3, "Never"))
 
 
@@ -69,9 +69,9 @@ class DefaultPriorityTests(PluginTestCase):
         context, resource = cluster(), "priorityclasses.scheduling.k8s.io"
         other = {"metadata": {"name": "other"}, "value": 1, "globalDefault": True}
         text = "PriorityClass usual is already marked as default. Only one default can exist"
-        self.assertEqual(self.why(Priority(), write(other, resource, context=context)), text)
+        self.assertEqual(self.error_text(Priority(), write(other, resource, context=context)), text)
         was = {**other, "globalDefault": False}
-        self.assertEqual(self.why(Priority(), write(other, resource, "UPDATE", old=was, context=context)), text)
+        self.assertEqual(self.error_text(Priority(), write(other, resource, "UPDATE", old=was, context=context)), text)
         usual = {"metadata": {"name": "usual"}, "value": 7, "globalDefault": True}
         self.validate(Priority(), write(usual, resource, "UPDATE", old=usual, context=context))
         self.validate(Priority(), write(was, resource, context=context))

@@ -24,7 +24,7 @@ from kubetwist.api.resource import JSONObject
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
 from tests.admission_plugins.cluster import cluster
 from tests.admission_plugins.fakes import PluginTestCase, every_container, pod, write
-from tests.admission_plugins.objects import ACCOUNT, Objects, ask, attributes
+from tests.admission_plugins.objects import ACCOUNT, Objects, attributes, call_plugin
 
 
 class TwiceTests(PluginTestCase):
@@ -72,8 +72,8 @@ class TwiceTests(PluginTestCase):
         obj["spec"]["tolerations"][0]["effect"] = "NoSchedule"
         obj["spec"]["nodeSelector"]["c"] = "d"
         obj["spec"]["overhead"]["memory"] = "1"
-        found = context.objects["node.k8s.io", "runtimeclasses", "", "box"]
-        self.assertEqual(found["scheduling"]["tolerations"], [{"key": "box", "operator": "Exists"}])
+        result = context.objects["node.k8s.io", "runtimeclasses", "", "box"]
+        self.assertEqual(result["scheduling"]["tolerations"], [{"key": "box", "operator": "Exists"}])
 
 
 class PluginTests(SynchronousTestCase):
@@ -98,7 +98,7 @@ class PluginTests(SynchronousTestCase):
         context = Objects(serviceaccounts_default=ACCOUNT)
         for plugin in (ServiceAccount(), DefaultTolerationSeconds(), Priority()):
             obj = pod()
-            self.successResultOf(ask(plugin.admit, attributes(obj, context=context)))
+            self.successResultOf(call_plugin(plugin.admit, attributes(obj, context=context)))
             once = orjson.dumps(obj)
-            self.successResultOf(ask(plugin.admit, attributes(obj, context=context)))
+            self.successResultOf(call_plugin(plugin.admit, attributes(obj, context=context)))
             self.assertEqual(orjson.dumps(obj), once)

@@ -28,10 +28,10 @@ class RuntimeClassTests(ClassTestCase):
         plugin = RuntimeClass()
         verifyObject(IMutatingAdmission, plugin)
         verifyObject(IValidatingAdmission, plugin)
-        self.ask(plugin.admit, "pods", obj, runtimeclasses=[self.boxed])
-        self.ask(plugin.validate, "pods", obj, runtimeclasses=[self.boxed])
-        found: JSONObject = obj["spec"]  # type: ignore[assignment]
-        return found
+        self.assert_admitted(plugin.admit, "pods", obj, runtimeclasses=[self.boxed])
+        self.assert_admitted(plugin.validate, "pods", obj, runtimeclasses=[self.boxed])
+        result: JSONObject = obj["spec"]  # type: ignore[assignment]
+        return result
 
     def test_defaults(self) -> None:
         """A pod gets the overhead, the node selector and the tolerations of its class."""
@@ -44,24 +44,24 @@ class RuntimeClassTests(ClassTestCase):
         """A pod that conflicts with its class, or whose class does not exist, is rejected."""
         plugin = RuntimeClass()
 
-        def why(**spec: Any) -> str:
+        def error_text(**spec: Any) -> str:
             obj = {"metadata": {}, "spec": {"runtimeClassName": "boxed", **spec}}
-            return self.why(plugin.admit, "pods", obj, runtimeclasses=[self.boxed])
+            return self.error_text(plugin.admit, "pods", obj, runtimeclasses=[self.boxed])
 
         self.assertEqual(
-            why(nodeSelector={"box": "no"}),
+            error_text(nodeSelector={"box": "no"}),
             "conflict: runtimeClass.scheduling.nodeSelector[box] = yes; pod.spec.nodeSelector[box] = no",
         )
-        self.assertIn("Overhead doesn't match", why(overhead={"cpu": "1"}))
-        self.assertEqual(why(runtimeClassName="gone"), 'pod rejected: RuntimeClass "gone" not found')
+        self.assertIn("Overhead doesn't match", error_text(overhead={"cpu": "1"}))
+        self.assertEqual(error_text(runtimeClassName="gone"), 'pod rejected: RuntimeClass "gone" not found')
 
     def test_no_name(self) -> None:
         """An empty class name is an error."""
-        asked = self.call(RuntimeClass().admit, "pods", {"metadata": {}, "spec": {"runtimeClassName": ""}})
-        error = self.failureResultOf(asked, APIStatusError).value
+        calls = self.call(RuntimeClass().admit, "pods", {"metadata": {}, "spec": {"runtimeClassName": ""}})
+        error = self.failureResultOf(calls, APIStatusError).value
         self.assertEqual((error.code, error.message), (500, "resource name may not be empty"))
 
     def test_overhead_without_class(self) -> None:
         """Overhead without a class is rejected."""
         obj = {"metadata": {}, "spec": {"overhead": {"cpu": "1"}}}
-        self.assertIn("without corresponding RuntimeClass", self.why(RuntimeClass().validate, "pods", obj))
+        self.assertIn("without corresponding RuntimeClass", self.error_text(RuntimeClass().validate, "pods", obj))

@@ -19,5 +19,5 @@ class ReleaseTests(PluginTestCase):
             (JobValidation, "UPDATE", ("1.36",)),
         ):
             for release in ("1.30", "1.36", "1.37"):
-                made = plugin.configured(Context(release=release), None)
-                self.assertEqual(made.handles(operation), release in active, (plugin, release))
+                request = plugin.configured(Context(release=release), None)
+                self.assertEqual(request.handles(operation), release in active, (plugin, release))

@@ -10,7 +10,7 @@ from kubetwist.admission_plugins.serviceaccount import MOUNT_PATH, ServiceAccoun
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.fakes import Context, PluginTestCase, every_container, pod, write
-from tests.admission_plugins.objects import ACCOUNT, Objects, ask, attributes
+from tests.admission_plugins.objects import ACCOUNT, Objects, attributes, call_plugin
 
 
 class ServiceAccountTests(SynchronousTestCase):
@@ -19,7 +19,7 @@ class ServiceAccountTests(SynchronousTestCase):
     def admit(self, obj: JSONObject, **account: Any) -> JSONObject:
         """Admit a pod on a server with one account."""
         context = Objects(serviceaccounts_default={**ACCOUNT, **account})
-        self.successResultOf(ask(ServiceAccount().admit, attributes(obj, context=context)))
+        self.successResultOf(call_plugin(ServiceAccount().admit, attributes(obj, context=context)))
         spec: JSONObject = obj["spec"]
         return spec
 
@@ -60,7 +60,7 @@ class ServiceAccountTests(SynchronousTestCase):
     def test_missing(self) -> None:
         """A pod whose account does not exist is rejected."""
         failure = self.failureResultOf(
-            ask(ServiceAccount().admit, attributes(pod(serviceAccountName="ghost"))), APIStatusError
+            call_plugin(ServiceAccount().admit, attributes(pod(serviceAccountName="ghost"))), APIStatusError
         )
         self.assertEqual(
             (failure.value.code, failure.value.message),
@@ -74,7 +74,7 @@ class ServiceAccountTests(SynchronousTestCase):
         """A mirror pod has no account."""
         obj = pod(serviceAccountName="default")
         obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
-        failure = self.failureResultOf(ask(ServiceAccount().admit, attributes(obj)), APIStatusError)
+        failure = self.failureResultOf(call_plugin(ServiceAccount().admit, attributes(obj)), APIStatusError)
         self.assertIn("a mirror pod may not reference service accounts", failure.value.message)
 
     def test_enforced_secrets(self) -> None:
@@ -90,7 +90,7 @@ class ServiceAccountTests(SynchronousTestCase):
             {"imagePullSecrets": [{"name": "other"}]},
         ):
             context = Objects(serviceaccounts_default=account)
-            admitted = ask(ServiceAccount().admit, attributes(pod(**spec), context=context))
+            admitted = call_plugin(ServiceAccount().admit, attributes(pod(**spec), context=context))
             failure = self.failureResultOf(admitted, APIStatusError)
             self.assertIn("is not allowed because service account default does not reference", failure.value.message)
 
@@ -116,8 +116,8 @@ class SecretTests(PluginTestCase):
             ({"envFrom": [{"secretRef": {"name": "no"}}]}, "with envFrom"),
         ):
             new = pod(serviceAccountName="default", ephemeralContainers=[{"name": "e", **field}])
-            made = write(new, "pods/ephemeralcontainers", "UPDATE", old=old, context=self.context())
-            error = self.refusal(ServiceAccount(), made)
+            request = write(new, "pods/ephemeralcontainers", "UPDATE", old=old, context=self.context())
+            error = self.rejection(ServiceAccount(), request)
             text = (
                 f'ephemeral container e {what} referencing secret.secretName="no" is not allowed because service '
                 "account default does not reference that secret"
@@ -136,9 +136,9 @@ class SecretTests(PluginTestCase):
             obj = every_container()
             obj["spec"]["serviceAccountName"] = "default"
             obj["spec"][kind][0]["envFrom"] = [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "no"}}]
-            why = self.why(ServiceAccount(), write(obj, context=self.context()))
+            expected = self.error_text(ServiceAccount(), write(obj, context=self.context()))
             self.assertEqual(
-                why,
+                expected,
                 f'{name} {obj["spec"][kind][0]["name"]} with envFrom referencing secret.secretName="no" is not allowed '
                 "because service account default does not reference that secret",
             )
@@ -146,18 +146,18 @@ class SecretTests(PluginTestCase):
     def test_changed_later(self) -> None:
         """Secrets that another plugin adds later are rejected in the validating phase."""
         obj = pod(serviceAccountName="default")
-        made = write(obj, context=self.context())
-        self.admit(ServiceAccount(), made)
+        request = write(obj, context=self.context())
+        self.admit(ServiceAccount(), request)
         obj["spec"]["volumes"].append({"name": "v", "secret": {"secretName": "no"}})
-        self.assertIn('volume with secret.secretName="no"', self.why(ServiceAccount(), made))
+        self.assertIn('volume with secret.secretName="no"', self.error_text(ServiceAccount(), request))
         obj["spec"]["serviceAccountName"] = ""
-        self.assertEqual(self.why(ServiceAccount(), made), "no service account specified for pod ns/x")
+        self.assertEqual(self.error_text(ServiceAccount(), request), "no service account specified for pod ns/x")
 
     def test_annotation_values(self) -> None:
         """The annotation is parsed like Go's strconv.ParseBool."""
         obj = pod(serviceAccountName="default", volumes=[{"name": "v", "secret": {"secretName": "no"}}])
         for text in ("1", "t", "T", "TRUE", "true", "True"):
-            self.why(ServiceAccount(), write(obj, context=self.context(text)))
+            self.error_text(ServiceAccount(), write(obj, context=self.context(text)))
         for text in ("", "yes", "tRUE", "0", "false"):
             self.validate(ServiceAccount(), write(obj, context=self.context(text)))
 
@@ -173,5 +173,5 @@ class SecretTests(PluginTestCase):
             obj = pod(**spec)
             obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
             for admitting in (True, False):
-                why = self.why(ServiceAccount(), write(obj), admitting=admitting)
-                self.assertEqual(why, "a mirror pod may not reference secrets")
+                expected = self.error_text(ServiceAccount(), write(obj), admitting=admitting)
+                self.assertEqual(expected, "a mirror pod may not reference secrets")

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.storageobjectinuseprotection import StorageObjectInUseProtection
 from kubetwist.api.resource import JSONObject
-from tests.admission_plugins.objects import ask, attributes
+from tests.admission_plugins.objects import attributes, call_plugin
 
 
 class ProtectionTests(SynchronousTestCase):
@@ -19,5 +19,5 @@ class ProtectionTests(SynchronousTestCase):
             ("persistentvolumeclaims", "kubernetes.io/pvc-protection"),
         ):
             obj: JSONObject = {"metadata": {}}
-            self.successResultOf(ask(StorageObjectInUseProtection().admit, attributes(obj, resource)))
+            self.successResultOf(call_plugin(StorageObjectInUseProtection().admit, attributes(obj, resource)))
             self.assertEqual(obj["metadata"]["finalizers"], [finalizer])

@@ -18,7 +18,9 @@ class ConfigurationTests(WebhookTestCase):
 
     def problems(self, **more: Any) -> str:
         """Return the causes of the rejection of a webhook."""
-        code, message = self.refused("POST", self.path, {"metadata": {"name": "bad"}, "webhooks": [webhook(**more)]})
+        code, message = self.request_error(
+            "POST", self.path, {"metadata": {"name": "bad"}, "webhooks": [webhook(**more)]}
+        )
         self.assertEqual(code, 422)
         return message.partition(" is invalid: ")[2]
 
@@ -77,8 +79,10 @@ class ConfigurationTests(WebhookTestCase):
         anything = UpdateRules("", lambda obj, old: None, lambda obj, old: ())
         self.successResultOf(store.update(RequestScope(), "hooks", older, UpdateOptions(), anything, patching=True))
         label = {"metadata": {"labels": {"a": "b"}}}
-        self.ask("PATCH", f"{self.path}/hooks", label, Content_Type="application/merge-patch+json")
+        self.send_request("PATCH", f"{self.path}/hooks", label, Content_Type="application/merge-patch+json")
         worse = [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "Many"}]
-        code, message = self.refused("PATCH", f"{self.path}/hooks", worse, Content_Type="application/json-patch+json")
+        code, message = self.request_error(
+            "PATCH", f"{self.path}/hooks", worse, Content_Type="application/json-patch+json"
+        )
         self.assertEqual(code, 422)
         self.assertIn('supported values: "None", "NoneOnDryRun", "Some", "Unknown"', message)

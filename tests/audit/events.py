@@ -33,7 +33,7 @@ def event(stage: str = "ResponseComplete", level: int = 1, **values: Any) -> Eve
 
 
 @implementer(IAuditBackend)
-class Kept:
+class RecordingBackend:
     """A backend that records events; requests wait until C{answer} is called."""
 
     def __init__(self, waits: bool = False) -> None:
@@ -66,7 +66,7 @@ class Kept:
 
 
 @implementer(IAuditOutput)
-class Sent:
+class RecordingOutput:
     """An output that records batches; each is written when the test fires its Deferred."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.errors import Counts
 from kubetwist.http.requestinfo import request_info_of
 
-from .events import Kept, event
+from .events import RecordingBackend, event
 
 JANE = UserInfo("jane")
 
@@ -45,7 +45,7 @@ def request(**fields: bytes) -> Any:
 class AuditorTests(SynchronousTestCase):
     """Tests for L{Auditor}."""
 
-    def auditor(self, level: int, *backends: Kept) -> Auditor:
+    def auditor(self, level: int, *backends: RecordingBackend) -> Auditor:
         """Return an auditor whose policy has one level."""
         policy: Any = Ruled(level)
         return Auditor(policy, backends, False, Counts())
@@ -62,13 +62,13 @@ class AuditorTests(SynchronousTestCase):
         assert trail is not None
         about = trail.metadata
         self.assertEqual((about.user, about.verb, about.audit_id), (JANE, "get", "id"))
-        kept = Kept()
-        auditor = self.auditor(1, kept)
+        recorded = RecordingBackend()
+        auditor = self.auditor(1, recorded)
         trail = auditor.begin_audit(request(user_agent=b"kubectl", x_forwarded_for=b"10.1.1.1"), JANE)
         assert trail is not None
         trail.request_received()
-        self.assertIn(b'"sourceIPs":["10.1.1.1","10.0.0.9"]', kept.events[0].json())
-        self.assertIn(b'"userAgent":"kubectl"', kept.events[0].json())
+        self.assertIn(b'"sourceIPs":["10.1.1.1","10.0.0.9"]', recorded.events[0].json())
+        self.assertIn(b'"userAgent":"kubectl"', recorded.events[0].json())
 
     def test_policy_is_replaced(self) -> None:
         """A new policy applies from the next request on."""
@@ -81,7 +81,7 @@ class AuditorTests(SynchronousTestCase):
 
     def test_all_backends(self) -> None:
         """Every backend gets every event; the result waits for blocking backends, and is false if one of them fails."""
-        plain, one, other = Kept(), Kept(waits=True), Kept(waits=True)
+        plain, one, other = RecordingBackend(), RecordingBackend(waits=True), RecordingBackend(waits=True)
         self.assertIsNone(self.auditor(1, plain).emit(event()))
         auditor = self.auditor(1, plain, one, other)
         written = auditor.emit(event())
@@ -96,11 +96,11 @@ class AuditorTests(SynchronousTestCase):
     def test_stop(self) -> None:
         """A backend that fails to stop does not prevent the stop of the following ones."""
 
-        class Broken(Kept):
+        class Broken(RecordingBackend):
             async def stop(self) -> None:
                 raise ValueError("broken")
 
-        kept = Kept()
-        self.successResultOf(ensureDeferred(self.auditor(1, Broken(), kept).stop()))
-        self.assertTrue(kept.stopped)
+        recorded = RecordingBackend()
+        self.successResultOf(ensureDeferred(self.auditor(1, Broken(), recorded).stop()))
+        self.assertTrue(recorded.stopped)
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)

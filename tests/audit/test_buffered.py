@@ -20,7 +20,7 @@ from kubetwist.audit.errors import (
     PluginErrors,
 )
 from kubetwist.interfaces import IAuditBackend, IAuditOutput
-from tests.audit.events import Sent, event
+from tests.audit.events import RecordingOutput, event
 
 
 class BatchingTests(SynchronousTestCase):
@@ -29,7 +29,7 @@ class BatchingTests(SynchronousTestCase):
     def make(self, **settings: Any) -> BufferedBackend:
         """Create a backend with an output that records batches."""
         self.clock = Clock()
-        self.output = Sent()
+        self.output = RecordingOutput()
         self.counts = Counts()
         failures = PluginErrors("buffered", self.counts, self.clock)
         return BufferedBackend(self.output, BatchConfig(**settings), self.clock, failures)
@@ -105,7 +105,7 @@ class BlockingTests(SynchronousTestCase):
     def test_waits(self) -> None:
         """A request waits until its event is written; in strict mode it gets the result."""
         for strict in (True, False):
-            output = Sent()
+            output = RecordingOutput()
             waiting = BlockingBackend(output, strict).process(event())
             self.assertNoResult(waiting)
             output.open[0].callback(False)

@@ -19,16 +19,16 @@ class FailuresTests(SynchronousTestCase):
 
     def test_rate_limit(self) -> None:
         """Dropped events are logged immediately, and then every few seconds with their number."""
-        told: list[Any] = []
-        globalLogPublisher.addObserver(told.append)
-        self.addCleanup(globalLogPublisher.removeObserver, told.append)
+        reported: list[Any] = []
+        globalLogPublisher.addObserver(reported.append)
+        self.addCleanup(globalLogPublisher.removeObserver, reported.append)
         clock, counts = Clock(), Counts()
         failures = PluginErrors("log", counts, clock)
         for _ in range(5):
             failures.record(2, "disk full")
         clock.advance(10)
         failures.record(1, "disk full")
-        lines = [formatEvent(entry) for entry in told if entry.get("plugin") == "log"]
+        lines = [formatEvent(entry) for entry in reported if entry.get("plugin") == "log"]
         text = "Error in audit plugin 'log' affecting {} audit events: disk full"
         self.assertEqual(lines, [text.format(number) for number in (2, 9)])
         self.assertEqual(counts.errors, {"log": 11})

@@ -62,7 +62,7 @@ class JSONTests(SynchronousTestCase):
         Objects are encoded on the line of the event, also if they contain line breaks or invalid UTF-8; invalid objects
         are omitted.
         """
-        for data, yaml, told in (
+        for data, yaml, reported in (
             (b'{\n "a": "\xc3\xa9"\n}\n', False, {"a": "é"}),
             (b'{"a":"\xff"}', False, {"a": "\ufffd"}),
             (b"a: 1\nb: [x]\n", True, {"a": 1, "b": ["x"]}),
@@ -70,7 +70,7 @@ class JSONTests(SynchronousTestCase):
         ):
             line = event(level=2, request=Payload(data, yaml=yaml)).json()
             self.assertNotIn(b"\n", line)
-            self.assertEqual(json.loads(line).get("requestObject"), told)
+            self.assertEqual(json.loads(line).get("requestObject"), reported)
 
     def test_managed_fields(self) -> None:
         """Managed fields are removed from objects, lists and rows of tables if the policy says so."""
@@ -99,10 +99,12 @@ class JSONTests(SynchronousTestCase):
             ' groups="\\"a\\",\\"b\\"" as="<self>" asgroups="<lookup>" user-agent="kubectl/v1" namespace="ns"'
             ' uri="/api/v1/namespaces/ns/pods?limit=1" response="200"',
         )
-        nobody = Event(evolve(ABOUT, user=None), "RequestReceived", 1.0, impersonated=UserInfo("bob", groups=("c",)))
-        self.assertIn(' user="<none>" groups="<none>" as="bob" asgroups="\\"c\\"" ', nobody.line())
+        anonymous = Event(evolve(ABOUT, user=None), "RequestReceived", 1.0, impersonated=UserInfo("bob", groups=("c",)))
+        self.assertIn(' user="<none>" groups="<none>" as="bob" asgroups="\\"c\\"" ', anonymous.line())
         self.assertTrue(
-            nobody.line().endswith('namespace="<none>" uri="/api/v1/namespaces/ns/pods?limit=1" response="<deferred>"')
+            anonymous.line().endswith(
+                'namespace="<none>" uri="/api/v1/namespaces/ns/pods?limit=1" response="<deferred>"'
+            )
         )
 
 
@@ -114,7 +116,7 @@ class PartsTests(SynchronousTestCase):
         Source IPs are the addresses of the proxy headers in order, then the peer unless it is the last of them; invalid
         addresses are skipped.
         """
-        for forwarded, real, peer, told in (
+        for forwarded, real, peer, reported in (
             (None, None, "1.2.3.4", ["1.2.3.4"]),
             (b"9.9.9.9, junk , 8.8.8.8", None, "1.2.3.4", ["9.9.9.9", "8.8.8.8", "1.2.3.4"]),
             (b"9.9.9.9,1.2.3.4", None, "1.2.3.4", ["9.9.9.9", "1.2.3.4"]),
@@ -123,7 +125,7 @@ class PartsTests(SynchronousTestCase):
             (b"::ffff:9.9.9.9", None, "", ["9.9.9.9"]),
             (b"x" * 100, b"", "", []),
         ):
-            self.assertEqual(source_ips(forwarded, real, peer), told)
+            self.assertEqual(source_ips(forwarded, real, peer), reported)
         self.assertEqual(peer_ip("::ffff:10.1.2.3"), "10.1.2.3")
 
     def test_user_agent(self) -> None:

@@ -29,12 +29,12 @@ reactor: Any = the_reactor
 class LogTests(TestCase):
     """Tests for L{LogOutput}."""
 
-    def make(self, file: Any = None, **others: Any) -> LogOutput:
+    def make(self, file: Any = None, **remaining: Any) -> LogOutput:
         """Create a log that is stopped at the end of the test."""
         self.path = Path(self.mktemp()) / "audit.log"
         self.counts = Counts()
         lost, large = PluginErrors("log", self.counts, reactor), PluginErrors("truncate", self.counts, reactor)
-        made = LogOutput(file or LogFile(self.path, Rotation()), reactor, lost, large, **others)
+        made = LogOutput(file or LogFile(self.path, Rotation()), reactor, lost, large, **remaining)
         if file is None:
             self.path.parent.mkdir()
         made.start()

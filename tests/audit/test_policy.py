@@ -28,9 +28,9 @@ from kubetwist.http.requestinfo import RequestInfo, request_info_of
 JANE = UserInfo("jane", groups=("devs", "system:authenticated"))
 
 
-def policy(*rules: Any, **others: Any) -> Policy:
+def policy(*rules: Any, **remaining: Any) -> Policy:
     """Return a policy with some rules."""
-    value = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules, **others}
+    value = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules, **remaining}
     return read_policy(json.dumps(value).encode())
 
 
@@ -52,10 +52,10 @@ class RuleTests(SynchronousTestCase):
 
     def test_first(self) -> None:
         """The first matching rule decides; without one the level is None."""
-        found = policy({"level": "Request", "verbs": ["get"]}, {"level": "Metadata", "verbs": ["get", "list"]})
-        self.assertEqual(level(found, POD), REQUEST)
-        self.assertEqual(level(found, "/api/v1/pods"), METADATA)
-        self.assertEqual(level(found, POD, method=b"DELETE"), NONE)
+        result = policy({"level": "Request", "verbs": ["get"]}, {"level": "Metadata", "verbs": ["get", "list"]})
+        self.assertEqual(level(result, POD), REQUEST)
+        self.assertEqual(level(result, "/api/v1/pods"), METADATA)
+        self.assertEqual(level(result, POD, method=b"DELETE"), NONE)
 
     def test_users_and_groups(self) -> None:
         """Rules match users by name and members of any listed group; unauthenticated requests match neither."""
@@ -81,16 +81,16 @@ class RuleTests(SynchronousTestCase):
             ("apps", "deployments", set()),
             ("extensions", "*", set()),
         ):
-            found = policy({"level": "Metadata", "resources": [{"group": group, "resources": [resource]}]})
-            told = {path for path in (POD, log, scale) if level(found, path)}
-            self.assertEqual(told, fits, (group, resource))
+            result = policy({"level": "Metadata", "resources": [{"group": group, "resources": [resource]}]})
+            reported = {path for path in (POD, log, scale) if level(result, path)}
+            self.assertEqual(reported, fits, (group, resource))
         whole = policy({"level": "Metadata", "resources": [{"group": "apps"}]})
         self.assertEqual((level(whole, scale), level(whole, POD)), (METADATA, NONE))
 
     def test_names(self) -> None:
         """Resource names restrict a rule, also after cached decisions about other names."""
-        found = policy({"level": "Metadata", "resources": [{"resources": ["pods"], "resourceNames": ["web"]}]})
-        self.assertEqual([level(found, f"/api/v1/namespaces/ns/pods/{name}") for name in ("db", "web")], [0, 1])
+        result = policy({"level": "Metadata", "resources": [{"resources": ["pods"], "resourceNames": ["web"]}]})
+        self.assertEqual([level(result, f"/api/v1/namespaces/ns/pods/{name}") for name in ("db", "web")], [0, 1])
 
     def test_namespaces(self) -> None:
         """The empty namespace matches cluster-scoped resources; non-resource requests have no namespace."""
@@ -101,20 +101,20 @@ class RuleTests(SynchronousTestCase):
 
     def test_paths(self) -> None:
         """Non-resource URLs match exactly or as a prefix, and match no resources."""
-        found = policy({"level": "Metadata", "nonResourceURLs": ["/version", "/healthz*"]})
-        told = [level(found, path) for path in ("/version", "/version/x", "/healthz", "/healthz/etcd", POD)]
-        self.assertEqual(told, [1, 0, 1, 1, 0])
+        result = policy({"level": "Metadata", "nonResourceURLs": ["/version", "/healthz*"]})
+        reported = [level(result, path) for path in ("/version", "/version/x", "/healthz", "/healthz/etcd", POD)]
+        self.assertEqual(reported, [1, 0, 1, 1, 0])
         self.assertEqual(level(policy({"level": "Metadata", "nonResourceURLs": ["*"]}), "/"), 1)
 
     def test_settings(self) -> None:
         """Stages of the policy and of the rule are omitted; the rule overrides omitManagedFields."""
-        found = policy(
+        result = policy(
             {"level": "Request", "verbs": ["get"], "omitStages": ["Panic"], "omitManagedFields": False},
             {"level": "Metadata"},
             omitStages=["RequestReceived"],
             omitManagedFields=True,
         )
-        first, second = (found.evaluate_policy_rule(get(path), JANE) for path in (POD, "/api/v1/pods"))
+        first, second = (result.evaluate_policy_rule(get(path), JANE) for path in (POD, "/api/v1/pods"))
         self.assertEqual(first.omit_stages, {"Panic", "RequestReceived"})
         self.assertEqual((first.omit_managed_fields, second.omit_managed_fields), (False, True))
         self.assertEqual(second.omit_stages, {"RequestReceived"})
@@ -162,34 +162,34 @@ class RuleTests(SynchronousTestCase):
 class ReadingTests(SynchronousTestCase):
     """Tests for L{read_policy}."""
 
-    def refused(self, content: str) -> str:
+    def error_text(self, content: str) -> str:
         """Return the error for a policy."""
         return str(self.assertRaises(BadPolicy, read_policy, content.encode()))
 
     def rules(self, rules: str, more: str = "") -> str:
         """Return the error for a list of rules."""
-        return self.refused(f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n{more}")
+        return self.error_text(f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n{more}")
 
     def test_yaml(self) -> None:
         """YAML is accepted, and nulls are ignored."""
-        found = read_policy(
+        result = read_policy(
             b"apiVersion: audit.k8s.io/v1\nkind: Policy\nmetadata: {name: x}\nomitStages: null\n"
             b"rules:\n- level: RequestResponse\n  users: null\n"
         )
-        self.assertEqual(level(found, POD), REQUEST_RESPONSE)
+        self.assertEqual(level(result, POD), REQUEST_RESPONSE)
 
     def test_kinds(self) -> None:
         """Other kinds and versions are rejected, and documents without them."""
         self.assertEqual(
-            self.refused("kind: Policy"), "failed decoding: Object 'apiVersion' is missing in \"{'kind': 'Policy'}\""
+            self.error_text("kind: Policy"), "failed decoding: Object 'apiVersion' is missing in \"{'kind': 'Policy'}\""
         )
         self.assertIn(
             'no kind "Policy" is registered for version "audit.k8s.io/v1beta1"',
-            self.refused("kind: Policy\napiVersion: audit.k8s.io/v1beta1"),
+            self.error_text("kind: Policy\napiVersion: audit.k8s.io/v1beta1"),
         )
-        self.assertIn("Object 'Kind' is missing", self.refused(""))
-        self.assertIn("cannot unmarshal array", self.refused("[]"))
-        self.assertIn("yaml: ", self.refused("a: [1"))
+        self.assertIn("Object 'Kind' is missing", self.error_text(""))
+        self.assertIn("cannot unmarshal array", self.error_text("[]"))
+        self.assertIn("yaml: ", self.error_text("a: [1"))
 
     def test_values(self) -> None:
         """All invalid rules are reported with the texts of the reference."""
@@ -237,9 +237,9 @@ class ReadingTests(SynchronousTestCase):
 
     def test_unknown(self) -> None:
         """Unknown fields are logged and ignored."""
-        told: list[Any] = []
-        globalLogPublisher.addObserver(told.append)
-        self.addCleanup(globalLogPublisher.removeObserver, told.append)
-        found = policy({"level": "Metadata", "user": ["joe"]})
-        self.assertEqual(level(found, POD), METADATA)
-        self.assertIn('unknown field "rules[0].user"', [entry.get("errors", "") for entry in told])
+        reported: list[Any] = []
+        globalLogPublisher.addObserver(reported.append)
+        self.addCleanup(globalLogPublisher.removeObserver, reported.append)
+        result = policy({"level": "Metadata", "user": ["joe"]})
+        self.assertEqual(level(result, POD), METADATA)
+        self.assertIn('unknown field "rules[0].user"', [entry.get("errors", "") for entry in reported])

@@ -15,7 +15,7 @@ from kubetwist.audit import trail as module
 from kubetwist.audit.trail import LATENCY_ANNOTATION_THRESHOLD, AuditContext
 from kubetwist.http.requestinfo import request_info_of
 
-from .events import ABOUT, Kept
+from .events import ABOUT, RecordingBackend
 
 LEVELS = {"Metadata": 1, "Request": 2, "RequestResponse": 3}
 
@@ -27,7 +27,7 @@ class TrailTests(SynchronousTestCase):
         """Stop the clock at the time of the request."""
         self.now = ABOUT.received
         self.patch(module, "time", lambda: self.now)
-        self.kept = Kept()
+        self.recorded = RecordingBackend()
 
     def trail(
         self, level: str = "Metadata", path: bytes = b"/api/v1/namespaces/n/pods", omit_stages: Any = ()
@@ -35,11 +35,11 @@ class TrailTests(SynchronousTestCase):
         """Return the context of a GET."""
         ruling: Any = SimpleNamespace(level=LEVELS[level], omit_stages=omit_stages, omit_managed_fields=False)
         about = evolve(ABOUT, level=ruling.level)
-        return AuditContext(about, request_info_of(b"GET", path), ruling, self.kept.process)
+        return AuditContext(about, request_info_of(b"GET", path), ruling, self.recorded.process)
 
     def events(self) -> list[dict[str, Any]]:
         """Return the emitted events as objects."""
-        return [json.loads(event.json()) for event in self.kept.events]
+        return [json.loads(event.json()) for event in self.recorded.events]
 
     def test_stages(self) -> None:
         """A request has one event when it is received and one when it is complete."""
@@ -99,7 +99,7 @@ class TrailTests(SynchronousTestCase):
             (Verdict(Decision.DENY, "no"), AuditContext.refused_by, {"decision": "forbid", "reason": "no"}),
             (Verdict(Decision.NO_OPINION, error="x"), AuditContext.refused_by, {"reason": "internal error"}),
         ):
-            self.kept.events.clear()
+            self.recorded.events.clear()
             trail = self.trail()
             method(trail, verdict)
             trail.response_started(200)
@@ -109,8 +109,8 @@ class TrailTests(SynchronousTestCase):
 
     def test_objects(self) -> None:
         """Objects are recorded from their level on, and only then encoded."""
-        for level, told in (("Metadata", []), ("Request", ["r"]), ("RequestResponse", ["r", "a"])):
-            self.kept.events.clear()
+        for level, reported in (("Metadata", []), ("Request", ["r"]), ("RequestResponse", ["r", "a"])):
+            self.recorded.events.clear()
             trail = self.trail(level)
             encoded: list[str] = []
 
@@ -124,20 +124,20 @@ class TrailTests(SynchronousTestCase):
             trail.response_complete()
             [one] = self.events()
             self.assertEqual(one["objectRef"]["uid"], "u")
-            self.assertEqual("requestObject" in one, "r" in told, level)
-            self.assertEqual("responseObject" in one, "a" in told, level)
-            self.assertEqual(encoded, told[:1])
+            self.assertEqual("requestObject" in one, "r" in reported, level)
+            self.assertEqual("responseObject" in one, "a" in reported, level)
+            self.assertEqual(encoded, reported[:1])
 
     def test_slow(self) -> None:
         """Slow requests have latency annotations, watches do not."""
-        for path, told in ((b"/api/v1/pods", True), (b"/api/v1/pods?watch=true", False)):
+        for path, reported in ((b"/api/v1/pods", True), (b"/api/v1/pods?watch=true", False)):
             self.now = ABOUT.received
-            self.kept.events.clear()
+            self.recorded.events.clear()
             trail = self.trail(path=path)
             trail.times["etcd"] = 0.25
             trail.response_started(200)
             self.now += LATENCY_ANNOTATION_THRESHOLD * 2
             trail.response_complete()
             annotations = self.events()[-1].get("annotations", {})
-            self.assertEqual(annotations.get("apiserver.latency.k8s.io/etcd"), "250ms" if told else None)
-            self.assertEqual(annotations.get("apiserver.latency.k8s.io/total"), "1s" if told else None)
+            self.assertEqual(annotations.get("apiserver.latency.k8s.io/etcd"), "250ms" if reported else None)
+            self.assertEqual(annotations.get("apiserver.latency.k8s.io/total"), "1s" if reported else None)

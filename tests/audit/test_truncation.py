@@ -18,9 +18,9 @@ class TruncationTests(SynchronousTestCase):
         """Large events lose their objects and get an annotation; if they are still too large they are dropped."""
         limits = TruncateConfig(1000, 10_000)
         large = event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))
-        told = truncate(large, limits)
-        assert told is not None
-        made = json.loads(told.json())
+        reported = truncate(large, limits)
+        assert reported is not None
+        made = json.loads(reported.json())
         self.assertNotIn("requestObject", made)
         self.assertEqual(made["annotations"], {"audit.k8s.io/truncated": "true"})
         self.assertIs(truncate(large, None), large)

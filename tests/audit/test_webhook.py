@@ -31,7 +31,7 @@ reactor: Any = the_reactor
 class WebhookTests(TestCase):
     """Tests for L{WebhookOutput}."""
 
-    async def make(self, answer: Any, **others: Any) -> WebhookOutput:
+    async def make(self, answer: Any, **other_attributes: Any) -> WebhookOutput:
         """Create an output with a scripted server."""
         self.server = server = WebhookServer(reactor, answer)
         await server.start()
@@ -39,7 +39,7 @@ class WebhookTests(TestCase):
         client = WebhookClient(reactor, RESTConfig(url=server.url + "/audit", ca=server.ca))
         self.counts = Counts()
         lost, large = PluginErrors("webhook", self.counts, reactor), PluginErrors("truncate", self.counts, reactor)
-        made = WebhookOutput(client, reactor, deferToThread, lost, large, initial_backoff=0.0, **others)
+        made = WebhookOutput(client, reactor, deferToThread, lost, large, initial_backoff=0.0, **other_attributes)
         self.addCleanup(lambda: Deferred.fromCoroutine(made.stop()))
         return made
 

@@ -62,7 +62,7 @@ class TokenCase(SynchronousTestCase):
         user = self.tokens.authenticate(Request(token))
         return self.successResultOf(user) if isinstance(user, Deferred) else user  # type: ignore[no-any-return]
 
-    def refused(self, token: str) -> str:
+    def error_text(self, token: str) -> str:
         """Return the error for a token."""
         try:
             user = self.tokens.authenticate(Request(token))

@@ -37,8 +37,8 @@ class BearerTests(SynchronousTestCase):
         """A token that exceeds the maximum length is rejected before it is processed."""
         self.assertEqual(bearer_token(Request("Bearer " + "x" * 65536)), b"x" * 65536)
         self.assertRaises(AuthenticationFailed, bearer_token, Request("Bearer " + "x" * 65537))
-        found = AuthenticatorUnion([InvalidTokenAuthenticator()]).authenticate_token("x" * 3_000_000)
-        self.assertEqual(found.error, "[invalid bearer token, the bearer token is longer than 65536 bytes]")
+        result = AuthenticatorUnion([InvalidTokenAuthenticator()]).authenticate_token("x" * 3_000_000)
+        self.assertEqual(result.error, "[invalid bearer token, the bearer token is longer than 65536 bytes]")
 
     def test_extra_space(self) -> None:
         """A token behind two spaces is ignored, and the client gets a warning."""
@@ -70,7 +70,7 @@ class BearerTests(SynchronousTestCase):
     def test_bad_websocket(self) -> None:
         """Two tokens, an invalid token, or no other subprotocol are rejected."""
         token = b"base64url.bearer.authorization.k8s.io."
-        for protocols, why in (
+        for protocols, message in (
             (b"x," + token + b"YQ," + token + b"YQ", "multiple base64.bearer.authorization tokens specified"),
             (b"x," + token + b"YQ==", "invalid base64.bearer.authorization token encoding"),
             (b"x," + token + b"YWJjZ", "invalid base64.bearer.authorization token encoding"),
@@ -78,7 +78,7 @@ class BearerTests(SynchronousTestCase):
             (token + b"YQ", "missing additional subprotocol"),
         ):
             error = self.assertRaises(AuthenticationFailed, self.websocket, protocols)
-            self.assertEqual(str(error), why)
+            self.assertEqual(str(error), message)
 
     def test_invalid_token(self) -> None:
         """A token that no authenticator accepted is invalid; a request without a token is not rejected."""

@@ -39,7 +39,7 @@ class ClientCertificateTests(SynchronousTestCase):
         """Return the user of a connection with these certificates."""
         return self.known.authenticate(Request(*shown))
 
-    def refused(self, *shown: Issued) -> str:
+    def error_text(self, *shown: Issued) -> str:
         """Return the error for a connection with these certificates."""
         return str(self.assertRaises(AuthenticationFailed, self.user, *shown))
 
@@ -58,36 +58,36 @@ class ClientCertificateTests(SynchronousTestCase):
     def test_uids(self) -> None:
         """Several uids and an empty uid are rejected."""
         several = self.root.issue(subject("alice", uids=("u", "v")))
-        self.assertTrue(self.refused(several).endswith("expected 1 UID, but found multiple: [u v]"))
+        self.assertTrue(self.error_text(several).endswith("expected 1 UID, but found multiple: [u v]"))
         empty = self.root.issue(subject("alice", uids=("",)))
-        self.assertTrue(self.refused(empty).endswith("UID cannot be an empty string"))
+        self.assertTrue(self.error_text(empty).endswith("UID cannot be an empty string"))
 
     def test_other_ca(self) -> None:
         """A certificate of another CA with the same name is rejected; the error describes the certificate."""
         foreign = root().issue(subject("alice"))
-        self.assertIn(f"verifying certificate SN={foreign.certificate.serial_number}, SKID=", self.refused(foreign))
+        self.assertIn(f"verifying certificate SN={foreign.certificate.serial_number}, SKID=", self.error_text(foreign))
 
     def test_chain(self) -> None:
         """A chain needs its intermediate certificates; a certificate that is not a CA cannot issue certificates."""
         middle = self.root.issue(subject("middle"), authority=True)
         issued = middle.issue(subject("alice"))
         self.assertEqual(self.user(issued, middle).name, "alice")  # type: ignore[union-attr]
-        self.assertIn("unable to get local issuer", self.refused(issued))
+        self.assertIn("unable to get local issuer", self.error_text(issued))
         user = self.root.issue(subject("mallory"))
-        self.assertIn("invalid CA certificate", self.refused(user.issue(subject("alice")), user))
+        self.assertIn("invalid CA certificate", self.error_text(user.issue(subject("alice")), user))
 
     def test_partial_chain(self) -> None:
         """A certificate in the CA file is trusted, also if its issuer is not."""
         middle = self.root.issue(subject("middle"), authority=True)
         self.authorities.set_pool(CertPool(middle.pem))
         self.assertEqual(self.user(middle.issue(subject("alice"))).name, "alice")  # type: ignore[union-attr]
-        self.assertIn("failed", self.refused(self.root.issue(subject("bob"))))
+        self.assertIn("failed", self.error_text(self.root.issue(subject("bob"))))
 
     def test_times(self) -> None:
         """A certificate is rejected before and after its validity, also on an older connection."""
-        for begins, ends, why in ((-2, -1, "expired"), (1, 2, "not yet valid")):
+        for begins, ends, message in ((-2, -1, "expired"), (1, 2, "not yet valid")):
             times = {"begins": timedelta(hours=begins), "ends": timedelta(hours=ends)}
-            self.assertIn(why, self.refused(self.root.issue(subject("alice"), **times)))
+            self.assertIn(message, self.error_text(self.root.issue(subject("alice"), **times)))
         request = Request(self.root.issue(subject("alice")))
         self.assertIsNotNone(self.known.authenticate(request))
         self.patch(certificates, "posix_now", lambda: 4e9)
@@ -98,7 +98,7 @@ class ClientCertificateTests(SynchronousTestCase):
         """A server certificate is not valid for clients; a certificate for any usage is."""
         self.assertIn(
             "not valid for client authentication",
-            self.refused(self.root.issue(subject("a"), purpose=ExtendedKeyUsageOID.SERVER_AUTH)),
+            self.error_text(self.root.issue(subject("a"), purpose=ExtendedKeyUsageOID.SERVER_AUTH)),
         )
         for purpose in (ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE, None):
             self.assertIsNotNone(self.user(self.root.issue(subject("a"), purpose=purpose)))
@@ -109,10 +109,10 @@ class ClientCertificateTests(SynchronousTestCase):
         for _ in range(2):
             self.assertIsNotNone(self.known.authenticate(request))
         self.assertEqual(request.asked, 1)
-        told: list[None] = []
-        self.authorities.listeners.append(lambda: told.append(None))
+        reported: list[None] = []
+        self.authorities.listeners.append(lambda: reported.append(None))
         self.authorities.set_pool(CertPool(root().pem))
-        self.assertEqual(len(told), 1)
+        self.assertEqual(len(reported), 1)
         self.assertRaises(AuthenticationFailed, self.known.authenticate, request)
 
     def test_bad_files(self) -> None:

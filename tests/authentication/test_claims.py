@@ -50,12 +50,12 @@ class ClaimTests(TokenCase):
             ({"hd": "x"}, "oidc: required claim hd value does not match. Got = x, want = example.com"),
             ({"hd": True}, "oidc: parse claim hd: json: cannot unmarshal bool into Go value of type string"),
         ):
-            self.assertEqual(self.refused(self.token(**claims)), text)
+            self.assertEqual(self.error_text(self.token(**claims)), text)
 
     def test_empty_name(self) -> None:
         """An empty user name is rejected."""
         self.tokens.configure([self.configuration(username=ClaimOrExpression("sub"))])
-        self.assertEqual(self.refused(self.token(sub="")), "oidc: an empty username is not allowed")
+        self.assertEqual(self.error_text(self.token(sub="")), "oidc: an empty username is not allowed")
 
     def test_email(self) -> None:
         """An email address is accepted unless C{email_verified} is false."""
@@ -69,4 +69,4 @@ class ClaimTests(TokenCase):
                 "oidc: parse 'email_verified' claim: json: cannot unmarshal string into Go value of type bool",
             ),
         ):
-            self.assertEqual(self.refused(self.token(email="a@b", email_verified=said)), text)
+            self.assertEqual(self.error_text(self.token(email="a@b", email_verified=said)), text)

@@ -25,17 +25,17 @@ OURS = "https://here"
 
 def jwt(**changes: Any) -> dict[str, Any]:
     """Return a C{JWTAuthenticator}; C{issuer__url} and the like set nested fields."""
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "issuer": {"url": URL, "audiences": ["me"]},
         "claimMappings": {"username": {"claim": "sub", "prefix": ""}},
     }
     for path, value in changes.items():
-        inner = found
+        inner = result
         *outer, name = path.split("__")
         for part in outer:
             inner = inner.setdefault(part, {})
         inner[name] = value
-    return found
+    return result
 
 
 def read(*issuers: Any, **more: Any) -> Any:
@@ -47,7 +47,7 @@ def read(*issuers: Any, **more: Any) -> Any:
 class FileTests(SynchronousTestCase):
     """Tests for L{read_configuration}."""
 
-    def refused(self, *issuers: Any, **more: Any) -> str:
+    def error_text(self, *issuers: Any, **more: Any) -> str:
         """Return the error for a file with these authenticators."""
         error = str(self.assertRaises(ConfigurationError, read, *issuers, **more))
         self.assertTrue(error.startswith("invalid authentication configuration: "), error)
@@ -56,7 +56,7 @@ class FileTests(SynchronousTestCase):
     def test_all(self) -> None:
         """All fields of an authenticator are read."""
         authority = root().pem.decode()
-        found = read(
+        result = read(
             jwt(
                 issuer__discoveryURL="https://x/y",
                 issuer__certificateAuthority=authority,
@@ -67,14 +67,14 @@ class FileTests(SynchronousTestCase):
                 claimValidationRules=[{"claim": "hd", "requiredValue": "x"}],
             )
         )
-        (one,) = found.jwt
+        (one,) = result.jwt
         self.assertEqual(one.issuer, Issuer(URL, ("a", "b"), "https://x/y", authority.encode()))
         self.assertEqual(
             (one.username, one.groups, one.uid),
             (ClaimOrExpression("sub"), ClaimOrExpression("roles", "g:"), ClaimOrExpression("id")),
         )
         self.assertEqual(one.required_claims, {"hd": "x"})
-        self.assertIsNone(found.anonymous)
+        self.assertIsNone(result.anonymous)
 
     def test_versions(self) -> None:
         """All versions of the file are read; another kind is rejected."""
@@ -103,24 +103,24 @@ class FileTests(SynchronousTestCase):
                 f'jwt[0].issuer.url: Invalid value: "{OURS}": URL must not overlap with disallowed issuers: [{OURS}]',
             ),
         ):
-            self.assertEqual(self.refused(jwt(issuer__url=url)), text)
-        self.assertIn('parse "https://x:y": invalid port', self.refused(jwt(issuer__url="https://x:y")))
+            self.assertEqual(self.error_text(jwt(issuer__url=url)), text)
+        self.assertIn('parse "https://x:y": invalid port', self.error_text(jwt(issuer__url="https://x:y")))
 
     def test_discovery(self) -> None:
         """A discovery URL must differ from the issuer URL."""
         text = f'jwt[0].issuer.discoveryURL: Invalid value: "{URL}/": discoveryURL must be different from URL'
-        self.assertEqual(self.refused(jwt(issuer__discoveryURL=f"{URL}/")), text)
-        self.assertIn("URL scheme must be https", self.refused(jwt(issuer__discoveryURL="http://x")))
+        self.assertEqual(self.error_text(jwt(issuer__discoveryURL=f"{URL}/")), text)
+        self.assertIn("URL scheme must be https", self.error_text(jwt(issuer__discoveryURL="http://x")))
 
     def test_several(self) -> None:
         """Issuer URLs and discovery URLs must be unique."""
         two = [jwt(issuer__discoveryURL="https://x")] * 2
         self.assertEqual(
-            self.refused(*two),
+            self.error_text(*two),
             f'[jwt[1].issuer.url: Duplicate value: "{URL}", jwt[1].issuer.discoveryURL: Duplicate value: "https://x"]',
         )
         many = [jwt(issuer__url=f"https://x{number}") for number in range(65)]
-        self.assertEqual(self.refused(*many), "jwt: Too many: 65: must have at most 64 items")
+        self.assertEqual(self.error_text(*many), "jwt: Too many: 65: must have at most 64 items")
         self.assertEqual(len(read(*many[:64]).jwt), 64)
 
     def test_audiences(self) -> None:
@@ -142,17 +142,17 @@ class FileTests(SynchronousTestCase):
             ),
         ):
             one = jwt(issuer__audiences=audiences, issuer__audienceMatchPolicy=policy)
-            self.assertEqual(self.refused(one), text)
+            self.assertEqual(self.error_text(one), text)
 
     def test_authority(self) -> None:
         """The CA bundle must contain certificates; the error omits its content."""
         text = 'Invalid value: "<omitted>": data does not contain any valid RSA or ECDSA certificates'
-        self.assertIn(text, self.refused(jwt(issuer__certificateAuthority="x")))
+        self.assertIn(text, self.error_text(jwt(issuer__certificateAuthority="x")))
 
     def test_egress(self) -> None:
         """Egress selectors are not supported."""
         text = "egress selector must be either controlplane or cluster"
-        self.assertIn(text, self.refused(jwt(issuer__egressSelectorType="x")))
+        self.assertIn(text, self.error_text(jwt(issuer__egressSelectorType="x")))
         error = self.assertRaises(ConfigurationError, read, jwt(issuer__egressSelectorType="cluster"))
         self.assertEqual(str(error), 'jwt[0]: oidc: egress lookup required with egress selector type "cluster"')
 
@@ -174,7 +174,7 @@ class FileTests(SynchronousTestCase):
             ),
         ):
             self.assertEqual(
-                self.refused(jwt(**{f"claimMappings__{key}": value for key, value in changes.items()})), text
+                self.error_text(jwt(**{f"claimMappings__{key}": value for key, value in changes.items()})), text
             )
 
     def test_rules(self) -> None:
@@ -191,9 +191,9 @@ class FileTests(SynchronousTestCase):
                 f'{rules}[0].message: Invalid value: "m": may not be specified when claim is set',
             ),
         ):
-            self.assertEqual(self.refused(jwt(claimValidationRules=[rule])), text)
+            self.assertEqual(self.error_text(jwt(claimValidationRules=[rule])), text)
         self.assertEqual(
-            self.refused(jwt(claimValidationRules=[{"claim": "a"}, {"claim": "a"}])),
+            self.error_text(jwt(claimValidationRules=[{"claim": "a"}, {"claim": "a"}])),
             f'{rules}[1].claim: Duplicate value: "a"',
         )
 
@@ -212,16 +212,16 @@ class FileTests(SynchronousTestCase):
         ):
             one = jwt(claimMappings__extra=[{"key": key, "valueExpression": ""}])
             expression = "jwt[0].claimMappings.extra[0].valueExpression: Required value"
-            self.assertEqual(self.refused(one), f"[{text}, {expression}]")
+            self.assertEqual(self.error_text(one), f"[{text}, {expression}]")
 
     def test_anonymous(self) -> None:
         """Anonymous requests can be disabled or restricted to some paths."""
         self.assertEqual(read(anonymous={"enabled": False}).anonymous, AnonymousConfiguration(False))
         conditions = [{"path": "/healthz"}, {"path": "/livez"}]
-        found = read(anonymous={"enabled": True, "conditions": conditions}).anonymous
-        self.assertEqual(found, AnonymousConfiguration(True, ("/healthz", "/livez")))
+        result = read(anonymous={"enabled": True, "conditions": conditions}).anonymous
+        self.assertEqual(result, AnonymousConfiguration(True, ("/healthz", "/livez")))
         self.assertEqual(
-            self.refused(anonymous={"conditions": conditions[:1]}),
+            self.error_text(anonymous={"conditions": conditions[:1]}),
             'anonymous.conditions: Invalid value: [{"Path":"/healthz"}]: enabled should be set to true when conditions'
             " are defined",
         )

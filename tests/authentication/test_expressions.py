@@ -44,7 +44,7 @@ class ExpressionCase(SynchronousTestCase):
         assert isinstance(user, UserInfo)
         return user
 
-    def refused(self, configuration: Any, **claims: Any) -> str:
+    def error_text(self, configuration: Any, **claims: Any) -> str:
         """Return the error for a token."""
         return str(self.assertRaises(AuthenticationFailed, self.user, configuration, **claims))
 
@@ -80,18 +80,18 @@ class MappingTests(ExpressionCase):
             ("claims.exp", "username claim expression must return a string"),
         ):
             text = f"oidc: error evaluating username claim expression: {text}"
-            self.assertEqual(self.refused(self.configuration(expression)), text)
+            self.assertEqual(self.error_text(self.configuration(expression)), text)
         text = "oidc: empty username via CEL expression is not allowed"
-        self.assertEqual(self.refused(self.configuration("''")), text)
+        self.assertEqual(self.error_text(self.configuration("''")), text)
         text = "oidc: error evaluating group claim expression: expression must return a string or a list of strings"
-        self.assertEqual(self.refused(self.configuration(groups={"expression": "[claims.exp]"})), text)
+        self.assertEqual(self.error_text(self.configuration(groups={"expression": "[claims.exp]"})), text)
         text = "oidc: error evaluating uid claim expression: uid claim expression must return a string"
-        self.assertEqual(self.refused(self.configuration(uid={"expression": "5"})), text)
+        self.assertEqual(self.error_text(self.configuration(uid={"expression": "5"})), text)
         extra = [{"key": "acme.io/a", "valueExpression": "true"}]
         text = (
             "oidc: error evaluating extra claim expression: true: expression must return a string or a list of strings"
         )
-        self.assertEqual(self.refused(self.configuration(extra=extra)), text)
+        self.assertEqual(self.error_text(self.configuration(extra=extra)), text)
 
 
 class RuleTests(ExpressionCase):
@@ -104,8 +104,8 @@ class RuleTests(ExpressionCase):
         self.assertEqual(self.user(configuration).name, "alice")
         text = f"validation expression '{rule['expression']}' failed: too long"
         text = f"oidc: error evaluating claim validation expression: {text}"
-        self.assertEqual(self.refused(configuration, iat=NOW - 7200), text)
-        self.assertIn("no such key: iat", self.refused(configuration, iat=None))
+        self.assertEqual(self.error_text(configuration, iat=NOW - 7200), text)
+        self.assertIn("no such key: iat", self.error_text(configuration, iat=None))
 
     def test_users(self) -> None:
         """A token whose user violates a user rule is rejected."""
@@ -115,24 +115,24 @@ class RuleTests(ExpressionCase):
         for claims in ({"roles": ["b"]}, {"roles": ["a"], "sub": "system:x"}):
             text = f"validation expression '{rule['expression']}' failed: no"
             self.assertEqual(
-                self.refused(configuration, **claims), f"oidc: error evaluating user info validation rule: {text}"
+                self.error_text(configuration, **claims), f"oidc: error evaluating user info validation rule: {text}"
             )
 
 
 class CompileTests(ExpressionCase):
     """Tests of the validation of expressions."""
 
-    def refusal(self, **changes: Any) -> str:
+    def rejection(self, **changes: Any) -> str:
         """Return the error for a configuration."""
         error = str(self.assertRaises(ConfigurationError, self.configuration, **changes))
         return error.removeprefix("invalid authentication configuration: ")
 
     def test_syntax(self) -> None:
         """A syntax error is rejected."""
-        text = self.refusal(username="claims.a[")
+        text = self.rejection(username="claims.a[")
         start = 'jwt[0].claimMappings.username.expression: Invalid value: "claims.a[": compilation failed: ERROR: '
         self.assertTrue(text.startswith(start), text)
-        self.assertIn("undefined field 'name'", self.refusal(users=[{"expression": "user.name == ''"}]))
+        self.assertIn("undefined field 'name'", self.rejection(users=[{"expression": "user.name == ''"}]))
 
     def test_types(self) -> None:
         """A rule must be boolean."""
@@ -140,28 +140,28 @@ class CompileTests(ExpressionCase):
             ({"rules": [{"expression": "claims.sub"}]}, "claimValidationRules[0].expression"),
             ({"users": [{"expression": "user.username"}]}, "userValidationRules[0].expression"),
         ):
-            self.assertTrue(self.refusal(**changes).startswith(f"jwt[0].{field}: Invalid value: "))
-            self.assertTrue(self.refusal(**changes).endswith("must evaluate to bool"))
+            self.assertTrue(self.rejection(**changes).startswith(f"jwt[0].{field}: Invalid value: "))
+            self.assertTrue(self.rejection(**changes).endswith("must evaluate to bool"))
 
     def test_repeated(self) -> None:
         """Rules must be unique and not empty."""
         for key, field in (("rules", "claimValidationRules"), ("users", "userValidationRules")):
             self.assertEqual(
-                self.refusal(**{key: [{"expression": "true"}] * 2}),
+                self.rejection(**{key: [{"expression": "true"}] * 2}),
                 f'jwt[0].{field}[1].expression: Duplicate value: "true"',
             )
-        self.assertEqual(self.refusal(users=[{}]), "jwt[0].userValidationRules[0].expression: Required value")
+        self.assertEqual(self.rejection(users=[{}]), "jwt[0].userValidationRules[0].expression: Required value")
         text = 'requiredValue: Invalid value: "v": may not be specified when expression is set'
         text = f"jwt[0].claimValidationRules[0].{text}"
-        self.assertEqual(self.refusal(rules=[{"expression": "true", "requiredValue": "v"}]), text)
+        self.assertEqual(self.rejection(rules=[{"expression": "true", "requiredValue": "v"}]), text)
         extra = [{"key": "acme.io/a", "valueExpression": "'a'"}] * 2
-        self.assertEqual(self.refusal(extra=extra), 'jwt[0].claimMappings.extra[1].key: Duplicate value: "acme.io/a"')
+        self.assertEqual(self.rejection(extra=extra), 'jwt[0].claimMappings.extra[1].key: Duplicate value: "acme.io/a"')
 
     def test_email(self) -> None:
         """A user name from C{claims.email} requires the use of C{claims.email_verified}."""
         text = "claims.email_verified must be used in claimMappings.username.expression or"
-        self.assertIn(text, self.refusal(username="claims.email"))
-        self.assertIn(text, self.refusal(username="claims.?email.orValue('')"))
+        self.assertIn(text, self.rejection(username="claims.email"))
+        self.assertIn(text, self.rejection(username="claims.?email.orValue('')"))
         for changes in (
             {"username": "claims.email_verified ? claims.email : ''"},
             {"username": "claims.email", "rules": [{"expression": "claims.email_verified == true"}]},
@@ -175,4 +175,4 @@ class CompileTests(ExpressionCase):
     def test_prefix(self) -> None:
         """A user name from an expression has no prefix."""
         text = 'jwt[0].claimMappings.groups.prefix: Invalid value: "x": may not be specified when expression is set'
-        self.assertEqual(self.refusal(groups={"expression": "[]", "prefix": "x"}), text)
+        self.assertEqual(self.rejection(groups={"expression": "[]", "prefix": "x"}), text)

@@ -40,10 +40,10 @@ class KeyTests(TokenCase):
         self.network.issuers.clear()
         self.tokens.configure([self.configuration("https://late.example.com")])
         late = Issuer("https://late.example.com")
-        self.assertEqual(self.refused(late.token()), "oidc: authenticator not initialized")
+        self.assertEqual(self.error_text(late.token()), "oidc: authenticator not initialized")
         self.clock.advance(10)
         self.network.issuers["late.example.com"] = late
-        self.assertEqual(self.refused(late.token()), "oidc: authenticator not initialized")
+        self.assertEqual(self.error_text(late.token()), "oidc: authenticator not initialized")
         self.clock.advance(10)
         self.assertIsNotNone(self.user(late.token()))
         calls = len(self.network.calls)
@@ -71,16 +71,16 @@ class KeyTests(TokenCase):
         self.issuer.keys = {"two": KEYS["two"]}
         self.assertIsNotNone(self.user(self.issuer.token("two")))
         self.clock.advance(10)
-        self.assertIn("failed to verify", self.refused(token))
+        self.assertIn("failed to verify", self.error_text(token))
 
     def test_rate_limit(self) -> None:
         """Tokens with unknown keys start at most one fetch in ten seconds."""
         self.clock.advance(10)
         for number in range(50):
-            self.assertIn("failed to verify", self.refused(self.issuer.token(headers={"kid": f"x{number}"})))
+            self.assertIn("failed to verify", self.error_text(self.issuer.token(headers={"kid": f"x{number}"})))
         self.assertEqual(len(self.network.calls), 1)
         self.clock.advance(10)
-        self.refused(self.issuer.token(headers={"kid": "x"}))
+        self.error_text(self.issuer.token(headers={"kid": "x"}))
         self.assertEqual(len(self.network.calls), 2)
 
     def test_failed_fetch(self) -> None:
@@ -88,7 +88,7 @@ class KeyTests(TokenCase):
         self.clock.advance(10)
         for code, body in ((500, b"{}"), (200, b"garbage"), (200, b"[]"), (200, b"{}"), (200, b'{"keys": {}}')):
             self.issuer.pages["/keys"] = code, body
-            self.assertIn("failed to verify", self.refused(self.issuer.token(headers={"kid": "x"})))
+            self.assertIn("failed to verify", self.error_text(self.issuer.token(headers={"kid": "x"})))
             self.assertIsNotNone(self.user(self.issuer.token()))
             self.clock.advance(10)
 
@@ -99,23 +99,23 @@ class KeyTests(TokenCase):
         """
         digest = f"sha256:{sha256(self.issuer.url.encode()).hexdigest()}"
 
-        def told(name: str) -> dict[tuple[str, ...], float]:
+        def reported(name: str) -> dict[tuple[str, ...], float]:
             (reading,) = [one for one in self.tokens.collect() if one.name.endswith(name)]
             return {key: one.count if isinstance(one, Histogram) else one for key, one in reading.values}
 
         keys = "jwks_fetch_last_timestamp_seconds"
-        self.assertEqual(told(keys).keys(), {("success", digest, "")})
+        self.assertEqual(reported(keys).keys(), {("success", digest, "")})
         token = self.issuer.token()
         for _ in range(3):
             self.user(token)
         self.clock.advance(10)
         self.issuer.pages["/keys"] = 500, b"{}"
-        self.refused(self.issuer.token(headers={"kid": "x"}))
-        self.refused(self.issuer.token("two", headers={"kid": "one"}))
-        self.assertEqual(told("latency_seconds"), {("success", digest): 1, ("failure", digest): 2})
-        self.assertEqual(told(keys).keys(), {("success", digest, ""), ("failure", digest, "")})
+        self.error_text(self.issuer.token(headers={"kid": "x"}))
+        self.error_text(self.issuer.token("two", headers={"kid": "one"}))
+        self.assertEqual(reported("latency_seconds"), {("success", digest): 1, ("failure", digest): 2})
+        self.assertEqual(reported(keys).keys(), {("success", digest, ""), ("failure", digest, "")})
         self.tokens.configure([])
-        self.assertEqual((told("latency_seconds"), told(keys)), ({}, {}))
+        self.assertEqual((reported("latency_seconds"), reported(keys)), ({}, {}))
 
     def test_refresh(self) -> None:
         """Old keys are refreshed in the background."""
@@ -130,7 +130,7 @@ class KeyTests(TokenCase):
         self.issuer.issuer_url = "https://evil.example.com"
         self.tokens.configure([])
         self.tokens.configure([self.configuration()])
-        self.assertEqual(self.refused(self.issuer.token()), "oidc: authenticator not initialized")
+        self.assertEqual(self.error_text(self.issuer.token()), "oidc: authenticator not initialized")
         for document in ({}, {"issuer": URL}, {"issuer": URL, "jwks_uri": "http://x/keys"}):
             self.assertRaises(AuthenticationFailed, _jwks.jwks_uri, document, URL)
 

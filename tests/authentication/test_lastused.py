@@ -15,7 +15,7 @@ class LastUsedTests(LegacyTestCase):
     def test_last_used(self) -> None:
         """The label of the Secret has the day of the last use and is written once a day."""
         token = self.legacy()
-        self.keep(token)
+        self.create_secret(token)
         revisions = []
         for self.now, day in ((NOW, TODAY), (NOW + 60, TODAY), (NOW + 86400, "2027-01-16"), (NOW, "2027-01-16")):
             self.assertIsNotNone(self.user(token))
@@ -26,7 +26,7 @@ class LastUsedTests(LegacyTestCase):
     def test_deleted_during_write(self) -> None:
         """A Secret that was deleted or replaced is not written."""
         known = LastUsed(self.stores, lambda: self.now)
-        self.keep("x")
+        self.create_secret("x")
         secret = self.stores.get_copy("", "secrets", "default", "s")
         known.record_use({"metadata": {**secret["metadata"], "uid": "another"}})
         self.assertIsNone(

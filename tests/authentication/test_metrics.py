@@ -23,19 +23,20 @@ class TallyTests(SynchronousTestCase):
         other.in_flight = 2
         for use in ("stale_tokens", "stale_tokens", "valid_tokens"):
             other.count(use)
-        found = told(*token_metrics([one, other]))
+        result = told(*token_metrics([one, other]))
         totals = {
-            dict(labels)["status"]: count for labels, count in found["authentication_token_cache_request_total"].items()
+            dict(labels)["status"]: count
+            for labels, count in result["authentication_token_cache_request_total"].items()
         }
         self.assertEqual(totals, {"hit": 1, "miss": 2})
         fetched = {
-            dict(labels)["status"]: count for labels, count in found["authentication_token_cache_fetch_total"].items()
+            dict(labels)["status"]: count for labels, count in result["authentication_token_cache_fetch_total"].items()
         }
         self.assertEqual(fetched, {"ok": 1, "error": 1})
-        self.assertEqual(list(found["authentication_token_cache_active_fetch_count"].values()), [2])
-        self.assertEqual(found["serviceaccount_stale_tokens_total"], {(): 2})
-        self.assertEqual(found["serviceaccount_legacy_tokens_total"], {(): 0})
-        seconds = found["authentication_token_cache_request_duration_seconds_sum"]
+        self.assertEqual(list(result["authentication_token_cache_active_fetch_count"].values()), [2])
+        self.assertEqual(result["serviceaccount_stale_tokens_total"], {(): 2})
+        self.assertEqual(result["serviceaccount_legacy_tokens_total"], {(): 0})
+        seconds = result["authentication_token_cache_request_duration_seconds_sum"]
         self.assertAlmostEqual(seconds[(("status", "miss"),)], 0.5)
 
     def test_no_authenticators(self) -> None:

@@ -51,28 +51,28 @@ class VerificationTests(TokenCase):
         self.assertIsNotNone(self.user(self.issuer.token(aud=["x", "me"])))
         for audience, shown in (("x", '["x"]'), (["x", "y"], '["x" "y"]'), (None, "[]"), (5, "[]")):
             text = f'oidc: verify token: oidc: expected audience "me" got {shown}'
-            self.assertEqual(self.refused(self.issuer.token(aud=audience)), text)
+            self.assertEqual(self.error_text(self.issuer.token(aud=audience)), text)
         self.tokens.configure([self.configuration(audiences=("b", "a"))])
         self.assertIsNotNone(self.user(self.issuer.token(aud="a")))
         text = 'oidc: verify token: oidc: expected audience in ["a" "b"] got ["me"]'
-        self.assertEqual(self.refused(self.issuer.token()), text)
+        self.assertEqual(self.error_text(self.issuer.token()), text)
 
     def test_times(self) -> None:
         """A token must have an expiration time that has not passed; C{nbf} allows a clock skew of one minute."""
         text = "oidc: verify token: oidc: token is expired (Token Expiry: 2027-01-15 07:59:59 +0000 UTC)"
-        self.assertEqual(self.refused(self.issuer.token(exp=NOW - 1)), text)
+        self.assertEqual(self.error_text(self.issuer.token(exp=NOW - 1)), text)
         for claims in ({"exp": None}, {"exp": "x"}, {"exp": True}, {"exp": -1e300}, {"nbf": 1e300}, {"nbf": NOW + 61}):
-            self.assertIn("oidc: verify token: oidc: ", self.refused(self.issuer.token(**claims)))
+            self.assertIn("oidc: verify token: oidc: ", self.error_text(self.issuer.token(**claims)))
         self.assertIsNotNone(self.user(self.issuer.token(nbf=NOW + 59)))
 
     def test_wrong_key(self) -> None:
         """A token that is signed with another key is rejected, also with the key id of a known key."""
         forged = self.issuer.token("two", headers={"kid": "one"})
         text = "oidc: verify token: failed to verify signature: failed to verify id token signature"
-        self.assertEqual(self.refused(forged), text)
+        self.assertEqual(self.error_text(forged), text)
         head, _, signature = self.issuer.token().split(".")
         other = self.issuer.token(sub="root").split(".")[1]
-        self.assertEqual(self.refused(f"{head}.{other}.{signature}"), text)
+        self.assertEqual(self.error_text(f"{head}.{other}.{signature}"), text)
         self.assertEqual(self.network.calls, [])
 
     def test_wrong_algorithm(self) -> None:
@@ -81,11 +81,11 @@ class VerificationTests(TokenCase):
         self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], ["RS256"], now=lambda: self.now)
         self.tokens.configure([self.configuration()])
         text = 'oidc: id token signed with unsupported algorithm, expected ["RS256"] got "PS512"'
-        self.assertEqual(self.refused(self.issuer.token(algorithm="PS512")), f"oidc: verify token: {text}")
+        self.assertEqual(self.error_text(self.issuer.token(algorithm="PS512")), f"oidc: verify token: {text}")
         secret = self.issuer.jwks()[0]["n"]
         for algorithm, key in (("none", None), ("HS256", secret)):
             claims = {"iss": URL, "aud": "me", "sub": "root", "exp": NOW + 5}
-            self.assertIn("unsupported algorithm", self.refused(jwt.encode(claims, key, algorithm=algorithm)))
+            self.assertIn("unsupported algorithm", self.error_text(jwt.encode(claims, key, algorithm=algorithm)))
 
     def test_curves(self) -> None:
         """A key on an elliptic curve verifies signatures of its algorithm only."""
@@ -93,12 +93,12 @@ class VerificationTests(TokenCase):
         self.tokens = OIDCAuthenticator(self.network, self.clock, [HERE], now=lambda: self.now)
         self.tokens.configure([self.configuration()])
         self.assertIsNotNone(self.user(self.issuer.token(algorithm="ES256")))
-        self.assertIn("failed to verify", self.refused(self.issuer.token()))
+        self.assertIn("failed to verify", self.error_text(self.issuer.token()))
 
     def test_extensions(self) -> None:
         """A header with unsupported extensions is rejected."""
         token = self.issuer.token(headers={"kid": "one", "crit": ["exp"], "exp": 5})
-        self.assertIn("requires unsupported extensions", self.refused(token))
+        self.assertIn("requires unsupported extensions", self.error_text(token))
 
     def test_google(self) -> None:
         """Google's issuer has two names."""
@@ -116,7 +116,7 @@ class VerificationTests(TokenCase):
         )
         self.assertEqual(self.user(self.issuer.token()).name, "oidc:alice")  # type: ignore[union-attr]
         self.assertEqual(self.user(other.token("two")).name, "other:alice")  # type: ignore[union-attr]
-        self.assertIn("failed to verify", self.refused(other.token("one", headers={"kid": "two"})))
+        self.assertIn("failed to verify", self.error_text(other.token("one", headers={"kid": "two"})))
 
     def test_review(self) -> None:
         """TokenReviews accept these tokens for the audiences of this server only."""
@@ -197,7 +197,7 @@ class RememberTests(TokenCase):
             self.assertIsNotNone(self.user(token))
         self.assertEqual(len(counted), 1)
         self.now += 600.5
-        self.assertIn("expired", self.refused(token))
+        self.assertIn("expired", self.error_text(token))
 
     def test_bounded(self) -> None:
         """A limited number of valid tokens is cached, and no invalid tokens."""
@@ -206,7 +206,7 @@ class RememberTests(TokenCase):
         tokens = [self.issuer.token(jti=str(number)) for number in range(3)]
         for token in tokens:
             self.user(token)
-        self.refused(self.issuer.token("two", headers={"kid": "one"}))
+        self.error_text(self.issuer.token("two", headers={"kid": "one"}))
         self.assertEqual(len(self.tokens._cache), 2)
         counted.clear()
         self.user(tokens[2])
@@ -233,9 +233,9 @@ class DistributedTests(TokenCase):
         super().setUp()
         self.other = Issuer("https://groups.example.com", "two")
         self.network.issuers["groups.example.com"] = self.other
-        self.told(self.other.token("two", groups=["far"]))
+        self.reported(self.other.token("two", groups=["far"]))
 
-    def told(self, token: str) -> None:
+    def reported(self, token: str) -> None:
         """Return the response of the claims endpoint."""
         self.other.pages["/groups"] = 200, token.encode()
 
@@ -253,8 +253,8 @@ class DistributedTests(TokenCase):
             user = self.user(token)
             assert user is not None
             self.assertEqual(user.groups, ("far", "system:authenticated"))
-        asked = [settings for settings, _ in self.network.calls if settings.url.endswith("/groups")]
-        self.assertEqual([(one.token, one.deny_internal) for one in asked], [("secret", True)] * 2)
+        fetches = [settings for settings, _ in self.network.calls if settings.url.endswith("/groups")]
+        self.assertEqual([(one.token, one.deny_internal) for one in fetches], [("secret", True)] * 2)
         self.assertEqual(self.other.asked.count("/keys"), 1)
 
     def test_not_needed(self) -> None:
@@ -275,8 +275,8 @@ class DistributedTests(TokenCase):
             (self.token({"endpoint": "https://groups.example.com/x"}), "https://groups.example.com/x answered 404"),
             (self.token({"endpoint": "https://nowhere/x"}), "no such host"),
         ):
-            self.assertIn(text, self.refused(token))
-        for told, text in (
+            self.assertIn(text, self.error_text(token))
+        for reported, text in (
             ("garbage", "getting untrusted issuer from endpoint"),
             (
                 self.other.token("one", headers={"kid": "two"}),
@@ -289,8 +289,8 @@ class DistributedTests(TokenCase):
             (self.other.token("two"), "did not contain claim: groups"),
             (self.other.token("two", iss="http://x", groups=["a"]), "verifier not initialized for issuer"),
         ):
-            self.told(told)
-            self.assertIn(text, self.refused(self.token()))
+            self.reported(reported)
+            self.assertIn(text, self.error_text(self.token()))
             self.clock.advance(10)
 
     def test_few_issuers(self) -> None:
@@ -298,8 +298,8 @@ class DistributedTests(TokenCase):
         for number in range(20):
             issuer = Issuer(f"https://g{number}.example.com", "two")
             self.network.issuers[f"g{number}.example.com"] = issuer
-            self.told(issuer.token("two", groups=["a"]))
+            self.reported(issuer.token("two", groups=["a"]))
             if number < 16:
                 self.assertIsNotNone(self.user(self.token(jti=str(number))))
             else:
-                self.assertIn("verifier not initialized", self.refused(self.token(jti=str(number))))
+                self.assertIn("verifier not initialized", self.error_text(self.token(jti=str(number))))

@@ -60,7 +60,7 @@ class FrontProxyTests(SynchronousTestCase):
         """Return the user in the headers of a proxy."""
         return self.known.authenticate(Request(self.proxy, **fields))
 
-    def refused(self, **fields: Any) -> str:
+    def error_text(self, **fields: Any) -> str:
         """Return the error for a request of a proxy."""
         return str(self.assertRaises(RequestRefused, self.user, **fields))
 
@@ -87,8 +87,8 @@ class FrontProxyTests(SynchronousTestCase):
 
     def test_repeated(self) -> None:
         """Repeated user names and uids are rejected: parsers could choose different ones."""
-        self.assertIn("X-Remote-User is repeated", self.refused(x_remote_user=["alice", "bob"]))
-        self.assertIn("X-Remote-Uid is repeated", self.refused(x_remote_user="alice", x_remote_uid=["u", "v"]))
+        self.assertIn("X-Remote-User is repeated", self.error_text(x_remote_user=["alice", "bob"]))
+        self.assertIn("X-Remote-Uid is repeated", self.error_text(x_remote_user="alice", x_remote_uid=["u", "v"]))
 
     def test_odd(self) -> None:
         """Headers that other parsers could take for these headers, and values that are not UTF-8, are rejected."""
@@ -100,8 +100,8 @@ class FrontProxyTests(SynchronousTestCase):
             del request.fields[name]
         request.fields[b"x_other"] = request.fields[b"x-remote-extra-a_b"] = [b"x"]
         self.assertEqual(self.known.authenticate(request), UserInfo("alice", extra={"a_b": ("x",)}))
-        self.assertIn("control characters", self.refused(x_remote_user="al\x01ice"))
-        self.assertIn("not UTF-8", self.refused(x_remote_user="alice", x_remote_group="\xff"))
+        self.assertIn("control characters", self.error_text(x_remote_user="al\x01ice"))
+        self.assertIn("not UTF-8", self.error_text(x_remote_user="alice", x_remote_group="\xff"))
 
     def test_rejection_is_final(self) -> None:
         """A rejected request is not authenticated by other credentials, and is not anonymous."""

@@ -59,7 +59,7 @@ class SignatureTests(TokenCase):
         token = self.token()
         self.assertIsNotNone(self.user(token))
         self.tokens.set_keys(load_token_keys(public_pem(OTHER)))
-        self.assertEqual(self.refused(token), "invalid signature, no keys found")
+        self.assertEqual(self.error_text(token), "invalid signature, no keys found")
         self.issuer = TokenIssuer.load(private_pem(OTHER), HERE, [HERE])
         self.assertIsNotNone(self.user(self.token()))
 
@@ -70,31 +70,31 @@ class SignatureTests(TokenCase):
     def test_wrong_key(self) -> None:
         """A token that is signed with another key is rejected, also with the key id of a known key."""
         forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")
-        self.assertIn("error in cryptographic primitive", self.refused(forged))
+        self.assertIn("error in cryptographic primitive", self.error_text(forged))
         (known,) = load_token_keys(KEY)
         forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256", headers={"kid": known.key_id})
-        self.assertIn("error in cryptographic primitive", self.refused(forged))
+        self.assertIn("error in cryptographic primitive", self.error_text(forged))
         forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256", headers={"kid": "another"})
-        self.assertEqual(self.refused(forged), "invalid signature, no keys found")
+        self.assertEqual(self.error_text(forged), "invalid signature, no keys found")
 
     def test_wrong_algorithm(self) -> None:
         """The token does not choose the algorithm: unsigned tokens and HMAC with the public key are rejected."""
         claims = {**self.claims(), "iss": HERE}
-        self.assertIn("cryptographic", self.refused(jwt.encode(claims, None, algorithm="none")))
+        self.assertIn("cryptographic", self.error_text(jwt.encode(claims, None, algorithm="none")))
         key = rsa.generate_private_key(65537, 2048)
         self.tokens = self.authenticator(public_pem(key))
         (known,) = load_token_keys(public_pem(key))
         secret = known.as_jwk()["n"]
         for algorithm, signer in (("HS256", secret), ("PS256", key), ("RS512", key)):
-            self.assertIn("cryptographic", self.refused(jwt.encode(claims, signer, algorithm=algorithm)), algorithm)
+            self.assertIn("cryptographic", self.error_text(jwt.encode(claims, signer, algorithm=algorithm)), algorithm)
         self.assertIsNotNone(self.user(jwt.encode(claims, key, algorithm="RS256")))
 
     def test_changed(self) -> None:
         """Changed claims invalidate the signature."""
         head, body, signature = self.token().split(".")
         other = self.token(sub="system:serviceaccount:default:other").split(".")[1]
-        self.assertIn("cryptographic", self.refused(f"{head}.{other}.{signature}"))
-        self.assertIn("cryptographic", self.refused(f"{head}.{body}.{signature[:-4]}AAAA"))
+        self.assertIn("cryptographic", self.error_text(f"{head}.{other}.{signature}"))
+        self.assertIn("cryptographic", self.error_text(f"{head}.{body}.{signature[:-4]}AAAA"))
 
     def test_rotation(self) -> None:
         """With several keys, tokens of each key are valid, with or without a key id."""
@@ -108,7 +108,7 @@ class SignatureTests(TokenCase):
         for number in range(5):
             self.user(self.token(jti=str(number)))
         forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")
-        self.refused(forged)
+        self.error_text(forged)
         self.assertEqual(len(self.tokens._cache), 3)
 
     def test_cached(self) -> None:
@@ -134,25 +134,25 @@ class ClaimTests(TokenCase):
     def test_times(self) -> None:
         """A token is valid between its times, with a clock skew of one minute."""
         token = self.token(nbf=NOW + 100, exp=NOW + 200)
-        for now, why in (
+        for now, message in (
             (NOW + 39, "service account token is not valid yet"),
             (NOW + 40, None),
             (NOW + 260, None),
             (NOW + 261, "service account token has expired"),
         ):
             self.now = float(now)
-            if why is None:
+            if message is None:
                 self.assertIsNotNone(self.user(token))
             else:
-                self.assertEqual(self.refused(token), why)
+                self.assertEqual(self.error_text(token), message)
         self.assertEqual(len(self.tokens._cache), 0)
-        self.assertIn("in the future", self.refused(self.token(iat=NOW + 400, exp=NOW + 1000)))
-        self.assertIn("is not a time", self.refused(self.token(exp="tomorrow")))
+        self.assertIn("in the future", self.error_text(self.token(iat=NOW + 400, exp=NOW + 1000)))
+        self.assertIn("is not a time", self.error_text(self.token(exp="tomorrow")))
 
     def test_audiences(self) -> None:
         """A token for other audiences is rejected; a token without audiences is valid for this server."""
         self.assertEqual(
-            self.refused(self.token(aud=["vault", "x"])),
+            self.error_text(self.token(aud=["vault", "x"])),
             f'token audiences ["vault" "x"] is invalid for the target audiences ["{HERE}"]',
         )
         for audiences in ([HERE, "vault"], HERE, None, []):
@@ -162,8 +162,8 @@ class ClaimTests(TokenCase):
         """A review with several audiences returns the shared ones, in the order of the review."""
         union = AuthenticatorUnion([self.tokens])
         token = self.token(aud=["vault", "x", HERE])
-        found = union.authenticate_token(token, ["other", "x", "vault", "x"])
-        self.assertEqual(found, TokenAuthentication(self.user(token), ("x", "vault", "x")))
+        result = union.authenticate_token(token, ["other", "x", "vault", "x"])
+        self.assertEqual(result, TokenAuthentication(self.user(token), ("x", "vault", "x")))
         self.assertIn("is invalid for the target audiences", union.authenticate_token(token, ["other"]).error)
 
     @given(st.dictionaries(st.sampled_from(["aud", "exp", "nbf", "iat", "jti", "sub", "kubernetes.io"]), _JSON))
@@ -177,7 +177,7 @@ class ClaimTests(TokenCase):
     def test_odd_claims(self) -> None:
         """Claims of another form are rejected."""
         for private in (None, "x", {"namespace": ["x"]}, {"namespace": "default", "serviceaccount": {"name": {}}}):
-            self.assertEqual(self.refused(self.token(**{"kubernetes.io": private})), 'serviceaccounts "" not found')
+            self.assertEqual(self.error_text(self.token(**{"kubernetes.io": private})), 'serviceaccounts "" not found')
 
 
 class LiveTests(TokenCase):
@@ -188,10 +188,10 @@ class LiveTests(TokenCase):
         token = self.token()
         self.assertIsNotNone(self.user(token))
         self.remove("serviceaccounts", "robot")
-        self.assertEqual(self.refused(token), 'serviceaccounts "robot" not found')
+        self.assertEqual(self.error_text(token), 'serviceaccounts "robot" not found')
         made = self.made(self.store("serviceaccounts"), {"metadata": {"name": "robot"}})
         uids = made["metadata"]["uid"], self.account["metadata"]["uid"]
-        self.assertEqual(self.refused(token), "service account UID ({}) does not match claim ({})".format(*uids))
+        self.assertEqual(self.error_text(token), "service account UID ({}) does not match claim ({})".format(*uids))
 
     def test_account_being_deleted(self) -> None:
         """An account with finalizers is treated as deleted one minute after its deletion."""
@@ -205,7 +205,7 @@ class LiveTests(TokenCase):
         self.now = at + 59.0
         self.assertIsNotNone(self.user(token))
         self.now = at + 61.0
-        self.assertEqual(self.refused(token), "service account default/held has been deleted")
+        self.assertEqual(self.error_text(token), "service account default/held has been deleted")
 
     def test_pod(self) -> None:
         """A token that is bound to a pod has its name and node, and becomes invalid with the pod."""
@@ -221,10 +221,12 @@ class LiveTests(TokenCase):
         self.assertEqual(user.extra[f"{prefix}node-name"], ("n",))
         self.assertEqual(user.extra[f"{prefix}node-uid"], ("u",))
         self.remove("pods", "p")
-        self.assertEqual(self.refused(token), "service account token has been invalidated")
+        self.assertEqual(self.error_text(token), "service account token has been invalidated")
         again = self.made(self.store("pods"), pod("p"))["metadata"]["uid"]
         was = made["metadata"]["uid"]
-        self.assertEqual(self.refused(token), f"pod UID ({again}) does not match service account pod ref claim ({was})")
+        self.assertEqual(
+            self.error_text(token), f"pod UID ({again}) does not match service account pod ref claim ({was})"
+        )
 
     def test_secret_and_node(self) -> None:
         """Tokens that are bound to a Secret or node become invalid with it."""
@@ -233,7 +235,7 @@ class LiveTests(TokenCase):
             token = self.issuer.sign(self.claims(**{kind: made}))
             self.assertIsNotNone(self.user(token))
             self.remove(resource, "x")
-            self.assertEqual(self.refused(token), "service account token has been invalidated")
+            self.assertEqual(self.error_text(token), "service account token has been invalidated")
 
 
 class LegacyTests(LegacyTestCase):
@@ -242,22 +244,22 @@ class LegacyTests(LegacyTestCase):
     def test_good(self) -> None:
         """A legacy token is valid while the Secret contains it."""
         token = self.legacy()
-        self.assertEqual(self.refused(token), "service account token has been invalidated")
-        self.keep(token)
+        self.assertEqual(self.error_text(token), "service account token has been invalidated")
+        self.create_secret(token)
         user = self.user(token)
         assert user is not None
         self.assertEqual((user.name, user.extra), ("system:serviceaccount:default:robot", {}))
         self.remove("secrets", "s")
-        self.assertEqual(self.refused(token), "service account token has been invalidated")
-        self.keep("another")
-        self.assertEqual(self.refused(token), "service account token does not match server's copy")
+        self.assertEqual(self.error_text(token), "service account token has been invalidated")
+        self.create_secret("another")
+        self.assertEqual(self.error_text(token), "service account token does not match server's copy")
 
     def test_marked(self) -> None:
         """A token is rejected if its Secret is labelled as invalid; the use is recorded nevertheless."""
         token = self.legacy()
-        self.keep(token, labels={"kubernetes.io/legacy-token-invalid-since": "2026-01-01"})
+        self.create_secret(token, labels={"kubernetes.io/legacy-token-invalid-since": "2026-01-01"})
         self.assertEqual(
-            self.refused(token),
+            self.error_text(token),
             "the token in secret default/s for service account default/robot has been marked invalid. Use tokens from"
             " the TokenRequest API or manually created secret-based tokens, or remove the"
             " 'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token",
@@ -268,7 +270,7 @@ class LegacyTests(LegacyTestCase):
     def test_sorts(self) -> None:
         """Auto-generated tokens cause a warning; audit annotations distinguish both types."""
         token = self.legacy()
-        self.keep(token)
+        self.create_secret(token)
         self.assertIsNotNone(self.user(token))
         self.assertEqual(self.request.warnings, [])
         self.assertEqual(self.request.annotations, {"authentication.k8s.io/legacy-token-manual-secret": "s"})
@@ -283,9 +285,9 @@ class LegacyTests(LegacyTestCase):
 
     def test_claims(self) -> None:
         """All claims are required, and the subject must be the account."""
-        self.assertEqual(self.refused(self.legacy(sub="system:serviceaccount:default:x")), "sub claim is invalid")
+        self.assertEqual(self.error_text(self.legacy(sub="system:serviceaccount:default:x")), "sub claim is invalid")
         self.assertEqual(
-            self.refused(self.legacy(**{"kubernetes.io/serviceaccount/namespace": ""})), "namespace claim is missing"
+            self.error_text(self.legacy(**{"kubernetes.io/serviceaccount/namespace": ""})), "namespace claim is missing"
         )
 
     def test_without_lookup(self) -> None:

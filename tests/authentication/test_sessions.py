@@ -48,7 +48,7 @@ class SessionsTests(SynchronousTestCase):
         self.now = 1000.0
         self.sessions = SessionStore(lambda: self.now)
 
-    def found(self, secret: str, key: str) -> bool:
+    def result(self, secret: str, key: str) -> bool:
         """Return whether a session exists."""
         return self.sessions.find(secret.encode(), key.encode()) is not None
 
@@ -56,7 +56,7 @@ class SessionsTests(SynchronousTestCase):
         """A session is found by its id and its CSRF token together, not by one of them."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         other_secret, other_key = self.sessions.begin("t", UserInfo("alice"))
-        self.assertTrue(self.found(secret, key))
+        self.assertTrue(self.result(secret, key))
         for pair in (
             (secret, other_key),
             (other_secret, key),
@@ -65,25 +65,25 @@ class SessionsTests(SynchronousTestCase):
             (key, secret),
             (secret, "é" * 99),
         ):
-            self.assertFalse(self.found(*pair))
-        self.assertTrue(self.found(other_secret, other_key))
+            self.assertFalse(self.result(*pair))
+        self.assertTrue(self.result(other_secret, other_key))
 
     def test_end(self) -> None:
         """Ending a session requires both its id and its CSRF token."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         self.sessions.end(secret.encode(), b"x")
-        self.assertTrue(self.found(secret, key))
+        self.assertTrue(self.result(secret, key))
         self.sessions.end(secret.encode(), key.encode())
-        self.assertFalse(self.found(secret, key))
+        self.assertFalse(self.result(secret, key))
         self.assertEqual(len(self.sessions), 0)
 
     def test_idle(self) -> None:
         """A session expires after two hours without requests."""
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         self.now += IDLE_TIMEOUT - 1
-        self.assertTrue(self.found(secret, key))
+        self.assertTrue(self.result(secret, key))
         self.now += IDLE_TIMEOUT
-        self.assertFalse(self.found(secret, key))
+        self.assertFalse(self.result(secret, key))
         self.assertEqual(len(self.sessions), 0)
 
     def test_longest(self) -> None:
@@ -91,17 +91,17 @@ class SessionsTests(SynchronousTestCase):
         secret, key = self.sessions.begin("t", UserInfo("alice"))
         while self.now + IDLE_TIMEOUT / 2 < 1000 + SESSION_TIMEOUT:
             self.now += IDLE_TIMEOUT / 2
-            self.assertTrue(self.found(secret, key))
+            self.assertTrue(self.result(secret, key))
         self.now = 1000 + SESSION_TIMEOUT
-        self.assertFalse(self.found(secret, key))
+        self.assertFalse(self.result(secret, key))
 
     def test_bounded(self) -> None:
         """The number of sessions is limited per user and in total; the least recently used session is evicted."""
         first, *_, last = [self.sessions.begin("t", UserInfo("alice")) for _ in range(MAX_SESSIONS_PER_USER + 1)]
         self.assertEqual(len(self.sessions), MAX_SESSIONS_PER_USER)
-        self.assertFalse(self.found(*first))
+        self.assertFalse(self.result(*first))
         for number in range(MAX_SESSIONS):
-            self.assertTrue(self.found(*last))
+            self.assertTrue(self.result(*last))
             self.sessions.begin("t", UserInfo(f"user-{number}"))
         self.assertEqual(len(self.sessions), MAX_SESSIONS)
 
@@ -130,7 +130,7 @@ class AuthenticatorTests(SynchronousTestCase):
         """A session that began with a sign-in link has the user of the link without a token authentication."""
         secret, key = self.sessions.begin("", UserInfo("root"))
         cookie = f"{COOKIE.decode()}={secret}"
-        self.assertEqual(self.ask(cookie=cookie, x_kubetwist_ui=key).name, "root")
+        self.assertEqual(self.authenticate(cookie=cookie, x_kubetwist_ui=key).name, "root")
         self.assertEqual(self.tokens, [])
 
     def authenticate_token(self, token: str) -> Any:
@@ -138,7 +138,7 @@ class AuthenticatorTests(SynchronousTestCase):
         self.tokens.append(token)
         return self.finding
 
-    def ask(self, method: bytes = b"GET", **fields: str) -> Any:
+    def authenticate(self, method: bytes = b"GET", **fields: str) -> Any:
         """Return the result for a request."""
         return self.authenticator.authenticate(Request(method, **fields))
 
@@ -148,47 +148,49 @@ class AuthenticatorTests(SynchronousTestCase):
 
     def test_token_authentication(self) -> None:
         """Each request authenticates the token of the session, synchronously or asynchronously."""
-        user = self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
+        user = self.authenticate(cookie=self.cookie, x_kubetwist_ui=self.key)
         self.assertEqual((user.name, self.tokens), ("alice", ["the-token"]))
         self.finding = succeed(TokenAuthentication(UserInfo("alice")))
-        found: Deferred[UserInfo] = self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
-        self.assertEqual(self.successResultOf(found).name, "alice")
+        result: Deferred[UserInfo] = self.authenticate(cookie=self.cookie, x_kubetwist_ui=self.key)
+        self.assertEqual(self.successResultOf(result).name, "alice")
 
     def test_revoked(self) -> None:
         """A session whose token has become invalid is rejected."""
         self.finding = TokenAuthentication(None, error="gone")
         with self.assertRaises(RequestRefused):
-            self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
+            self.authenticate(cookie=self.cookie, x_kubetwist_ui=self.key)
 
     def test_cookie_alone(self) -> None:
         """The cookie alone, which cross-site requests have too, does not authenticate a request."""
-        self.assertIsNone(self.ask(cookie=self.cookie))
-        self.assertIsNone(self.ask(x_kubetwist_ui=self.key))
+        self.assertIsNone(self.authenticate(cookie=self.cookie))
+        self.assertIsNone(self.authenticate(x_kubetwist_ui=self.key))
         self.assertEqual(self.tokens, [])
 
     def test_wrong_key(self) -> None:
         """A request with a wrong CSRF token is rejected without calling further authenticators."""
         with self.assertRaises(RequestRefused):
-            self.ask(cookie=self.cookie, x_kubetwist_ui="x")
+            self.authenticate(cookie=self.cookie, x_kubetwist_ui="x")
 
     def test_cross_site(self) -> None:
         """A cross-site request with a session is rejected."""
         for site in ("cross-site", "same-site"):
             with self.assertRaises(RequestRefused):
-                self.ask(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site=site)
-        self.assertIsNotNone(self.ask(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site="same-origin"))
+                self.authenticate(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site=site)
+        self.assertIsNotNone(
+            self.authenticate(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site="same-origin")
+        )
 
     def test_certificates(self) -> None:
         """A cross-site page cannot use the client certificate of a browser for writes or WebSockets."""
         for method in (b"POST", b"PUT", b"PATCH", b"DELETE"):
             with self.assertRaises(RequestRefused):
-                self.ask(method, sec_fetch_site="cross-site")
-            self.assertIsNone(self.ask(method, sec_fetch_site="same-origin"))
-            self.assertIsNone(self.ask(method, sec_fetch_site="cross-site", authorization="Bearer x"))
-            self.assertIsNone(self.ask(method))
+                self.authenticate(method, sec_fetch_site="cross-site")
+            self.assertIsNone(self.authenticate(method, sec_fetch_site="same-origin"))
+            self.assertIsNone(self.authenticate(method, sec_fetch_site="cross-site", authorization="Bearer x"))
+            self.assertIsNone(self.authenticate(method))
         with self.assertRaises(RequestRefused):
-            self.ask(sec_fetch_site="cross-site", upgrade="websocket")
-        self.assertIsNone(self.ask(sec_fetch_site="cross-site"))
+            self.authenticate(sec_fetch_site="cross-site", upgrade="websocket")
+        self.assertIsNone(self.authenticate(sec_fetch_site="cross-site"))
 
     def test_origins(self) -> None:
         """Without Sec-Fetch-Site, as in WebSocket handshakes of some browsers, the Origin is checked."""
@@ -196,15 +198,17 @@ class AuthenticatorTests(SynchronousTestCase):
         there = {"host": "10.0.0.1:6443", "user_agent": agent}
         for origin in ("https://evil.example", "https://10.0.0.1", "null", "https://10.0.0.1:6443.evil.example"):
             with self.assertRaises(RequestRefused):
-                self.ask(origin=origin, upgrade="websocket", **there)
+                self.authenticate(origin=origin, upgrade="websocket", **there)
             with self.assertRaises(RequestRefused):
-                self.ask(b"POST", origin=origin, **there)
+                self.authenticate(b"POST", origin=origin, **there)
             with self.assertRaises(RequestRefused):
-                self.ask(b"POST", cookie=self.cookie, x_kubetwist_ui=self.key, origin=origin, **there)
-            self.assertIsNone(self.ask(origin=origin, **there))
-            self.assertIsNone(self.ask(origin=origin, upgrade="websocket", authorization="Bearer x", **there))
-            self.assertIsNone(self.ask(origin=origin, upgrade="websocket", host="10.0.0.1:6443", user_agent="Go"))
-        self.assertIsNone(self.ask(origin="https://10.0.0.1:6443", upgrade="websocket", **there))
+                self.authenticate(b"POST", cookie=self.cookie, x_kubetwist_ui=self.key, origin=origin, **there)
+            self.assertIsNone(self.authenticate(origin=origin, **there))
+            self.assertIsNone(self.authenticate(origin=origin, upgrade="websocket", authorization="Bearer x", **there))
+            self.assertIsNone(
+                self.authenticate(origin=origin, upgrade="websocket", host="10.0.0.1:6443", user_agent="Go")
+            )
+        self.assertIsNone(self.authenticate(origin="https://10.0.0.1:6443", upgrade="websocket", **there))
         # Pages elsewhere that know a token may use it: there is nothing else that they could use.
         request = Request(origin="https://dashboard.example", upgrade="websocket", **there)
         request.certificate = None

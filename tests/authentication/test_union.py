@@ -19,16 +19,16 @@ from kubetwist.interfaces import IAuthenticator
 from tests.authentication.requests import Request
 
 
-class Says:
+class FixedAuthenticator:
     """An authenticator with a fixed result."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.asked = 0
+        self.calls = 0
 
     def authenticate(self, request: Any) -> Any:
         """Return or raise the result."""
-        self.asked += 1
+        self.calls += 1
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -39,44 +39,44 @@ class UnionTests(SynchronousTestCase):
 
     alice = UserInfo("alice", groups=("system:authenticated",))
 
-    def ask(self, *answers: Any, anonymous: Any = None) -> Any:
+    def combine(self, *answers: Any, anonymous: Any = None) -> Any:
         """Return the result of several authenticators."""
-        union = AuthenticatorUnion([Says(answer) for answer in answers], anonymous)
+        union = AuthenticatorUnion([FixedAuthenticator(answer) for answer in answers], anonymous)
         verifyObject(IAuthenticator, union)
         result = union.authenticate(Request())
         return self.successResultOf(result) if isinstance(result, Deferred) else result
 
     def test_first_user_decides(self) -> None:
         """The first authenticator that returns a user decides, and the following ones are not called."""
-        other = Says(UserInfo("bob"))
-        union = AuthenticatorUnion([Says(None), Says(self.alice), other])
+        other = FixedAuthenticator(UserInfo("bob"))
+        union = AuthenticatorUnion([FixedAuthenticator(None), FixedAuthenticator(self.alice), other])
         self.assertIs(union.authenticate(Request()), self.alice)
-        self.assertEqual(other.asked, 0)
+        self.assertEqual(other.calls, 0)
 
     def test_group(self) -> None:
         """Authenticated users are in system:authenticated."""
-        self.assertEqual(self.ask(UserInfo("alice", groups=("a",))).groups, ("a", "system:authenticated"))
-        self.assertEqual(self.ask(succeed(UserInfo("alice"))).groups, ("system:authenticated",))
+        self.assertEqual(self.combine(UserInfo("alice", groups=("a",))).groups, ("a", "system:authenticated"))
+        self.assertEqual(self.combine(succeed(UserInfo("alice"))).groups, ("system:authenticated",))
 
     def test_valid_after_invalid(self) -> None:
         """After invalid credentials a following authenticator can authenticate the request."""
         bad = AuthenticationFailed("bad")
-        self.assertIs(self.ask(bad, self.alice), self.alice)
-        self.assertEqual(self.ask(bad, succeed(None), fail(bad), self.alice), self.alice)
+        self.assertIs(self.combine(bad, self.alice), self.alice)
+        self.assertEqual(self.combine(bad, succeed(None), fail(bad), self.alice), self.alice)
 
     def test_invalid_is_not_anonymous(self) -> None:
         """A request with invalid credentials is not anonymous."""
         bad = AuthenticationFailed("bad")
-        union = AuthenticatorUnion([Says(bad), Says(None)], Anonymous())
+        union = AuthenticatorUnion([FixedAuthenticator(bad), FixedAuthenticator(None)], Anonymous())
         self.assertRaises(AuthenticationFailed, union.authenticate, Request())
-        union = AuthenticatorUnion([Says(fail(bad)), Says(None)], Anonymous())
+        union = AuthenticatorUnion([FixedAuthenticator(fail(bad)), FixedAuthenticator(None)], Anonymous())
         self.failureResultOf(union.authenticate(Request()), AuthenticationFailed)
 
     def test_all_errors(self) -> None:
         """The error contains the text of each error once."""
         first, second = AuthenticationFailed("bad"), AuthenticationFailed("worse")
-        for asked in ([first, None, second, first], [fail(first), second, fail(first)]):
-            union = AuthenticatorUnion([Says(answer) for answer in asked], Anonymous())
+        for calls in ([first, None, second, first], [fail(first), second, fail(first)]):
+            union = AuthenticatorUnion([FixedAuthenticator(answer) for answer in calls], Anonymous())
             try:
                 result = union.authenticate(Request())
                 error: Any = self.failureResultOf(result).value
@@ -86,23 +86,23 @@ class UnionTests(SynchronousTestCase):
 
     def test_rejected(self) -> None:
         """A rejected request ends the authentication."""
-        for refusal in (RequestRefused("odd"), fail(RequestRefused("odd"))):
-            other = Says(self.alice)
-            union = AuthenticatorUnion([Says(succeed(None)), Says(refusal), other])
+        for rejection in (RequestRefused("odd"), fail(RequestRefused("odd"))):
+            other = FixedAuthenticator(self.alice)
+            union = AuthenticatorUnion([FixedAuthenticator(succeed(None)), FixedAuthenticator(rejection), other])
             self.failureResultOf(union.authenticate(Request()), RequestRefused)
-            self.assertEqual(other.asked, 0)
-        union = AuthenticatorUnion([Says(RequestRefused("odd")), Says(self.alice)])
+            self.assertEqual(other.calls, 0)
+        union = AuthenticatorUnion([FixedAuthenticator(RequestRefused("odd")), FixedAuthenticator(self.alice)])
         self.assertRaises(RequestRefused, union.authenticate, Request())
 
     def test_anonymous(self) -> None:
         """A request without credentials is passed to the anonymous authenticator, if there is one."""
-        self.assertEqual(self.ask(None, anonymous=Anonymous()).name, "system:anonymous")
-        self.assertEqual(self.ask(succeed(None), anonymous=Anonymous()).groups, ("system:unauthenticated",))
-        self.assertIsNone(self.ask(None))
+        self.assertEqual(self.combine(None, anonymous=Anonymous()).name, "system:anonymous")
+        self.assertEqual(self.combine(succeed(None), anonymous=Anonymous()).groups, ("system:unauthenticated",))
+        self.assertIsNone(self.combine(None))
 
     def test_unknown_token(self) -> None:
         """A token that no authenticator accepts is rejected, not anonymous."""
-        union = AuthenticatorUnion([Says(None), InvalidTokenAuthenticator()], Anonymous())
+        union = AuthenticatorUnion([FixedAuthenticator(None), InvalidTokenAuthenticator()], Anonymous())
         self.assertRaises(AuthenticationFailed, union.authenticate, Request("Bearer x"))
 
     def test_authenticate_token(self) -> None:
@@ -114,11 +114,11 @@ class UnionTests(SynchronousTestCase):
         self.assertEqual(union.authenticate_token("t1"), TokenAuthentication(alice))
         # As from a file: what is blank at the end of a header does not belong to it.
         self.assertEqual(union.authenticate_token("t1\n"), TokenAuthentication(alice))
-        nobody = TokenAuthentication(None, error="invalid bearer token")
-        self.assertEqual(union.authenticate_token("t2"), nobody)
-        self.assertEqual(union.authenticate_token(""), nobody)
-        later = AuthenticatorUnion([Says(succeed(alice))])
+        unknown = TokenAuthentication(None, error="invalid bearer token")
+        self.assertEqual(union.authenticate_token("t2"), unknown)
+        self.assertEqual(union.authenticate_token(""), unknown)
+        later = AuthenticatorUnion([FixedAuthenticator(succeed(alice))])
         self.assertEqual(self.successResultOf(later.authenticate_token("t1")), TokenAuthentication(alice))
-        later = AuthenticatorUnion([Says(fail(AuthenticationFailed("bad")))])
-        found = self.successResultOf(later.authenticate_token("t1"))
-        self.assertEqual(found, TokenAuthentication(None, error="[invalid bearer token, bad]"))
+        later = AuthenticatorUnion([FixedAuthenticator(fail(AuthenticationFailed("bad")))])
+        outcome = self.successResultOf(later.authenticate_token("t1"))
+        self.assertEqual(outcome, TokenAuthentication(None, error="[invalid bearer token, bad]"))

@@ -70,20 +70,20 @@ class WebhookTokensTests(SynchronousTestCase):
         audiences = options.pop("audiences", ("api",))
         return WebhookTokenAuthenticator(self.clock, self.webhook, audiences, **options)
 
-    def ask(self, tokens: Any, token: str = "t") -> Any:
+    def review(self, tokens: Any, token: str = "t") -> Any:
         """Return the result for a token."""
-        found = tokens.authenticate(Request(f"Bearer {token}"))
-        return self.successResultOf(found) if isinstance(found, Deferred) else found
+        outcome = tokens.authenticate(Request(f"Bearer {token}"))
+        return self.successResultOf(outcome) if isinstance(outcome, Deferred) else outcome
 
     def failure(self, tokens: Any, token: str = "t") -> str:
         """Return the error for a token."""
         try:
-            found = tokens.authenticate(Request(f"Bearer {token}"))
+            outcome = tokens.authenticate(Request(f"Bearer {token}"))
         except AuthenticationFailed as error:
             return str(error)
-        return str(self.failureResultOf(found, AuthenticationFailed).value)
+        return str(self.failureResultOf(outcome, AuthenticationFailed).value)
 
-    def quiet(self) -> list[str]:
+    def logged_errors(self) -> list[str]:
         """Return the logged errors."""
         lines: list[str] = []
 
@@ -103,7 +103,7 @@ class WebhookTokensTests(SynchronousTestCase):
         """The webhook returns the user, and is called in the configured version."""
         for version in ("v1", "v1beta1"):
             tokens = self.make(lambda spec: JANE, version=version)
-            user = self.ask(tokens)
+            user = self.review(tokens)
             self.assertEqual(user, UserInfo("jane", "7", ("a", "system:authenticated"), {"k": ("v",)}))
             (review,) = self.webhook.reviews
             self.assertEqual(
@@ -121,18 +121,18 @@ class WebhookTokensTests(SynchronousTestCase):
         """Results for valid and invalid tokens are cached for the TTL."""
         tokens = self.make(lambda spec: JANE if spec["token"] == "good" else {}, ttl=10.0)
         for _ in range(3):
-            self.assertEqual(self.ask(tokens, "good").name, "jane")
-            self.assertIsNone(self.ask(tokens, "bad"))
+            self.assertEqual(self.review(tokens, "good").name, "jane")
+            self.assertIsNone(self.review(tokens, "bad"))
         self.assertEqual(len(self.webhook.reviews), 2)
         self.clock.advance(10)
-        self.ask(tokens, "good")
+        self.review(tokens, "good")
         self.assertEqual(len(self.webhook.reviews), 3)
 
     def test_not_cached(self) -> None:
         """With a TTL of 0 the webhook is called each time."""
         tokens = self.make(lambda spec: JANE, ttl=0.0)
-        self.ask(tokens)
-        self.ask(tokens)
+        self.review(tokens)
+        self.review(tokens)
         self.assertEqual(len(self.webhook.reviews), 2)
 
     def test_bounded(self) -> None:
@@ -140,8 +140,8 @@ class WebhookTokensTests(SynchronousTestCase):
         self.patch(webhook, "MAX_CACHE_ENTRIES", 100)
         tokens = self.make(lambda spec: JANE if spec["token"] == "good" else {})
         for number in range(1000):
-            self.ask(tokens, f"wrong-{number}")
-            self.ask(tokens, "good")
+            self.review(tokens, f"wrong-{number}")
+            self.review(tokens, "good")
         self.assertEqual(len(tokens._cache), 100)
         self.assertEqual(len(self.webhook.reviews), 1001)
         self.assertEqual(len(tokens._calls), 0)
@@ -150,11 +150,11 @@ class WebhookTokensTests(SynchronousTestCase):
         """Concurrent requests with the same token share one call; cancelling one does not affect the other requests."""
         waiting: Deferred[Any] = Deferred()
         tokens = self.make(lambda spec: waiting)
-        asked = [tokens.authenticate(Request("Bearer t")) for _ in range(3)]
-        asked[0].cancel()
-        self.failureResultOf(asked[0])
+        calls = [tokens.authenticate(Request("Bearer t")) for _ in range(3)]
+        calls[0].cancel()
+        self.failureResultOf(calls[0])
         waiting.callback(JANE)
-        self.assertEqual([self.successResultOf(one).name for one in asked[1:]], ["jane", "jane"])
+        self.assertEqual([self.successResultOf(one).name for one in calls[1:]], ["jane", "jane"])
         self.assertEqual(len(self.webhook.reviews), 1)
 
     def test_error(self) -> None:
@@ -167,15 +167,15 @@ class WebhookTokensTests(SynchronousTestCase):
         """Failed calls are retried with backoff and a limited number of attempts."""
         answers = [Response(500, {}, b""), Response(429, {}, b""), JANE]
         tokens = self.make(lambda spec: answers.pop(0))
-        asked = tokens.authenticate(Request("Bearer t"))
+        calls = tokens.authenticate(Request("Bearer t"))
         self.clock.advance(0.5)
-        self.assertNoResult(asked)
+        self.assertNoResult(calls)
         self.clock.advance(0.75)
-        self.assertEqual(self.successResultOf(asked).name, "jane")
+        self.assertEqual(self.successResultOf(calls).name, "jane")
 
     def test_unreachable(self) -> None:
         """If the webhook cannot be reached, authentication fails and nothing is cached."""
-        lines = self.quiet()
+        lines = self.logged_errors()
         tokens = self.make(lambda spec: CallError("POST", "https://x/", "dial tcp: no"))
         self.assertEqual(self.failure(tokens), 'Post "https://x/": dial tcp: no')
         self.assertEqual(len(tokens._cache), 0)
@@ -183,7 +183,7 @@ class WebhookTokensTests(SynchronousTestCase):
 
     def test_cve_2020_8561(self) -> None:
         """CVE-2020-8561: a response that is not a review is not logged."""
-        lines = self.quiet()
+        lines = self.logged_errors()
         for answer in UNTOLD:
             self.assertNotIn("sesame", self.failure(self.make(lambda spec, answer=answer: answer)))
         self.assertEqual(len(lines), len(UNTOLD))
@@ -191,17 +191,17 @@ class WebhookTokensTests(SynchronousTestCase):
 
     def test_timeout(self) -> None:
         """The call is cancelled after 30 s."""
-        self.quiet()
+        self.logged_errors()
         tokens = self.make(lambda spec: Deferred())
-        asked = tokens.authenticate(Request("Bearer t"))
+        calls = tokens.authenticate(Request("Bearer t"))
         self.clock.advance(30)
-        failure = self.failureResultOf(asked, AuthenticationFailed)
+        failure = self.failureResultOf(calls, AuthenticationFailed)
         self.assertEqual(str(failure.value), "context deadline exceeded")
         self.assertEqual((len(tokens._calls), self.clock.getDelayedCalls()), (0, []))
 
     def test_garbage(self) -> None:
         """A response that is not a TokenReview fails the authentication."""
-        self.quiet()
+        self.logged_errors()
         api = '"apiVersion":"authentication.k8s.io/v1"'
         for body in (
             b"",
@@ -225,7 +225,7 @@ class WebhookTokensTests(SynchronousTestCase):
         """Only the boolean true authenticates a token."""
         for value in ("true", 1, "false", None):
             tokens = self.make(lambda spec, value=value: {**JANE, "authenticated": value})
-            self.assertIsNone(self.ask(tokens))
+            self.assertIsNone(self.review(tokens))
 
     def test_audiences(self) -> None:
         """
@@ -239,11 +239,11 @@ class WebhookTokensTests(SynchronousTestCase):
         ):
             tokens = self.make(lambda spec, theirs=theirs: {**JANE, "audiences": theirs})
             union = AuthenticatorUnion([tokens, InvalidTokenAuthenticator()])
-            found = self.successResultOf(union.authenticate_token("t", wanted))
+            outcome = self.successResultOf(union.authenticate_token("t", wanted))
             if granted is None:
-                self.assertEqual(found, TokenAuthentication(None, error="invalid bearer token"))
+                self.assertEqual(outcome, TokenAuthentication(None, error="invalid bearer token"))
             else:
-                self.assertEqual((found.user.name, found.audiences), ("jane", granted))
+                self.assertEqual((outcome.user.name, outcome.audiences), ("jane", granted))
 
     def test_audiences_are_part_of_the_key(self) -> None:
         """A result that is cached for one audience is not used for another."""
@@ -255,5 +255,5 @@ class WebhookTokensTests(SynchronousTestCase):
     def test_server_without_audiences(self) -> None:
         """A server without audiences requests none."""
         tokens = self.make(lambda spec: JANE, audiences=())
-        self.ask(tokens)
+        self.review(tokens)
         self.assertEqual(self.webhook.reviews[0]["spec"], {"token": "t"})

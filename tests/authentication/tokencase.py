@@ -95,7 +95,7 @@ class TokenCase(StoreTestCase):
         self.request = Request(token)
         return self.tokens.authenticate(self.request)
 
-    def refused(self, token: str) -> str:  # type: ignore[override]
+    def error_text(self, token: str) -> str:  # type: ignore[override]
         """Return the error for a token."""
         return str(self.assertRaises(AuthenticationFailed, self.user, token))
 
@@ -122,7 +122,7 @@ class LegacyTestCase(TokenCase):
         claims.update(changes)
         return self.issuer.sign(claims)
 
-    def keep(self, token: str, **meta: Any) -> None:
+    def create_secret(self, token: str, **meta: Any) -> None:
         """Create the Secret of a legacy token."""
         data = {"token": b64encode(token.encode()).decode()}
         self.made(self.store("secrets"), {"metadata": {"name": "s", **meta}, "data": data})

@@ -51,6 +51,6 @@ class ConfigurationCase(SynchronousTestCase):
         }
         return json.dumps(config).encode()
 
-    def refusal(self, *authorizers: Any) -> str:
+    def rejection(self, *authorizers: Any) -> str:
         """Return the error for a file."""
         return str(self.assertRaises(ValueError, load_configuration, self.document(*authorizers), KNOWN))

@@ -60,7 +60,7 @@ class NodeServer(Server):
         assert code == 201, answer
         return answer  # type: ignore[no-any-return]
 
-    def ask(self, verb: str, resource: str, name: str = "", *, node: str = "one", **more: Any) -> Verdict:
+    def decide(self, verb: str, resource: str, name: str = "", *, node: str = "one", **more: Any) -> Verdict:
         """Return the verdict for a kubelet; the default namespace is default."""
         group, _slash, resource = resource.rpartition("/")
         more.setdefault("namespace", "default")
@@ -68,16 +68,16 @@ class NodeServer(Server):
             AuthorizerAttributes(node_user(node), verb, group=group, resource=resource, name=name, **more)
         )
         if isinstance(verdict, Deferred):
-            found: list[Verdict] = []
-            verdict.addBoth(found.append)
-            while not found:
+            result: list[Verdict] = []
+            verdict.addBoth(result.append)
+            while not result:
                 self.clock.advance(0)
-            (verdict,) = found
+            (verdict,) = result
         return verdict
 
-    def allows(self, *question: Any, **more: Any) -> bool:
+    def allows(self, *attributes: Any, **more: Any) -> bool:
         """Return whether a request is allowed."""
-        return self.ask(*question, **more).decision is Decision.ALLOW
+        return self.decide(*attributes, **more).decision is Decision.ALLOW
 
 
 class NodeTestCase(SynchronousTestCase):

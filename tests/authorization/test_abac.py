@@ -171,7 +171,7 @@ class FileTests(SynchronousTestCase):
 
     def test_bad_lines(self) -> None:
         """The error for an invalid line has its number and reason."""
-        for text, why in (
+        for text, message in (
             ("{", "unexpected end"),
             ("[]", "json: cannot unmarshal array into Go value"),
             ('{"user": 5}', "json: cannot unmarshal number into Go struct field Policy.user of type string"),
@@ -188,7 +188,7 @@ class FileTests(SynchronousTestCase):
             content = f"# a comment\n\n{text}\n".encode()
             error = self.assertRaises(InvalidPolicy, read_policies, "/policies", content)
             self.assertIn(f"error reading policy file /policies, line 3: {text}: ", str(error))
-            self.assertIn(why, str(error))
+            self.assertIn(message, str(error))
 
     def test_long_line(self) -> None:
         """The length of lines is limited."""

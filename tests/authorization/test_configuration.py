@@ -52,12 +52,12 @@ class LoadTests(ConfigurationCase):
         config["clusters"][0]["cluster"]["certificate-authority"] = "ca.crt"  # type: ignore[index]
         self.kubeconfig.write_text(json.dumps(config))
         (self.folder / "ca.crt").write_text("x")
-        found = load_configuration(self.document(self.webhook()), KNOWN)
-        self.assertEqual(found.files, (self.kubeconfig, self.folder / "ca.crt"))
+        result = load_configuration(self.document(self.webhook()), KNOWN)
+        self.assertEqual(result.files, (self.kubeconfig, self.folder / "ca.crt"))
 
     def test_authorizers(self) -> None:
         """Errors of the list have the texts of the reference."""
-        for authorizers, why in (
+        for authorizers, message in (
             ([], "authorizers: Required value: at least one authorization mode must be defined"),
             ([{"name": "x"}], "authorizers[0].type: Required value"),
             (
@@ -78,13 +78,13 @@ class LoadTests(ConfigurationCase):
             ),
             ([{"type": "RBAC", "name": "roles"}], "expected name rbac for authorizer RBAC instead of roles"),
         ):
-            self.assertEqual(self.refusal(*authorizers), why)
-        self.assertIn("authorizer name is invalid: a lowercase RFC 1123", self.refusal(self.webhook("No Name")))
+            self.assertEqual(self.rejection(*authorizers), message)
+        self.assertIn("authorizer name is invalid: a lowercase RFC 1123", self.rejection(self.webhook("No Name")))
 
     def test_webhooks(self) -> None:
         """Errors of a webhook have the texts of the reference and the field path."""
         missing = self.folder / "none"
-        for changes, why in (
+        for changes, message in (
             ({"timeout": None}, "authorizers[0].timeout: Required value"),
             ({"timeout": "31s"}, 'authorizers[0].timeout: Invalid value: "31s": must be > 0s and <= 30s'),
             ({"timeout": "-1s"}, 'authorizers[0].timeout: Invalid value: "-1s": must be > 0s and <= 30s'),
@@ -124,26 +124,26 @@ class LoadTests(ConfigurationCase):
                 f'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "{self.folder}": must be a regular file',
             ),
         ):
-            self.assertEqual(self.refusal(self.webhook(**changes)), why)
+            self.assertEqual(self.rejection(self.webhook(**changes)), message)
 
     def test_bad_conditions(self) -> None:
         """Match conditions that do not compile are rejected with their path."""
-        why = self.refusal(self.webhook(matchConditions=[{"expression": "true"}, {"expression": "request.user"}]))
-        self.assertIn("authorizers[0].matchConditions[1].expression: Invalid value", why)
-        why = self.refusal(self.webhook(matchConditions=[{"expression": "request.nothing == 'x'"}]))
-        self.assertIn("compilation failed", why)
+        message = self.rejection(self.webhook(matchConditions=[{"expression": "true"}, {"expression": "request.user"}]))
+        self.assertIn("authorizers[0].matchConditions[1].expression: Invalid value", message)
+        message = self.rejection(self.webhook(matchConditions=[{"expression": "request.nothing == 'x'"}]))
+        self.assertIn("compilation failed", message)
 
     def test_several(self) -> None:
         """All errors are reported together."""
         self.assertEqual(
-            self.refusal({"type": "RBAC"}, {"name": "x"}),
+            self.rejection({"type": "RBAC"}, {"name": "x"}),
             "[authorizers[0].name: Required value, authorizers[1].type: Required value]",
         )
 
     def test_form(self) -> None:
         """A file that is not an AuthorizationConfiguration and files with unknown fields are rejected."""
         start = "failed to load AuthorizationConfiguration from file: "
-        for content, why in (
+        for content, message in (
             (b"a: [", "yaml"),
             (b"[]", "json: cannot unmarshal array"),
             (b'{"kind": "Pod", "apiVersion": "v1"}', 'no kind "Pod" is registered for version "v1"'),
@@ -153,7 +153,7 @@ class LoadTests(ConfigurationCase):
         ):
             error = self.assertRaises(ValueError, load_configuration, content, KNOWN)
             self.assertTrue(str(error).startswith(start), str(error))
-            self.assertIn(why, str(error))
+            self.assertIn(message, str(error))
         error = self.assertRaises(ValueError, load_configuration, b"", KNOWN)
         self.assertEqual(str(error), "authorizers: Required value: at least one authorization mode must be defined")
 

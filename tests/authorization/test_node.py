@@ -32,13 +32,13 @@ class IdentityTests(NodeTestCase):
     def test_other_users(self) -> None:
         """The authorizer has no opinion about users that are not nodes by both name and group."""
         for user in (UserInfo("bob", groups=("system:nodes",)), node_user("one", "system:authenticated")):
-            question = AuthorizerAttributes(user, "get", resource="nodes", name="one")
-            self.assertEqual(self.server.node.authorize(question), Verdict(Decision.NO_OPINION))
+            attributes = AuthorizerAttributes(user, "get", resource="nodes", name="one")
+            self.assertEqual(self.server.node.authorize(attributes), Verdict(Decision.NO_OPINION))
             self.assertFalse(self.server.node.rules_for(user, "default")["incomplete"])
 
     def test_nameless(self) -> None:
         """A node user without a node name is allowed nothing."""
-        verdict = self.server.ask("get", "nodes", "one", node="", namespace="")
+        verdict = self.server.decide("get", "nodes", "one", node="", namespace="")
         self.assert_reason(verdict, 'unknown node for user "system:node:"')
 
     def test_rules(self) -> None:
@@ -62,25 +62,25 @@ class RuleTests(NodeTestCase):
             ("get", "node.k8s.io/runtimeclasses", ""),
         ):
             self.assertTrue(self.server.allows(verb, resource, namespace=namespace), resource)
-        self.assert_reason(self.server.ask("delete", "services"), "")
-        self.assert_reason(self.server.ask("get", "", path="/metrics", is_resource_request=False), "")
+        self.assert_reason(self.server.decide("delete", "services"), "")
+        self.assert_reason(self.server.decide("get", "", path="/metrics", is_resource_request=False), "")
 
     def test_nodes(self) -> None:
         """A node reads only its Node; the content of writes is checked by admission."""
         for verb in ("get", "list", "watch"):
             self.assertTrue(self.server.allows(verb, "nodes", "one", namespace=""))
             self.assert_reason(
-                self.server.ask(verb, "nodes", "two", namespace=""),
+                self.server.decide(verb, "nodes", "two", namespace=""),
                 "node 'one' cannot read 'two', only its own Node object",
             )
             self.assert_reason(
-                self.server.ask(verb, "nodes", namespace=""),
+                self.server.decide(verb, "nodes", namespace=""),
                 "node 'one' cannot read all nodes, only its own Node object",
             )
         for verb, subresource in (("create", ""), ("update", ""), ("patch", ""), ("update", "status")):
             self.assertTrue(self.server.allows(verb, "nodes", "x", namespace="", subresource=subresource))
         for verb, subresource in (("delete", ""), ("get", "status"), ("get", "proxy"), ("create", "proxy")):
-            self.assert_reason(self.server.ask(verb, "nodes", "one", namespace="", subresource=subresource), "")
+            self.assert_reason(self.server.decide(verb, "nodes", "one", namespace="", subresource=subresource), "")
 
     def test_leases(self) -> None:
         """A node writes only its lease, in the namespace of node leases."""
@@ -88,21 +88,21 @@ class RuleTests(NodeTestCase):
         for verb in ("get", "update", "patch", "delete"):
             self.assertTrue(self.server.allows(verb, lease, "one", namespace="kube-node-lease"))
             self.assert_reason(
-                self.server.ask(verb, lease, "two", namespace="kube-node-lease"),
+                self.server.decide(verb, lease, "two", namespace="kube-node-lease"),
                 "can only access node lease with the same name as the requesting node",
             )
         self.assertTrue(self.server.allows("create", lease, namespace="kube-node-lease"))
         self.assert_reason(
-            self.server.ask("get", lease, "one"), 'can only access leases in the "kube-node-lease" system namespace'
+            self.server.decide("get", lease, "one"), 'can only access leases in the "kube-node-lease" system namespace'
         )
         self.assert_reason(
-            self.server.ask("list", lease, namespace="kube-node-lease"),
+            self.server.decide("list", lease, namespace="kube-node-lease"),
             "can only get, create, update, patch, or delete a node lease",
         )
 
     def test_csi_nodes(self) -> None:
         """A node writes only its CSINode."""
-        ask = self.server.ask
+        decide = self.server.decide
         self.assertTrue(self.server.allows("create", "storage.k8s.io/csinodes", namespace=""))
         self.assertTrue(self.server.allows("patch", "storage.k8s.io/csinodes", "one", namespace=""))
         for reason, verb, name, subresource in (
@@ -110,14 +110,14 @@ class RuleTests(NodeTestCase):
             ("can only get, create, update, patch, or delete a CSINode", "watch", "one", ""),
             ("cannot authorize CSINode subresources", "get", "one", "status"),
         ):
-            verdict = ask(verb, "storage.k8s.io/csinodes", name, namespace="", subresource=subresource)
+            verdict = decide(verb, "storage.k8s.io/csinodes", name, namespace="", subresource=subresource)
             self.assert_reason(verdict, reason)
 
 
 class ExplanationTests(NodeTestCase):
     """Tests of explanations of node permissions."""
 
-    def question(self, verb: str, resource: str, name: str, namespace: str = "default") -> AuthorizerAttributes:
+    def attributes(self, verb: str, resource: str, name: str, namespace: str = "default") -> AuthorizerAttributes:
         """Return the attributes of a request of the node C{one}."""
         return AuthorizerAttributes(node_user("one"), verb, resource=resource, name=name, namespace=namespace)
 
@@ -135,19 +135,19 @@ class ExplanationTests(NodeTestCase):
         self.server.make(VOLUMES, volume("v", "data", csi=source))
         self.assertTrue(self.server.allows("get", "secrets", "pull"))
         node = self.server.node
-        for question in (
-            self.question("get", "secrets", "pull"),
-            self.question("get", "persistentvolumeclaims", "data"),
-            self.question("get", "persistentvolumes", "v", ""),
-            self.question("get", "secrets", "stage", "vault"),
+        for attributes in (
+            self.attributes("get", "secrets", "pull"),
+            self.attributes("get", "persistentvolumeclaims", "data"),
+            self.attributes("get", "persistentvolumes", "v", ""),
+            self.attributes("get", "secrets", "stage", "vault"),
         ):
-            self.assertEqual(node.explain(question), {"pod": "default/p", "node": "one"})
-        self.assertIsNone(node.explain(self.question("get", "secrets", "theirs")))
-        self.assertIsNone(node.explain(self.question("get", "nodes", "one", "")))
-        (miss,) = node.near_misses(self.question("get", "secrets", "theirs"))
+            self.assertEqual(node.explain(attributes), {"pod": "default/p", "node": "one"})
+        self.assertIsNone(node.explain(self.attributes("get", "secrets", "theirs")))
+        self.assertIsNone(node.explain(self.attributes("get", "nodes", "one", "")))
+        (miss,) = node.near_misses(self.attributes("get", "secrets", "theirs"))
         assert miss is not None
         self.assertEqual(miss[1]["why"], 'the pod "default/q" refers to it, but is on the node "two"')
-        (miss,) = node.near_misses(self.question("update", "secrets", "pull"))
+        (miss,) = node.near_misses(self.attributes("update", "secrets", "pull"))
         assert miss is not None
         self.assertEqual(
             miss[1]["why"], 'the pod "default/p" on the node refers to it, but that does not let the node update it'

@@ -127,13 +127,13 @@ class DecisionTests(RBACTestCase):
     def test_long_questions(self) -> None:
         """Decisions about long attributes are not cached."""
         long = "x" * 50_000
-        nobody = UserInfo("system:anonymous", groups=("system:unauthenticated",))
+        anonymous = UserInfo("system:anonymous", groups=("system:unauthenticated",))
         for attributes in (
-            AuthorizerAttributes(nobody, "get", version="v1", resource="pods", namespace="default", name=long),
-            AuthorizerAttributes(nobody, "get", version="v1", resource="pods", namespace=long),
-            AuthorizerAttributes(nobody, "get", version="v1", resource=long),
-            AuthorizerAttributes(nobody, long, version="v1", resource="pods"),
-            AuthorizerAttributes(nobody, "get", path=f"/{long}", is_resource_request=False),
+            AuthorizerAttributes(anonymous, "get", version="v1", resource="pods", namespace="default", name=long),
+            AuthorizerAttributes(anonymous, "get", version="v1", resource="pods", namespace=long),
+            AuthorizerAttributes(anonymous, "get", version="v1", resource=long),
+            AuthorizerAttributes(anonymous, long, version="v1", resource="pods"),
+            AuthorizerAttributes(anonymous, "get", path=f"/{long}", is_resource_request=False),
             AuthorizerAttributes(UserInfo(long), "get", version="v1", resource="pods"),
             AuthorizerAttributes(UserInfo("a", groups=(long,)), "get", version="v1", resource="pods"),
         ):

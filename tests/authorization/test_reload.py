@@ -73,11 +73,11 @@ class ReloadTests(ConfigurationCase):
         rbac = {"type": "RBAC", "name": "rbac"}
         authorizer = self.start(rbac)
         before = authorizer.authorizers[1]
-        question = AuthorizerAttributes(UserInfo("jane"), "get", resource="pods")
-        self.assertIs(authorizer.authorize(question).decision, Decision.NO_OPINION)  # type: ignore[union-attr]
+        attributes = AuthorizerAttributes(UserInfo("jane"), "get", resource="pods")
+        self.assertIs(authorizer.authorize(attributes).decision, Decision.NO_OPINION)  # type: ignore[union-attr]
         self.change(rbac, {"type": "AlwaysAllow", "name": "alwaysallow"})
         self.assertIs(authorizer.authorizers[1], before)
-        self.assertIs(authorizer.authorize(question).decision, Decision.ALLOW)  # type: ignore[union-attr]
+        self.assertIs(authorizer.authorize(attributes).decision, Decision.ALLOW)  # type: ignore[union-attr]
         self.change(self.webhook(), rbac)
         self.assertEqual(self.names(authorizer), ["PrivilegedGroup", "Webhook", "AlwaysDeny"])
 
@@ -86,7 +86,7 @@ class ReloadTests(ConfigurationCase):
         rbac = {"type": "RBAC", "name": "rbac"}
         authorizer = self.start(rbac)
         before = authorizer.authorizers
-        for authorizers, why in (
+        for authorizers, message in (
             ([], "at least one authorization mode must be defined"),
             ([self.webhook()], "missing required types: [RBAC]"),
             (
@@ -98,7 +98,7 @@ class ReloadTests(ConfigurationCase):
             self.lines.clear()
             self.change(*authorizers)
             self.assertEqual(len(self.lines), 1)
-            self.assertIn(why, self.lines[0])
+            self.assertIn(message, self.lines[0])
             self.assertIs(authorizer.authorizers, before)
 
     def test_kubeconfig(self) -> None:

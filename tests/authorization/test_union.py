@@ -21,7 +21,7 @@ from tests.authorization.questions import ALICE, pods
 MASTER = UserInfo("root", groups=("a", "system:masters"))
 
 
-class Says:
+class FixedAuthorizer:
     """An authorizer with a fixed verdict."""
 
     name = "Says"
@@ -29,18 +29,18 @@ class Says:
     def __init__(self, decision: Decision, reason: str = "", later: bool = False) -> None:
         self.verdict = Verdict(decision, reason)
         self.later = later
-        self.asked = 0
+        self.calls = 0
 
     def authorize(self, attributes: Any) -> Any:
         """Return the verdict."""
-        self.asked += 1
+        self.calls += 1
         return succeed(self.verdict) if self.later else self.verdict
 
 
 class UnionTests(SynchronousTestCase):
     """Tests for L{AuthorizerUnion}."""
 
-    def ask(self, *authorizers: Any, user: UserInfo = ALICE) -> Any:
+    def authorize_with(self, *authorizers: Any, user: UserInfo = ALICE) -> Any:
         """Return the verdict of several authorizers."""
         union = AuthorizerUnion(authorizers)
         verifyObject(IAuthorizer, union)
@@ -50,18 +50,18 @@ class UnionTests(SynchronousTestCase):
     def test_first_opinion(self) -> None:
         """The first verdict other than NoOpinion decides, synchronously or asynchronously."""
         for later in (False, True):
-            last = Says(Decision.ALLOW, later=later)
-            no_opinions = Says(Decision.NO_OPINION, later=later)
-            deny = Says(Decision.DENY, "no", later)
-            self.assertIs(self.ask(no_opinions, last).decision, Decision.ALLOW)
-            self.assertEqual(self.ask(no_opinions, deny, last), Verdict(Decision.DENY, "no"))
-            self.assertEqual(last.asked, 1)
+            last = FixedAuthorizer(Decision.ALLOW, later=later)
+            no_opinions = FixedAuthorizer(Decision.NO_OPINION, later=later)
+            deny = FixedAuthorizer(Decision.DENY, "no", later)
+            self.assertIs(self.authorize_with(no_opinions, last).decision, Decision.ALLOW)
+            self.assertEqual(self.authorize_with(no_opinions, deny, last), Verdict(Decision.DENY, "no"))
+            self.assertEqual(last.calls, 1)
 
     def test_no_opinion(self) -> None:
         """Without an opinion, the verdict has all reasons."""
         for later in (False, True):
-            no_opinions = [Says(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
-            self.assertEqual(self.ask(*no_opinions), Verdict(Decision.NO_OPINION, "one\ntwo"))
+            no_opinions = [FixedAuthorizer(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
+            self.assertEqual(self.authorize_with(*no_opinions), Verdict(Decision.NO_OPINION, "one\ntwo"))
 
     def test_rules(self) -> None:
         """The rules of all authorizers are listed; an authorizer without rules makes the list incomplete."""
@@ -76,7 +76,7 @@ class UnionTests(SynchronousTestCase):
         union = AuthorizerUnion([PrivilegedGroup(), deny, allow])
         verifyObject(IRuleResolver, union)
         self.assertEqual(union.rules_for(ALICE, "default"), everything)
-        nothing = AuthorizerUnion([deny, Says(Decision.ALLOW)]).rules_for(ALICE, "default")
+        nothing = AuthorizerUnion([deny, FixedAuthorizer(Decision.ALLOW)]).rules_for(ALICE, "default")
         self.assertEqual(
             nothing,
             {
@@ -89,7 +89,7 @@ class UnionTests(SynchronousTestCase):
 
     def test_masters(self) -> None:
         """Members of system:masters are allowed everything before other authorizers are called."""
-        deny = Says(Decision.DENY)
-        self.assertIs(self.ask(PrivilegedGroup(), deny, user=MASTER).decision, Decision.ALLOW)
-        self.assertIs(self.ask(PrivilegedGroup(), deny, user=ALICE).decision, Decision.DENY)
-        self.assertEqual(deny.asked, 1)
+        deny = FixedAuthorizer(Decision.DENY)
+        self.assertIs(self.authorize_with(PrivilegedGroup(), deny, user=MASTER).decision, Decision.ALLOW)
+        self.assertIs(self.authorize_with(PrivilegedGroup(), deny, user=ALICE).decision, Decision.DENY)
+        self.assertEqual(deny.calls, 1)

@@ -30,9 +30,11 @@ from tests.authentication.test_webhook import UNTOLD, Webhook
 JANE = UserInfo("jane", "7", ("a", "b"), {"k": ("v",)})
 
 
-def pods(name: str = "", **others: Any) -> AuthorizerAttributes:
+def pods(name: str = "", **other_attributes: Any) -> AuthorizerAttributes:
     """Return the attributes of a get of a pod by jane."""
-    return AuthorizerAttributes(JANE, "get", version="v1", resource="pods", namespace="ns", name=name, **others)
+    return AuthorizerAttributes(
+        JANE, "get", version="v1", resource="pods", namespace="ns", name=name, **other_attributes
+    )
 
 
 class SpecTests(SynchronousTestCase):
@@ -59,18 +61,19 @@ class SpecTests(SynchronousTestCase):
 
     def test_path(self) -> None:
         """The review of a path has nonResourceAttributes."""
-        asked = AuthorizerAttributes(UserInfo("jane"), "get", path="/metrics", is_resource_request=False)
+        request_attributes = AuthorizerAttributes(UserInfo("jane"), "get", path="/metrics", is_resource_request=False)
         self.assertEqual(
-            review_spec(asked), {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}, "user": "jane"}
+            review_spec(request_attributes),
+            {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}, "user": "jane"},
         )
 
     def test_selectors(self) -> None:
         """Selectors are requirements; terms with unsupported operators are omitted."""
-        asked = pods(
+        request_attributes = pods(
             field_terms=parse_field_selector("spec.nodeName=n,status.phase!=Running"),
             label_terms=parse_label_selector("a=1,b!=2,c in (3,4),d notin (5),e,!f,g>7").requirements,
         )
-        resource = review_spec(asked)["resourceAttributes"]
+        resource = review_spec(request_attributes)["resourceAttributes"]
         self.assertEqual(
             resource["fieldSelector"]["requirements"],
             [
@@ -101,12 +104,12 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         rules.setdefault("version", "v1")
         return WebhookAuthorizer(self.clock, self.webhook, WebhookRules(**rules), Backoff(0.5, 1.5, 0.0, 3))
 
-    def ask(self, authorizer: Any, asked: AuthorizerAttributes | None = None) -> Any:
+    def decide(self, authorizer: Any, request_attributes: AuthorizerAttributes | None = None) -> Any:
         """Return the verdict."""
-        verdict = authorizer.authorize(asked or pods())
+        verdict = authorizer.authorize(request_attributes or pods())
         return self.successResultOf(verdict) if isinstance(verdict, Deferred) else verdict
 
-    def quiet(self) -> list[str]:
+    def logged_errors(self) -> list[str]:
         """Return the logged errors."""
         lines: list[str] = []
 
@@ -139,17 +142,17 @@ class WebhookAuthorizerTests(SynchronousTestCase):
                 Verdict(Decision.DENY, "", "webhook subject access review returned both allow and deny response"),
             ),
         ):
-            self.assertEqual(self.ask(self.make(lambda spec, status=status: status)), verdict)
+            self.assertEqual(self.decide(self.make(lambda spec, status=status: status)), verdict)
 
     def test_versions(self) -> None:
         """The older version has another field name for groups."""
         authorizer = self.make(lambda spec: {"allowed": True}, version="v1")
-        self.ask(authorizer)
+        self.decide(authorizer)
         (review,) = self.webhook.reviews
         self.assertEqual(review["apiVersion"], "authorization.k8s.io/v1")
         self.assertEqual((review["spec"].get("groups"), review["spec"].get("group")), (["a", "b"], None))
         authorizer = self.make(lambda spec: {"allowed": True}, version="v1beta1")
-        self.ask(authorizer)
+        self.decide(authorizer)
         (review,) = self.webhook.reviews
         self.assertEqual(review["apiVersion"], "authorization.k8s.io/v1beta1")
         self.assertEqual((review["spec"].get("groups"), review["spec"].get("group")), (None, ["a", "b"]))
@@ -162,26 +165,26 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             unauthorized_ttl=10.0,
         )
         for _ in range(2):
-            self.ask(authorizer, pods("good"))
-            self.ask(authorizer, pods("bad"))
+            self.decide(authorizer, pods("good"))
+            self.decide(authorizer, pods("bad"))
         self.assertEqual(len(self.webhook.reviews), 2)
         self.clock.advance(10)
-        self.ask(authorizer, pods("good"))
+        self.decide(authorizer, pods("good"))
         self.assertEqual(len(self.webhook.reviews), 2)
-        self.ask(authorizer, pods("bad"))
+        self.decide(authorizer, pods("bad"))
         self.assertEqual(len(self.webhook.reviews), 3)
         self.clock.advance(90)
-        self.ask(authorizer, pods("good"))
+        self.decide(authorizer, pods("good"))
         self.assertEqual(len(self.webhook.reviews), 4)
 
     def test_not_cached(self) -> None:
         """With a TTL of 0 decisions are not cached; decisions about long attributes are not cached either."""
         authorizer = self.make(lambda spec: {"allowed": True}, authorized_ttl=0.0)
-        self.ask(authorizer)
-        self.ask(authorizer)
+        self.decide(authorizer)
+        self.decide(authorizer)
         self.assertEqual(len(self.webhook.reviews), 2)
         authorizer = self.make(lambda spec: {"allowed": True})
-        self.ask(authorizer, pods("x" * 10_000))
+        self.decide(authorizer, pods("x" * 10_000))
         self.assertEqual(len(authorizer._cache), 0)
 
     def test_bounded(self) -> None:
@@ -189,39 +192,39 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         self.patch(webhook, "CACHE_SIZE", 50)
         authorizer = self.make(lambda spec: {"allowed": True})
         for number in range(200):
-            self.ask(authorizer, pods(f"pod-{number}"))
+            self.decide(authorizer, pods(f"pod-{number}"))
         self.assertEqual(len(authorizer._cache), 50)
 
     def test_shared(self) -> None:
         """Concurrent requests with the same attributes share one call."""
         waiting: Deferred[Any] = Deferred()
         authorizer = self.make(lambda spec: waiting)
-        asked = [authorizer.authorize(pods()) for _ in range(3)]
+        verdicts = [authorizer.authorize(pods()) for _ in range(3)]
         waiting.callback({"allowed": True})
-        self.assertEqual([self.successResultOf(one).decision for one in asked], [Decision.ALLOW] * 3)
+        self.assertEqual([self.successResultOf(one).decision for one in verdicts], [Decision.ALLOW] * 3)
         self.assertEqual((len(self.webhook.reviews), len(authorizer._calls)), (1, 0))
 
     def test_failure(self) -> None:
         """After a failure the verdict follows failurePolicy; the error is returned and not cached."""
-        lines = self.quiet()
+        lines = self.logged_errors()
         for deny, decision in ((False, Decision.NO_OPINION), (True, Decision.DENY)):
             authorizer = self.make(lambda spec: CallError("POST", "https://x/", "EOF"), deny_on_error=deny)
             for _ in range(2):
-                self.assertEqual(self.ask(authorizer), Verdict(decision, "", 'Post "https://x/": EOF'))
+                self.assertEqual(self.decide(authorizer), Verdict(decision, "", 'Post "https://x/": EOF'))
             self.assertEqual(len(self.webhook.reviews), 2)
         self.assertEqual(lines[0], 'Failed to make webhook authorizer request: Post "https://x/": EOF')
 
     def test_http_error(self) -> None:
         """An HTTP error is an error, not a decision."""
-        self.quiet()
+        self.logged_errors()
         authorizer = self.make(lambda spec: Response(403, {}, b"go away"), deny_on_error=True)
-        self.assertEqual(self.ask(authorizer), Verdict(Decision.DENY, "", "the other side answered 403"))
+        self.assertEqual(self.decide(authorizer), Verdict(Decision.DENY, "", "the other side answered 403"))
 
     def test_cve_2020_8561(self) -> None:
         """CVE-2020-8561: a response that is not a review is neither logged nor sent to a client."""
-        lines = self.quiet()
+        lines = self.logged_errors()
         for answer in UNTOLD:
-            verdict = self.ask(self.make(lambda spec, answer=answer: answer))
+            verdict = self.decide(self.make(lambda spec, answer=answer: answer))
             self.assertTrue(verdict.error, answer)
             self.assertNotIn("sesame", verdict.error)
         self.assertEqual(len(lines), len(UNTOLD))
@@ -237,7 +240,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
 
     def test_garbage(self) -> None:
         """A response that is not a SubjectAccessReview allows nothing."""
-        self.quiet()
+        self.logged_errors()
         for body in (
             b"",
             b"yes",
@@ -250,19 +253,19 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             b'{"kind":"TokenReview","status":{"allowed":true}}',
             b'{"apiVersion":"authorization.k8s.io/v1beta1","status":{"allowed":true}}',
         ):
-            verdict = self.ask(self.make(lambda spec, body=body: Response(200, {}, body)))
+            verdict = self.decide(self.make(lambda spec, body=body: Response(200, {}, body)))
             self.assertIs(verdict.decision, Decision.NO_OPINION, body)
             self.assertTrue(verdict.error, body)
 
     def test_together(self) -> None:
         """After an error without opinion the next authorizer decides; the error is in the final verdict."""
-        self.quiet()
+        self.logged_errors()
         failing = self.make(lambda spec: CallError("POST", "https://x/", "EOF"))
         silent = self.make(lambda spec: {"reason": "hm"})
         allowing = self.make(lambda spec: {"allowed": True})
-        self.assertIs(self.ask(AuthorizerUnion([failing, allowing])).decision, Decision.ALLOW)
+        self.assertIs(self.decide(AuthorizerUnion([failing, allowing])).decision, Decision.ALLOW)
         self.assertEqual(
-            self.ask(AuthorizerUnion([failing, silent])),
+            self.decide(AuthorizerUnion([failing, silent])),
             Verdict(Decision.NO_OPINION, "hm", 'Post "https://x/": EOF'),
         )
 
@@ -270,7 +273,7 @@ class WebhookAuthorizerTests(SynchronousTestCase):
 class ConditionTests(SynchronousTestCase):
     """Tests of match conditions."""
 
-    def ask(self, deny: bool, *expressions: str) -> tuple[Verdict, int]:
+    def decide(self, deny: bool, *expressions: str) -> tuple[Verdict, int]:
         """Return the verdict and the number of calls of the webhook."""
         from kubetwist.cel.authorization import compile_match_conditions
 
@@ -283,7 +286,7 @@ class ConditionTests(SynchronousTestCase):
 
     def test_all_true(self) -> None:
         """The webhook is called if all conditions are true."""
-        verdict, calls = self.ask(
+        verdict, calls = self.decide(
             False, "request.user == 'jane'", "request.resourceAttributes.name == 'web'", "'a' in request.groups"
         )
         self.assertEqual((verdict.decision, calls), (Decision.ALLOW, 1))
@@ -292,12 +295,12 @@ class ConditionTests(SynchronousTestCase):
         """The webhook is not called if a condition is false, even if another one fails."""
         for expressions in (("request.user != 'jane'",), ("request.nonResourceAttributes.path == '/'", "false")):
             for deny in (False, True):
-                verdict, calls = self.ask(deny, *expressions)
+                verdict, calls = self.decide(deny, *expressions)
                 self.assertEqual((verdict, calls), (Verdict(Decision.NO_OPINION), 0))
 
     def test_errors(self) -> None:
         """If a condition cannot be evaluated, the failure policy decides."""
         for deny, decision in ((False, Decision.NO_OPINION), (True, Decision.DENY)):
-            verdict, calls = self.ask(deny, "request.nonResourceAttributes.path == '/'")
+            verdict, calls = self.decide(deny, "request.nonResourceAttributes.path == '/'")
             self.assertEqual((verdict.decision, calls), (decision, 0))
             self.assertIn("request.nonResourceAttributes.path == '/'", verdict.error)

@@ -18,15 +18,15 @@ class TallyTests(SynchronousTestCase):
         metrics.observe("a", "success", 0.25)
         metrics.observe("a", "timeout", 3.0, ignored=True)
         metrics.observe("b", "error", 0.1)
-        found = told(*metrics.collect())
+        result = told(*metrics.collect())
         counts = {
             (dict(labels)["name"], dict(labels)["result"]): count
-            for labels, count in found["apiserver_authorization_webhook_evaluations_total"].items()
+            for labels, count in result["apiserver_authorization_webhook_evaluations_total"].items()
         }
         self.assertEqual(counts, {("a", "success"): 2, ("a", "timeout"): 1, ("b", "error"): 1})
         self.assertEqual(
-            found["apiserver_authorization_webhook_evaluations_fail_open_total"],
+            result["apiserver_authorization_webhook_evaluations_fail_open_total"],
             {(("name", "a"), ("result", "timeout")): 1},
         )
-        seconds = found["apiserver_authorization_webhook_duration_seconds_sum"]
+        seconds = result["apiserver_authorization_webhook_duration_seconds_sum"]
         self.assertEqual(seconds[(("name", "a"), ("result", "success"))], 0.5)

@@ -26,7 +26,7 @@ from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite, traverse
 from kubetwist.resources.cacheddocuments import answer_error
 
-from ..audit.events import Kept
+from ..audit.events import RecordingBackend
 from ..http.harness import Allow, Client, Everyone, Leaf, echo, make_site
 
 PODS = "/api/v1/namespaces/ns/pods"
@@ -65,7 +65,7 @@ class AuditCase(SynchronousTestCase):
         """Return a site whose audit policy has one rule."""
         content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": level, **rule}]}
         self.clock = Clock()
-        self.backend = Kept(blocking)
+        self.backend = RecordingBackend(blocking)
         self.counts = Counts()
         auditor = Auditor(read_policy(json.dumps(content).encode()), [self.backend], strict, self.counts)
         handler = build_handler_chain(
@@ -434,7 +434,7 @@ class WaitingTests(AuditCase):
 
     def test_several(self) -> None:
         """An event is awaited from all blocking backends."""
-        one, other, third = Kept(True), Kept(True), Kept()
+        one, other, third = RecordingBackend(True), RecordingBackend(True), RecordingBackend()
         auditor = Auditor(
             read_policy(b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}"),
             [one, other, third],

@@ -19,7 +19,7 @@ from kubetwist.authentication.signinlinks import LIFETIME, SignInLinks
 from kubetwist.authentication.union import TokenAuthentication
 from kubetwist.ui.page import with_ui
 
-from ..audit.events import Kept
+from ..audit.events import RecordingBackend
 from ..http.harness import (
     Answer,
     Client,
@@ -35,7 +35,7 @@ class AuditTests(SynchronousTestCase):
 
     def make(self, level: str = "RequestResponse", *, strict: bool = False) -> None:
         """Create a server whose audit policy has one rule."""
-        self.kept = Kept(waits=strict)
+        self.kept = RecordingBackend(waits=strict)
         rules = [{"level": level}]
         policy = json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}).encode()
         auditor = Auditor(read_policy(policy), [self.kept], strict, Counts())

@@ -14,8 +14,8 @@ class SelectionTests(WebhookTestCase):
         self.configure(webhook(**rule("configmaps", operations=("UPDATE", "DELETE"))))
         self.config_map()
         self.assertEqual(self.requests, [])
-        self.ask("PATCH", f"{MAPS}/m", {"data": {"a": "b"}}, Content_Type="application/merge-patch+json")
-        self.ask("DELETE", f"{MAPS}/m?propagationPolicy=Background&gracePeriodSeconds=3")
+        self.send_request("PATCH", f"{MAPS}/m", {"data": {"a": "b"}}, Content_Type="application/merge-patch+json")
+        self.send_request("DELETE", f"{MAPS}/m?propagationPolicy=Background&gracePeriodSeconds=3")
         update, delete = self.requests
         self.assertEqual((update["operation"], update["object"]["data"]), ("UPDATE", {"a": "b"}))
         self.assertNotIn("data", update["oldObject"])
@@ -40,9 +40,9 @@ class SelectionTests(WebhookTestCase):
             webhook("outside.example.org", **rule("*", scope="Cluster")),
         )
         self.config_map()
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
-        asked = [(url.rpartition("/")[2], review["request"]["name"]) for url, review in self.outgoing.calls]
-        self.assertEqual(asked, [("inside.example.org", "m"), ("outside.example.org", "other")])
+        self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+        reviewed = [(url.rpartition("/")[2], review["request"]["name"]) for url, review in self.outgoing.calls]
+        self.assertEqual(reviewed, [("inside.example.org", "m"), ("outside.example.org", "other")])
 
     def test_selectors(self) -> None:
         """The labels of the namespace and of the old or new object must match the selectors."""
@@ -54,10 +54,10 @@ class SelectionTests(WebhookTestCase):
         self.config_map("plain")
         self.config_map("labelled", labels={"x": "y"})
         unlabel = [{"op": "remove", "path": "/metadata/labels/x"}]
-        self.ask("PATCH", f"{MAPS}/labelled", unlabel, Content_Type="application/json-patch+json")
-        asked = [(url.rpartition("/")[2], review["request"]["name"]) for url, review in self.outgoing.calls]
+        self.send_request("PATCH", f"{MAPS}/labelled", unlabel, Content_Type="application/json-patch+json")
+        reviewed = [(url.rpartition("/")[2], review["request"]["name"]) for url, review in self.outgoing.calls]
         self.assertEqual(
-            asked,
+            reviewed,
             [
                 ("here.example.org", "plain"),
                 ("here.example.org", "labelled"),
@@ -71,7 +71,7 @@ class SelectionTests(WebhookTestCase):
         self.configure(webhook(namespaceSelector={"matchLabels": {"team": "a"}}))
         expected = (404, 'namespaces "nowhere" not found')
         self.assertEqual(
-            self.refused("POST", "/api/v1/namespaces/nowhere/configmaps", {"metadata": {"name": "m"}}), expected
+            self.request_error("POST", "/api/v1/namespaces/nowhere/configmaps", {"metadata": {"name": "m"}}), expected
         )
 
     def test_equivalent(self) -> None:
@@ -90,7 +90,7 @@ class SelectionTests(WebhookTestCase):
             "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
         }
         obj = {"metadata": {"name": "h"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3, "metrics": [metric]}}
-        self.ask("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", obj)
+        self.send_request("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", obj)
         (request,) = self.requests
         self.assertEqual((request["resource"]["version"], request["requestResource"]["version"]), ("v1", "v2"))
         self.assertEqual((request["kind"]["version"], request["requestKind"]["version"]), ("v1", "v2"))

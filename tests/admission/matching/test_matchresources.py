@@ -24,10 +24,10 @@ class MatchingTests(PolicyTestCase):
         watched = {"watched": "yes"}
         self.create("free", labels=watched)
         self.create("plain")
-        self.ask("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s", "labels": watched}})
-        self.refused("POST", MAPS, {"metadata": {"name": "m", "labels": watched}})
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
-        self.ask("POST", "/api/v1/namespaces/other/configmaps", {"metadata": {"name": "m", "labels": watched}})
+        self.send_request("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s", "labels": watched}})
+        self.request_error("POST", MAPS, {"metadata": {"name": "m", "labels": watched}})
+        self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+        self.send_request("POST", "/api/v1/namespaces/other/configmaps", {"metadata": {"name": "m", "labels": watched}})
 
     def test_versions(self) -> None:
         """A rule for another version of a resource matches, and the object is converted to that version."""
@@ -42,6 +42,6 @@ class MatchingTests(PolicyTestCase):
             ],
         )
         spec = {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}
-        self.ask("POST", SCALERS, {"metadata": {"name": "a"}, "spec": {**spec}})
+        self.send_request("POST", SCALERS, {"metadata": {"name": "a"}, "spec": {**spec}})
         spec["targetCPUUtilizationPercentage"] = 50
-        self.refused("POST", SCALERS, {"metadata": {"name": "b"}, "spec": spec})
+        self.request_error("POST", SCALERS, {"metadata": {"name": "b"}, "spec": spec})

@@ -31,7 +31,7 @@ def hardened(context: JSONObject | None = None, pod_context: JSONObject | None =
     return pod
 
 
-def judged(pod: JSONObject, level: str = RESTRICTED, minor: int | None = None) -> str:
+def violations(pod: JSONObject, level: str = RESTRICTED, minor: int | None = None) -> str:
     """Return the violations of a level by a pod, in detail."""
     annotations = pod["metadata"].get("annotations") or {}
     return forbidden_details(STANDARDS.evaluate_pod(LevelVersion(level, minor), annotations, pod["spec"]))

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.admission_plugins.podsecurity.levels import BASELINE, RESTRICTED
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.fakes import every_container
-from tests.admission_plugins.podsecurity.checks import HARDENED_POD, NEWEST, judged
+from tests.admission_plugins.podsecurity.checks import HARDENED_POD, NEWEST, violations
 
 
 class BaselineTests(SynchronousTestCase):
@@ -19,7 +19,7 @@ class BaselineTests(SynchronousTestCase):
 
     def check(self, pod: JSONObject, text: str, minor: int | None = None) -> None:
         """Assert that a pod has exactly this violation of baseline."""
-        self.assertEqual(judged(pod, BASELINE, minor), text)
+        self.assertEqual(violations(pod, BASELINE, minor), text)
 
     def every(self, text: str, minor: int | None = None, **context: Any) -> None:
         """Assert that containers of every kind have the violation, each alone and all together."""
@@ -107,8 +107,8 @@ class BaselineTests(SynchronousTestCase):
         self.check(pod, "", 35)
         self.check(pod, text.format(who='containers "i", "c", "e"'), 34)
         pod["spec"]["securityContext"] = HARDENED_POD
-        self.assertIn("procMount (", judged(pod, RESTRICTED, 35))
-        self.assertEqual(judged(pod, RESTRICTED, 35).count("procMount ("), 1)
+        self.assertIn("procMount (", violations(pod, RESTRICTED, 35))
+        self.assertEqual(violations(pod, RESTRICTED, 35).count("procMount ("), 1)
 
     def test_selinux(self) -> None:
         """SELinux types are restricted, and user and role cannot be set."""
@@ -119,7 +119,7 @@ class BaselineTests(SynchronousTestCase):
         )
         engine = every_container(securityContext={"seLinuxOptions": {"type": "container_engine_t"}})
         self.check(engine, "", 31)
-        self.assertIn('type "container_engine_t"', judged(engine, BASELINE, 30))
+        self.assertIn('type "container_engine_t"', violations(engine, BASELINE, 30))
         pod = every_container()
         pod["spec"]["securityContext"] = {"seLinuxOptions": {"user": "u", "type": "container_t", "level": "s0"}}
         self.check(pod, "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: user may not be set)")
@@ -171,4 +171,4 @@ class BaselineTests(SynchronousTestCase):
         )
         pod = every_container(securityContext={"windowsOptions": {"hostProcess": True}})
         pod["spec"]["securityContext"] = {"windowsOptions": {"hostProcess": True}}
-        self.assertIn('hostProcess (pod and containers "i", "c", "e" must not', judged(pod, BASELINE))
+        self.assertIn('hostProcess (pod and containers "i", "c", "e" must not', violations(pod, BASELINE))

@@ -41,4 +41,4 @@ class ConfigurationTests(PodSecurityTestCase):
         probed["spec"]["containers"][0]["livenessProbe"] = {"tcpSocket": {"host": "h", "port": 1}}
         self.validate(self.plugin(), self.write(probed))
         self.context.release = "1.34"
-        self.assertIn("probe or lifecycle host", self.why(self.plugin(), self.write(probed)))
+        self.assertIn("probe or lifecycle host", self.error_text(self.plugin(), self.write(probed)))

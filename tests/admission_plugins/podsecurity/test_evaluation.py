@@ -46,10 +46,10 @@ class JudgeTests(SynchronousTestCase):
             refused.denial_message, 'violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
         )
         self.assertEqual((refused.warnings, refused.evaluations), ([], [("enforce", LevelVersion("baseline"), False)]))
-        noted = evaluator().pod(labels(audit="baseline", warn="baseline"), bad, None)
+        recorded = evaluator().pod(labels(audit="baseline", warn="baseline"), bad, None)
         would = 'would violate PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
-        self.assertEqual((noted.denial_message, noted.warnings), ("", [would]))
-        self.assertEqual(noted.audit_annotations["audit-violations"], would)
+        self.assertEqual((recorded.denial_message, recorded.warnings), ("", [would]))
+        self.assertEqual(recorded.audit_annotations["audit-violations"], would)
 
     def test_template(self) -> None:
         """A pod template is never denied and causes warnings."""
@@ -61,10 +61,10 @@ class JudgeTests(SynchronousTestCase):
     def test_exempt(self) -> None:
         """Configured namespaces, users and runtime classes are exempt, with an audit annotation."""
         strict = evaluator(CONFIGURATION)
-        for namespace, user, why in (("free", "x", "namespace"), ("ns", "root", "user")):
+        for namespace, user, message in (("free", "x", "namespace"), ("ns", "root", "user")):
             exempt = strict.exempt(namespace, user)
             assert exempt is not None
-            self.assertEqual(exempt.audit_annotations, {"exempt": why})
+            self.assertEqual(exempt.audit_annotations, {"exempt": message})
         self.assertIsNone(strict.exempt("ns", "x"))
         boxed = strict.pod(labels(enforce="baseline"), pod(hostNetwork=True, runtimeClassName="boxed"), None)
         self.assertEqual((boxed.denial_message, boxed.audit_annotations), ("", {"exempt": "runtimeClass"}))

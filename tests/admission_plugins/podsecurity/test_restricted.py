@@ -8,7 +8,7 @@ from kubetwist.admission_plugins.podsecurity.levels import RESTRICTED
 from kubetwist.admission_plugins.podsecurity.restricted import ALLOWED_VOLUMES, RESTRICTED_VOLUMES
 from kubetwist.api.resource import JSONObject
 from tests.admission_plugins.fakes import every_container
-from tests.admission_plugins.podsecurity.checks import hardened, judged
+from tests.admission_plugins.podsecurity.checks import hardened, violations
 
 
 class RestrictedTests(SynchronousTestCase):
@@ -16,7 +16,7 @@ class RestrictedTests(SynchronousTestCase):
 
     def check(self, pod: JSONObject, text: str, minor: int | None = None) -> None:
         """Assert that a pod has exactly this violation of restricted."""
-        self.assertEqual(judged(pod, RESTRICTED, minor), text)
+        self.assertEqual(violations(pod, RESTRICTED, minor), text)
 
     def test_escalation(self) -> None:
         """From 1.8 on, privilege escalation must be disabled."""
@@ -75,7 +75,7 @@ class RestrictedTests(SynchronousTestCase):
         self.check(hardened({"runAsNonRoot": True}, {"runAsNonRoot": None}), "")
         pod["spec"]["hostUsers"] = False
         self.check(pod, "", 35)
-        self.assertIn("runAsNonRoot", judged(pod, RESTRICTED, 34))
+        self.assertIn("runAsNonRoot", violations(pod, RESTRICTED, 34))
 
     def test_user(self) -> None:
         """From 1.23 on, runAsUser must not be 0; from 1.35 on it may be 0 in a user namespace."""
@@ -112,6 +112,6 @@ class RestrictedTests(SynchronousTestCase):
         pod = every_container(securityContext={"runAsNonRoot": True})
         pod["spec"]["os"] = {"name": "windows"}
         self.check(pod, "", 25)
-        self.assertIn("seccompProfile", judged(pod, RESTRICTED, 24))
+        self.assertIn("seccompProfile", violations(pod, RESTRICTED, 24))
         pod["spec"]["os"] = {"name": "linux"}
-        self.assertIn("seccompProfile", judged(pod, RESTRICTED, 25))
+        self.assertIn("seccompProfile", violations(pod, RESTRICTED, 25))

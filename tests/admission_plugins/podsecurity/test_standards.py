@@ -15,7 +15,7 @@ from kubetwist.admission_plugins.podsecurity.standards import (
     forbidden_reasons,
 )
 from tests.admission_plugins.fakes import every_container
-from tests.admission_plugins.podsecurity.checks import NEWEST, STANDARDS, hardened, judged
+from tests.admission_plugins.podsecurity.checks import NEWEST, STANDARDS, hardened, violations
 
 
 class LevelTests(SynchronousTestCase):
@@ -24,14 +24,14 @@ class LevelTests(SynchronousTestCase):
     def test_nothing_wrong(self) -> None:
         """A hardened pod is allowed in every version; a pod without security fields is allowed by baseline."""
         for minor in range(NEWEST + 1):
-            self.assertEqual(judged(hardened(), RESTRICTED, minor), "")
-            self.assertEqual(judged(every_container(), BASELINE, minor), "")
+            self.assertEqual(violations(hardened(), RESTRICTED, minor), "")
+            self.assertEqual(violations(every_container(), BASELINE, minor), "")
 
     def test_bare(self) -> None:
         """The violations of a pod without security fields are sorted by check ID, each with all containers."""
         three = 'containers "i", "c", "e"'
         self.assertEqual(
-            judged(every_container()),
+            violations(every_container()),
             f"allowPrivilegeEscalation != false ({three} must set securityContext.allowPrivilegeEscalation=false), "
             f'unrestricted capabilities ({three} must set securityContext.capabilities.drop=["ALL"]), '
             f"runAsNonRoot != true (pod or {three} must set securityContext.runAsNonRoot=true), "
@@ -42,7 +42,7 @@ class LevelTests(SynchronousTestCase):
     def test_privileged(self) -> None:
         """The level privileged allows everything."""
         pod = every_container(securityContext={"privileged": True})
-        self.assertEqual(judged(pod, PRIVILEGED), "")
+        self.assertEqual(violations(pod, PRIVILEGED), "")
 
     def test_order(self) -> None:
         """Checks are sorted as in the reference: by ID, those of baseline first."""
@@ -56,14 +56,14 @@ class LevelTests(SynchronousTestCase):
         pod = every_container(livenessProbe={"httpGet": {"host": "10.0.0.1", "port": 1}})
         for minor in (None, 34, 99):
             self.assertEqual(old.evaluate_pod(LevelVersion(BASELINE, minor), {}, pod["spec"]), [])
-            self.assertIn("probe or lifecycle host", judged(pod, BASELINE, minor))
-        self.assertEqual(judged(pod, BASELINE, 33), "")
+            self.assertIn("probe or lifecycle host", violations(pod, BASELINE, minor))
+        self.assertEqual(violations(pod, BASELINE, 33), "")
 
     def test_reasons(self) -> None:
         """The short message has only the reasons."""
-        found = STANDARDS.evaluate_pod(LevelVersion(RESTRICTED), {}, every_container(hostNetwork=True)["spec"])
+        result = STANDARDS.evaluate_pod(LevelVersion(RESTRICTED), {}, every_container(hostNetwork=True)["spec"])
         self.assertEqual(
-            forbidden_reasons(found),
+            forbidden_reasons(result),
             "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile",
         )
 
@@ -71,5 +71,5 @@ class LevelTests(SynchronousTestCase):
     def test_restricted_is_stricter(self, minor: int, fields: dict[str, bool]) -> None:
         """Pods that baseline forbids are forbidden by restricted, in every version."""
         pod = hardened({"privileged": True, "procMount": "Unmasked"}, **fields)
-        below = set(judged(pod, BASELINE, minor).split(", "))
-        self.assertTrue(below <= set(judged(pod, RESTRICTED, minor).split(", ")))
+        below = set(violations(pod, BASELINE, minor).split(", "))
+        self.assertTrue(below <= set(violations(pod, RESTRICTED, minor).split(", ")))

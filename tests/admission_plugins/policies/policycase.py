@@ -49,15 +49,15 @@ class PolicyTestCase(SynchronousTestCase):
             types=definitions(),
         )
         self.client = self.server.client()
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
+        self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    def send_request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Return the body of a successful response."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
         return answer
 
-    def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, str]:
+    def request_error(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, str]:
         """Return the code, reason and message of an error."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertGreaterEqual(code, 400, answer)
@@ -68,7 +68,7 @@ class PolicyTestCase(SynchronousTestCase):
         spec.setdefault("matchConstraints", {"resourceRules": [rule("configmaps")]})
         if kind == "mutating":
             spec.setdefault("reinvocationPolicy", "Never")
-        self.ask("POST", f"{GROUP}/{kind}admissionpolicies", {"metadata": {"name": name}, "spec": spec})
+        self.send_request("POST", f"{GROUP}/{kind}admissionpolicies", {"metadata": {"name": name}, "spec": spec})
         if binding is not None:
             self.bind(kind, name, **dict(binding))
 
@@ -77,11 +77,11 @@ class PolicyTestCase(SynchronousTestCase):
         if kind == "validating":
             spec.setdefault("validationActions", ["Deny"])
         body = {"metadata": {"name": spec.pop("called", f"{name}-b")}, "spec": {"policyName": name, **spec}}
-        self.ask("POST", f"{GROUP}/{kind}admissionpolicybindings", body)
+        self.send_request("POST", f"{GROUP}/{kind}admissionpolicybindings", body)
 
     def create(self, name: str = "m", data: Any = None, **meta: Any) -> Any:
         """Create a ConfigMap."""
-        return self.ask("POST", MAPS, {"metadata": {"name": name, **meta}, "data": data or {}})
+        return self.send_request("POST", MAPS, {"metadata": {"name": name, **meta}, "data": data or {}})
 
 
 class MutatingTestCase(PolicyTestCase):

@@ -50,13 +50,13 @@ class ManifestTests(PolicyTestCase):
     def test_active_without_api(self) -> None:
         """A policy of a file applies without an object in the API, and the API cannot remove it."""
         self.configured(both=MANIFESTS)
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertIn("'deny.static.k8s.io' with binding 'deny-b.static.k8s.io' denied request: by file", message)
         path = f"{GROUP}/validatingadmissionpolicies/deny.static.k8s.io"
         self.assertEqual(self.client.ask("DELETE", path)[0], 404)
         self.policy(name="deny.static.k8s.io", validations=[{"expression": "true"}], binding=None)
-        self.ask("DELETE", path)
-        self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        self.send_request("DELETE", path)
+        self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
 
     def test_invalid(self) -> None:
         """Invalid manifests stop the server with the file and the reason."""

@@ -28,5 +28,5 @@ class PolicyTallyTests(SynchronousTestCase):
         metrics = PolicyMetrics()
         for number in range(6000):
             metrics.observe(f"p{number}", "b", "no_error", "allow", 0.1)
-        found = told(*metrics.collect())
-        self.assertEqual(len(found["apiserver_validating_admission_policy_check_total"]), 5000)
+        result = told(*metrics.collect())
+        self.assertEqual(len(result["apiserver_validating_admission_policy_check_total"]), 5000)

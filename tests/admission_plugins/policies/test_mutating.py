@@ -33,8 +33,8 @@ class MutatingTests(MutatingTestCase):
         """A policy that runs on its result changes nothing."""
         self.mutate(self.apply("Object{metadata: Object.metadata{labels: {'a': 'b'}}}"), reinvocationPolicy="IfNeeded")
         self.create("a")
-        before = self.ask("GET", f"{MAPS}/a")
-        after = self.ask("PUT", f"{MAPS}/a", before)
+        before = self.send_request("GET", f"{MAPS}/a")
+        after = self.send_request("PUT", f"{MAPS}/a", before)
         self.assertEqual(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"])
 
     def test_reinvocation(self) -> None:
@@ -67,14 +67,14 @@ class MutatingTests(MutatingTestCase):
     def test_result_is_no_object_of_its_kind(self) -> None:
         """A patch whose result is not an object of the kind is rejected and nothing is stored."""
         self.mutate(self.patch("[JSONPatch{op: 'replace', path: '/data', value: [1]}]"))
-        code, _, _ = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        code, _, _ = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(code, 500)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[0], 404)
 
     def test_validated_afterwards(self) -> None:
         """The result of policies is validated by validating policies and by the kind."""
         self.mutate(self.apply("Object{metadata: Object.metadata{labels: {'bad label': 'x'}}}"))
-        code, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        code, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual(code, 422)
         self.assertIn("metadata.labels", message)
 
@@ -105,7 +105,7 @@ class PolicyMutationTests(PolicyTestCase):
         """A policy that changes the namespace of an object fails creation, update, patch and apply."""
         self.create("live")
         self.mutate(edits(("add", "/metadata/namespace", "'elsewhere'")))
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
+        self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
         for method, path, media in (
             ("POST", MAPS, "application/json"),
@@ -114,9 +114,9 @@ class PolicyMutationTests(PolicyTestCase):
             ("PATCH", f"{MAPS}/a?fieldManager=m", APPLY),
         ):
             named = {**body, "metadata": {"name": "live" if "live" in path else "a"}}
-            found = self.refused(method, path, named, **{"content-type": media})
-            self.assertEqual(found, (400, "BadRequest", OTHER_NAMESPACE), (method, media))
-        stored = self.ask("GET", "/api/v1/configmaps")["items"]
+            result = self.request_error(method, path, named, **{"content-type": media})
+            self.assertEqual(result, (400, "BadRequest", OTHER_NAMESPACE), (method, media))
+        stored = self.send_request("GET", "/api/v1/configmaps")["items"]
         self.assertEqual([one["metadata"]["name"] for one in stored], ["live"])
         self.assertNotIn("data", stored[0])
 
@@ -124,8 +124,8 @@ class PolicyMutationTests(PolicyTestCase):
         """A policy with an apply configuration cannot change the namespace."""
         expression = "Object{metadata: Object.metadata{namespace: 'elsewhere'}}"
         self.mutate({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}})
-        found = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
-        self.assertEqual(found, (400, "BadRequest", OTHER_NAMESPACE))
+        result = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
+        self.assertEqual(result, (400, "BadRequest", OTHER_NAMESPACE))
 
     def test_namespace_that_is_removed(self) -> None:
         """If a policy removes the namespace, the request's namespace is used."""
@@ -136,7 +136,7 @@ class PolicyMutationTests(PolicyTestCase):
         """A namespace in a cluster-scoped object is dropped."""
         constraints = {"resourceRules": [rule("namespaces")]}
         self.mutate(edits(("add", "/metadata/namespace", "'elsewhere'")), matchConstraints=constraints)
-        made = self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+        made = self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
         self.assertNotIn("namespace", made["metadata"])
 
     def test_name(self) -> None:
@@ -144,14 +144,14 @@ class PolicyMutationTests(PolicyTestCase):
         self.create("a")
         self.mutate(edits(("add", "/metadata/name", "'b'")))
         message = 'ConfigMap "b" is invalid: metadata.name: Invalid value: "b": field is immutable'
-        found = self.refused("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
-        self.assertEqual(found, (422, "Invalid", message))
+        result = self.request_error("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
+        self.assertEqual(result, (422, "Invalid", message))
 
     def test_version(self) -> None:
         """A resourceVersion that a policy sets in an update is compared with the current one."""
         self.create("a")
         self.mutate(edits(("add", "/metadata/resourceVersion", "'1'")))
-        code, reason, _ = self.refused("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
+        code, reason, _ = self.request_error("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
         self.assertEqual((code, reason), (409, "Conflict"))
 
     def test_kind(self) -> None:
@@ -162,7 +162,7 @@ class PolicyMutationTests(PolicyTestCase):
         )
         self.assertEqual(self.create("a")["data"], {"k": "ConfigMapv1"})
         self.mutate(edits(("add", "/kind", "'Odd'")), name="q")
-        code, reason, message = self.refused("POST", MAPS, {"metadata": {"name": "b"}})
+        code, reason, message = self.request_error("POST", MAPS, {"metadata": {"name": "b"}})
         self.assertEqual((code, reason), (500, "InternalError"))
         self.assertIn('no kind "Odd" is registered for version "v1"', message)
 
@@ -175,13 +175,13 @@ class PolicyMutationTests(PolicyTestCase):
             ("apps/v1", "ConfigMap", 500, 'no kind "ConfigMap" is registered for version "apps/v1"'),
         ):
             body = {"metadata": {"name": "a"}, "data": {"v": version, "k": kind}}
-            found, answer = self.client.ask("POST", MAPS, body)
-            self.assertEqual(found, code, answer)
+            result, answer = self.client.ask("POST", MAPS, body)
+            self.assertEqual(result, code, answer)
             self.assertIn(text, answer.get("message", ""))
         constraints = {"resourceRules": [rule("horizontalpodautoscalers")]}
         self.mutate(edits(("add", "/apiVersion", "'autoscaling/v2'")), name="h", matchConstraints=constraints)
         spec = {"maxReplicas": 1, "scaleTargetRef": {"kind": "Deployment", "name": "d"}}
-        code, reason, message = self.refused("POST", SCALERS, {"metadata": {"name": "h"}, "spec": spec})
+        code, reason, message = self.request_error("POST", SCALERS, {"metadata": {"name": "h"}, "spec": spec})
         self.assertEqual((code, reason), (403, "Invalid"))
         self.assertIn(
             "converting (v2.HorizontalPodAutoscaler) to (v1.HorizontalPodAutoscaler): unknown conversion", message
@@ -191,7 +191,7 @@ class PolicyMutationTests(PolicyTestCase):
         """An unknown field, also in another case, is an error at any depth."""
         self.mutate(edits(("add", "/metadata/odd", "'x'"), ("add", "/Data", "{'a': 'b'}")))
         self.assertEqual(
-            self.refused("POST", MAPS, {"metadata": {"name": "a"}}),
+            self.request_error("POST", MAPS, {"metadata": {"name": "a"}}),
             (
                 500,
                 "InternalError",
@@ -209,7 +209,7 @@ class PolicyMutationTests(PolicyTestCase):
             "mutations": [mutation],
         }
         path = VALIDATING.replace("validating", "mutating")
-        _, _, message = self.refused("POST", path, {"metadata": {"name": "p"}, "spec": spec})
+        _, _, message = self.request_error("POST", path, {"metadata": {"name": "p"}, "spec": spec})
         self.assertIn("expected type of field 'oper' is '' but provided type is 'string'", message)
 
     def test_managers(self) -> None:
@@ -228,8 +228,8 @@ class PolicyMutationTests(PolicyTestCase):
             matchConditions=[{"name": "none", "expression": "!has(namespaceObject.metadata)"}],
             validations=[{"expression": "namespaceObject.metadata.labels.team != 'a'", "message": "not here"}],
         )
-        self.assertIn("not here", self.refused("POST", MAPS, {"metadata": {"name": "a"}})[2])
-        self.ask("DELETE", f"{VALIDATING}/v")
+        self.assertIn("not here", self.request_error("POST", MAPS, {"metadata": {"name": "a"}})[2])
+        self.send_request("DELETE", f"{VALIDATING}/v")
         self.assertEqual(self.create("a")["data"], {"team": "a"})
 
     def test_collection(self) -> None:
@@ -240,8 +240,8 @@ class PolicyMutationTests(PolicyTestCase):
         )
         self.create("a")
         self.create("b")
-        self.ask("DELETE", f"{MAPS}/a")
-        message = self.refused("DELETE", MAPS)[2]
+        self.send_request("DELETE", f"{MAPS}/a")
+        message = self.request_error("DELETE", MAPS)[2]
         self.assertTrue(message.startswith('configmaps "Unknown" is forbidden: '), message)
 
 
@@ -256,10 +256,10 @@ class CustomMutationTests(PolicyTestCase):
             admission=configured(MutatingAdmissionPolicy, ValidatingAdmissionPolicy),
         )
         self.client = self.server.client()
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
+        self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
         crd = definition()
         crd["spec"]["versions"][0]["subresources"] = {"status": {}}
-        self.ask("POST", DEFINITIONS, crd)
+        self.send_request("POST", DEFINITIONS, crd)
         self.server.settle()
 
     def mutate(self, *operations: tuple[str, str, str]) -> None:
@@ -274,13 +274,13 @@ class CustomMutationTests(PolicyTestCase):
     def test_namespace(self) -> None:
         """A policy cannot change the namespace of an object."""
         self.mutate(("add", "/metadata/namespace", "'elsewhere'"))
-        self.assertEqual(self.refused("POST", KITES, self.kite()), (400, "BadRequest", OTHER_NAMESPACE))
+        self.assertEqual(self.request_error("POST", KITES, self.kite()), (400, "BadRequest", OTHER_NAMESPACE))
 
     def test_version(self) -> None:
         """A policy cannot change the group or version of an object."""
         self.mutate(("add", "/apiVersion", "'apps/v1'"))
         self.assertEqual(
-            self.refused("POST", KITES, self.kite()),
+            self.request_error("POST", KITES, self.kite()),
             (
                 500,
                 "InternalError",
@@ -293,12 +293,12 @@ class CustomMutationTests(PolicyTestCase):
         """A policy cannot change the kind of an object."""
         self.mutate(("add", "/kind", "'Odd'"))
         message = 'Odd.example.com "k" is invalid: kind: Invalid value: "Odd": must be Kite'
-        self.assertEqual(self.refused("POST", KITES, self.kite()), (422, "Invalid", message))
+        self.assertEqual(self.request_error("POST", KITES, self.kite()), (422, "Invalid", message))
 
     def test_status(self) -> None:
         """A write of the status keeps the object's name, also if a mutation changes it."""
-        self.ask("POST", KITES, self.kite())
+        self.send_request("POST", KITES, self.kite())
         self.mutate(("add", "/metadata/name", "'b'"), ("add", "/metadata/uid", "'b'"))
         body = {"metadata": {"annotations": {"a": "b"}}}
-        made = self.ask("PATCH", f"{KITES}/k/status", body, **{"content-type": MERGE})
+        made = self.send_request("PATCH", f"{KITES}/k/status", body, **{"content-type": MERGE})
         self.assertEqual(made["metadata"]["name"], "k")

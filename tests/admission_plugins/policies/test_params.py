@@ -18,18 +18,18 @@ class ParamTests(PolicyTestCase):
             validations=[validation],
             binding={"paramRef": ref},
         )
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}, "data": {"x": ""}})
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}, "data": {"x": ""}})
         self.assertIn(
             "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
             message,
         )
-        self.ask("DELETE", f"{GROUP}/validatingadmissionpolicybindings/p-b")
+        self.send_request("DELETE", f"{GROUP}/validatingadmissionpolicybindings/p-b")
         self.create("limits", {"most": "1"})
         self.bind(paramRef=ref)
         self.create("a", {"x": ""})
-        self.refused("POST", MAPS, {"metadata": {"name": "b"}, "data": {"x": "", "y": ""}})
+        self.request_error("POST", MAPS, {"metadata": {"name": "b"}, "data": {"x": "", "y": ""}})
         patch = {"data": {"most": "2"}}
-        self.ask("PATCH", f"{MAPS}/limits", patch, Content_Type="application/merge-patch+json")
+        self.send_request("PATCH", f"{MAPS}/limits", patch, Content_Type="application/merge-patch+json")
         self.create("b", {"x": "", "y": ""})
 
     def test_params_by_selector(self) -> None:
@@ -44,7 +44,7 @@ class ParamTests(PolicyTestCase):
         )
         self.create("three")
         for name in ("ones", "twos"):
-            self.refused("POST", MAPS, {"metadata": {"name": name}})
+            self.request_error("POST", MAPS, {"metadata": {"name": name}})
 
     def test_unknown_kind_of_params(self) -> None:
         """An unknown kind of parameters is reported when the policy is evaluated."""
@@ -53,7 +53,7 @@ class ParamTests(PolicyTestCase):
             validations=[{"expression": "true"}],
             binding={"paramRef": {"name": "x", "parameterNotFoundAction": "Allow"}},
         )
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertIn(
             "'p' denied request: failed to configure policy: failed to find resource referenced by paramKind: "
             "'example.com/v1, Kind=Limit'",

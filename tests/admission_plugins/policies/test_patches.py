@@ -20,7 +20,7 @@ class PatchTests(MutatingTestCase):
         )
         containers = [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]
         pod = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
-        made = self.ask("POST", "/api/v1/namespaces/default/pods", pod)
+        made = self.send_request("POST", "/api/v1/namespaces/default/pods", pod)
         self.assertEqual(
             [(one["name"], one["image"], one["imagePullPolicy"]) for one in made["spec"]["containers"]],
             [("a", "a:1", "Always"), ("b", "b:1", "Always")],
@@ -34,18 +34,18 @@ class PatchTests(MutatingTestCase):
             matchConstraints={"resourceRules": [rule("pods")]},
         )
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
-        code, reason, message = self.refused("POST", "/api/v1/namespaces/default/pods", pod)
+        code, reason, message = self.request_error("POST", "/api/v1/namespaces/default/pods", pod)
         self.assertEqual((code, reason), (403, "Invalid"))
         self.assertIn("may not mutate atomic arrays, maps or structs: .spec.nodeSelector", message)
 
     def test_unknown_field(self) -> None:
         """An unknown field and an object of another type are rejected."""
         self.mutate(self.apply("Object{nothere: 'x'}"))
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertIn("error applying patch: failed to convert patch object to typed object: .nothere", message)
         self.policy("mutating", "q", mutations=[self.apply("Object{metadata: Object.spec{labels: {'a': 'b'}}}")])
-        self.ask("DELETE", f"{GROUP}/mutatingadmissionpolicies/p")
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        self.send_request("DELETE", f"{GROUP}/mutatingadmissionpolicies/p")
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertIn('type mismatch: unexpected type name "Object.spec", expected "Object.metadata"', message)
 
     def test_patch_that_does_not_apply(self) -> None:
@@ -56,7 +56,7 @@ class PatchTests(MutatingTestCase):
             )
         )
         self.assertEqual(self.create("a", {"k": "other"})["data"], {"k": "other"})
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "b"}, "data": {"k": "v"}})
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "b"}, "data": {"k": "v"}})
         self.assertEqual(
             message,
             "policy 'p' with binding 'p-b' denied request: JSON Patch: error in remove for path: '/data/gone': Unable "

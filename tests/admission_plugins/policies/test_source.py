@@ -15,10 +15,10 @@ class CompiledTests(PolicyTestCase):
     def test_changed_policy(self) -> None:
         """A changed policy applies to the next request."""
         self.policy(validations=[{"expression": "false"}])
-        self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         patch = {"spec": {"validations": [{"expression": "true"}]}}
         path = f"{GROUP}/validatingadmissionpolicies/p"
-        self.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
+        self.send_request("PATCH", path, patch, Content_Type="application/merge-patch+json")
         self.create("a")
 
     def test_conditions(self) -> None:
@@ -29,11 +29,11 @@ class CompiledTests(PolicyTestCase):
         ]
         self.policy(matchConditions=conditions, validations=[{"expression": "false", "message": "no"}])
         self.create("b")
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertIn("expression 'object.metadata.labels['k'] == 'v'' resulted in error: no such key: labels", message)
         path = f"{GROUP}/validatingadmissionpolicies/p"
         patch = {"spec": {"failurePolicy": "Ignore"}}
-        self.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
+        self.send_request("PATCH", path, patch, Content_Type="application/merge-patch+json")
         self.create("a")
 
     def test_budget(self) -> None:
@@ -42,7 +42,7 @@ class CompiledTests(PolicyTestCase):
         bomb = f"{listed}.all(a, {listed}.all(b, {listed}.all(c, a + b + c != 'x')))"
         self.policy(validations=[{"expression": bomb}])
         data = {f"k{number}": "" for number in range(200)}
-        _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}, "data": data})
+        _, _, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}, "data": data})
         self.assertIn("operation cancelled: actual cost limit exceeded", message)
 
     def test_expensive(self) -> None:
@@ -54,7 +54,7 @@ class CompiledTests(PolicyTestCase):
             threads.clear()
             data = {f"k{number}": "" for number in range(size)}
             self.create(f"ok{size}", data)
-            self.refused("POST", MAPS, {"metadata": {"name": f"no{size}"}, "data": {**data, "no": ""}})
+            self.request_error("POST", MAPS, {"metadata": {"name": f"no{size}"}, "data": {**data, "no": ""}})
             self.assertEqual([function.__name__ for function in threads], wanted * 2)
 
     def test_authorizer_of_expensive(self) -> None:
@@ -63,8 +63,8 @@ class CompiledTests(PolicyTestCase):
         in_thread: list[bool] = []
         outer = self.server.done_in_threads
 
-        def authorize(question: AuthorizerAttributes) -> Any:
-            if question.verb == "approve":
+        def authorize(attributes: AuthorizerAttributes) -> Any:
+            if attributes.verb == "approve":
                 calls.append(_in_other_thread.get())
             return Verdict(Decision.ALLOW)
 

@@ -27,11 +27,11 @@ class ValidatingTests(PolicyTestCase):
         self.create("ok", {"a": "1"})
         said = "ValidatingAdmissionPolicy 'p' with binding 'p-b' denied request:"
         self.assertEqual(
-            self.refused("POST", MAPS, {"metadata": {"name": "m"}, "data": {"a": "", "b": "", "c": ""}}),
+            self.request_error("POST", MAPS, {"metadata": {"name": "m"}, "data": {"a": "", "b": "", "c": ""}}),
             (422, "Invalid", f'configmaps "m" is forbidden: {said} has 3'),
         )
         self.assertEqual(
-            self.refused("POST", MAPS, {"metadata": {"name": "m"}, "data": {"no": ""}}),
+            self.request_error("POST", MAPS, {"metadata": {"name": "m"}, "data": {"no": ""}}),
             (403, "Forbidden", f'configmaps "m" is forbidden: {said} never'),
         )
         _, answer = self.client.ask("POST", MAPS, {"metadata": {"name": "x"}})
@@ -47,18 +47,18 @@ class ValidatingTests(PolicyTestCase):
         with starting_over(self.server, caches):
             self.create("b")
         self.policy(validations=[{"expression": "false"}])
-        self.refused("POST", MAPS, {"metadata": {"name": "c"}})
+        self.request_error("POST", MAPS, {"metadata": {"name": "c"}})
         with starting_over(self.server, caches):
-            self.refused("POST", MAPS, {"metadata": {"name": "c"}})
-        self.refused("POST", MAPS, {"metadata": {"name": "c"}})
+            self.request_error("POST", MAPS, {"metadata": {"name": "c"}})
+        self.request_error("POST", MAPS, {"metadata": {"name": "c"}})
 
     def test_without_binding(self) -> None:
         """A policy without a binding, or whose binding was deleted, has no effect."""
         self.policy(validations=[{"expression": "false"}], binding=None)
         self.create("a")
         self.bind()
-        self.refused("POST", MAPS, {"metadata": {"name": "b"}})
-        self.ask("DELETE", f"{GROUP}/validatingadmissionpolicybindings/p-b")
+        self.request_error("POST", MAPS, {"metadata": {"name": "b"}})
+        self.send_request("DELETE", f"{GROUP}/validatingadmissionpolicybindings/p-b")
         self.create("b")
 
     def test_old_object(self) -> None:
@@ -76,21 +76,21 @@ class ValidatingTests(PolicyTestCase):
         )
         self.create("keep", {"a": "1"})
         content = {"Content_Type": "application/merge-patch+json"}
-        self.ask("PATCH", f"{MAPS}/keep", {"metadata": {"labels": {"x": "y"}}}, **content)
-        self.refused("PATCH", f"{MAPS}/keep", {"data": {"a": "2"}}, **content)
-        self.refused("DELETE", f"{MAPS}/keep")
+        self.send_request("PATCH", f"{MAPS}/keep", {"metadata": {"labels": {"x": "y"}}}, **content)
+        self.request_error("PATCH", f"{MAPS}/keep", {"data": {"a": "2"}}, **content)
+        self.request_error("DELETE", f"{MAPS}/keep")
         self.create("go")
-        self.ask("DELETE", f"{MAPS}/go")
+        self.send_request("DELETE", f"{MAPS}/go")
 
     def test_failure_policy(self) -> None:
         """An expression that fails to evaluate denies the request, unless failurePolicy is Ignore."""
         self.policy(validations=[{"expression": "object.nothere == 1"}])
-        code, reason, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        code, reason, message = self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
         self.assertEqual((code, reason), (422, "Invalid"))
         self.assertIn("expression 'object.nothere == 1' resulted in error: no such key: nothere", message)
         path = f"{GROUP}/validatingadmissionpolicies/p"
         patch = {"spec": {"failurePolicy": "Ignore"}}
-        self.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
+        self.send_request("PATCH", path, patch, Content_Type="application/merge-patch+json")
         self.create("a")
 
     def test_warnings(self) -> None:
@@ -107,8 +107,8 @@ class ValidatingTests(PolicyTestCase):
         """Expressions can check permissions of the user, also with an asynchronous authorizer."""
         pending: list[Deferred[Verdict]] = []
 
-        def authorize(question: AuthorizerAttributes) -> Any:
-            if question.verb != "approve":
+        def authorize(attributes: AuthorizerAttributes) -> Any:
+            if attributes.verb != "approve":
                 return Verdict(Decision.ALLOW)
             pending.append(Deferred())
             return pending[-1]
@@ -134,6 +134,6 @@ class ValidatingTests(PolicyTestCase):
         """A policy cannot prevent changes of policies."""
         everything = {**rule("*"), "operations": ["*"]}
         self.policy(matchConstraints={"resourceRules": [everything]}, validations=[{"expression": "false"}])
-        self.refused("POST", MAPS, {"metadata": {"name": "a"}})
-        self.ask("DELETE", f"{GROUP}/validatingadmissionpolicies/p")
+        self.request_error("POST", MAPS, {"metadata": {"name": "a"}})
+        self.send_request("DELETE", f"{GROUP}/validatingadmissionpolicies/p")
         self.create("a")

@@ -39,8 +39,10 @@ class ResourceQuotaTests(PluginTestCase):
         for name in ("a", "b"):
             self.made(self.store("configmaps"), {"metadata": {"name": name}})
         self.assertEqual(self.used(), {"configmaps": "2"})
-        why = self.why("configmaps", {"metadata": {"name": "c"}})
-        self.assertEqual(why, "exceeded quota: q, requested: configmaps=1, used: configmaps=2, limited: configmaps=2")
+        reason = self.error_text("configmaps", {"metadata": {"name": "c"}})
+        self.assertEqual(
+            reason, "exceeded quota: q, requested: configmaps=1, used: configmaps=2, limited: configmaps=2"
+        )
         self.assertIsNone(self.stored(self.store("configmaps"), "c"))
         self.assertEqual(self.used(), {"configmaps": "2"})
 
@@ -50,21 +52,21 @@ class ResourceQuotaTests(PluginTestCase):
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}}, dry_run=True)
         self.assertEqual(self.used(), {"configmaps": "0"})
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
-        self.assertIn("exceeded quota", self.why("configmaps", {"metadata": {"name": "b"}}, dry_run=True))
+        self.assertIn("exceeded quota", self.error_text("configmaps", {"metadata": {"name": "b"}}, dry_run=True))
 
     def test_pods(self) -> None:
         """Pods use the resources that their containers request, which are then required."""
         self.quota(pods="2", requests_cpu="1", limits_memory="1Gi")
         name = pod("p")["spec"]["containers"][0]["name"]
         self.assertEqual(
-            self.why("pods", pod("p")),
+            self.error_text("pods", pod("p")),
             f"failed quota: q: must specify limits.memory for: {name}; requests.cpu for: {name}",
         )
         self.made(self.store("pods"), sized("p", requests={"cpu": "600m"}, limits={"memory": "512Mi"}))
         self.assertEqual(self.used(), {"pods": "1", "requests.cpu": "600m", "limits.memory": "512Mi"})
         much = sized("m", requests={"cpu": "500m"}, limits={"memory": "600Mi"})
         self.assertEqual(
-            self.why("pods", much),
+            self.error_text("pods", much),
             "exceeded quota: q, requested: limits.memory=600Mi,requests.cpu=500m, "
             "used: limits.memory=512Mi,requests.cpu=600m, limited: limits.memory=1Gi,requests.cpu=1",
         )
@@ -89,14 +91,14 @@ class ResourceQuotaTests(PluginTestCase):
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
         status = {"hard": {"configmaps": "9"}}
         self.changed(quotas, "q", lambda obj: obj.update(status=status), rules=status_rules(quotas))
-        why = self.why("configmaps", {"metadata": {"name": "b"}})
-        self.assertEqual(why, "status unknown for quota: q, resources: configmaps")
+        reason = self.error_text("configmaps", {"metadata": {"name": "b"}})
+        self.assertEqual(reason, "status unknown for quota: q, resources: configmaps")
 
     def test_scopes(self) -> None:
         """A quota with a scope counts only matching pods."""
         self.quota(spec={"scopes": ["BestEffort"]}, pods="0")
         self.made(self.store("pods"), sized("p", requests={"cpu": "1"}))
-        self.assertIn("exceeded quota", self.why("pods", pod("q")))
+        self.assertIn("exceeded quota", self.error_text("pods", pod("q")))
 
     def test_changed_scope(self) -> None:
         """A pod that gets a deadline uses quotas for terminating pods; other updates use nothing."""

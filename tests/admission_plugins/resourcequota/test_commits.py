@@ -113,9 +113,9 @@ class CommitTests(QuotaTestCase):
         """The object and the quota get the same revision, so that no reader sees one without the other."""
         self.quota(configmaps="1")
         self.use()
-        made = self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
+        request = self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
         quota = self.stored(self.store("resourcequotas"), "q")
-        self.assertEqual(quota["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
+        self.assertEqual(quota["metadata"]["resourceVersion"], request["metadata"]["resourceVersion"])
 
     def test_nothing_written(self) -> None:
         """A failed write is not counted and does not block other writes."""
@@ -162,18 +162,18 @@ class CommitTests(QuotaTestCase):
         self.use()
         store, quotas = self.store("configmaps"), self.store("resourcequotas")
         rules = status_rules(quotas)
-        meddler = self.meddler(store)
+        backend = self.racing_backend(store)
         used = {"used": {"configmaps": "3"}, "hard": {"configmaps": "5"}}
-        meddler.before.append(lambda: self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules))
+        backend.before.append(lambda: self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules))
         self.made(store, {"metadata": {"name": "a"}})
-        self.assertEqual((self.used(), meddler.commits), ({"configmaps": "4"}, 2))
+        self.assertEqual((self.used(), backend.commits), ({"configmaps": "4"}, 2))
         used["used"] = {"configmaps": "5"}
-        meddler.before.append(lambda: self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules))
+        backend.before.append(lambda: self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules))
         error = self.refused(store.create(self.scope, {"metadata": {"name": "b"}}, CreateOptions()))
         self.assertIn("exceeded quota: q", error.message)
         used["used"] = {"configmaps": "0"}
         self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules)
-        meddler.before.append(lambda: self.delete(quotas, "q"))
+        backend.before.append(lambda: self.delete(quotas, "q"))
         self.made(store, {"metadata": {"name": "b"}})
 
     def test_several_quotas(self) -> None:

@@ -67,7 +67,7 @@ class CallTests(KubeAPIMixin, TestCase):
         response = {"uid": review["request"]["uid"], "allowed": False, "status": {"message": f"not for {call.client}"}}
         return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
 
-    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    async def send_request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return the response to a request of the administrator."""
         code, answer = await deferToThread(self.server.request, method, path, body)
         return code, answer
@@ -85,12 +85,14 @@ class CallTests(KubeAPIMixin, TestCase):
             "timeoutSeconds": 7,
             **more,
         }
-        code, answer = await self.ask("POST", CONFIGURATIONS, {"metadata": {"name": "hooks"}, "webhooks": [hook]})
+        code, answer = await self.send_request(
+            "POST", CONFIGURATIONS, {"metadata": {"name": "hooks"}, "webhooks": [hook]}
+        )
         self.assertEqual(code, 201, answer)
 
-    async def refused(self) -> tuple[int, str]:
+    async def request_error(self) -> tuple[int, str]:
         """Return the message of the rejection of a new ConfigMap."""
-        code, answer = await self.ask("POST", MAPS, {"metadata": {"name": "m"}})
+        code, answer = await self.send_request("POST", MAPS, {"metadata": {"name": "m"}})
         return code, answer.get("message", "")
 
     async def test_url(self) -> None:
@@ -98,8 +100,8 @@ class CallTests(KubeAPIMixin, TestCase):
         await self.start()
         await self.configure({"url": f"{self.hook.url}/check", "caBundle": text(self.hook.ca)})
         denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
-        self.assertEqual(await self.refused(), (400, denied))
-        self.assertEqual(await self.refused(), (400, denied))
+        self.assertEqual(await self.request_error(), (400, denied))
+        self.assertEqual(await self.request_error(), (400, denied))
         (call, _) = self.hook.calls
         self.assertEqual((call.method, call.path, dict(call.query)), ("POST", "/check", {"timeout": "7s"}))
         self.assertEqual(call.headers["content-type"], "application/json")
@@ -111,7 +113,7 @@ class CallTests(KubeAPIMixin, TestCase):
             'Internal error occurred: failed calling webhook "a.example.org": failed to call webhook: Post '
             f'"https://{address}/check?timeout=7s": dial tcp {address}: connect: connection refused'
         )
-        self.assertEqual(await self.refused(), (500, failed))
+        self.assertEqual(await self.request_error(), (500, failed))
 
     async def test_metadata_services(self) -> None:
         """CVE-2020-8562: URLs of webhooks with link-local addresses, as of cloud metadata services, are rejected."""
@@ -121,7 +123,7 @@ class CallTests(KubeAPIMixin, TestCase):
             'Internal error occurred: failed calling webhook "a.example.org": failed to call webhook: Post '
             '"https://169.254.169.254/latest?timeout=7s": dial tcp 169.254.169.254:443: address not allowed'
         )
-        self.assertEqual(await self.refused(), (500, failed))
+        self.assertEqual(await self.request_error(), (500, failed))
 
     async def test_service(self) -> None:
         """A webhook is called by its Service at any address; a missing Service is an error."""
@@ -132,16 +134,16 @@ class CallTests(KubeAPIMixin, TestCase):
             'Internal error occurred: failed calling webhook "a.example.org": failed to call webhook: Post '
             '"https://hook.default.svc:8443/check?timeout=7s": service "hook" not found'
         )
-        self.assertEqual(await self.refused(), (500, failed))
+        self.assertEqual(await self.request_error(), (500, failed))
         spec = {"clusterIP": "10.0.0.77", "ports": [{"port": 8443}]}
-        code, answer = await self.ask(
+        code, answer = await self.send_request(
             "POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": spec}
         )
         self.assertEqual(code, 201, answer)
         outgoing = self.server._service.server.config.outgoing
         outgoing.address_overrides[("10.0.0.77", 8443)] = ("127.0.0.1", self.hook.port)
         denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
-        self.assertEqual(await self.refused(), (400, denied))
+        self.assertEqual(await self.request_error(), (400, denied))
 
     async def test_cve_2020_8561(self) -> None:
         """CVE-2020-8561: neither requests to webhooks nor their responses are logged, also if failures are ignored."""
@@ -155,9 +157,9 @@ class CallTests(KubeAPIMixin, TestCase):
         ):
             self.answer = lambda call, answer=answer: answer  # type: ignore[method-assign]
             body = {"metadata": {"name": f"m-{number}"}, "data": {"a": "sesame"}}
-            code, found = await self.ask("POST", MAPS, body)
-            self.assertEqual(code, 201, found)
+            code, result = await self.send_request("POST", MAPS, body)
+            self.assertEqual(code, 201, result)
         self.assertEqual(len(self.hook.calls), 3)
-        told = [formatEvent(event) for event in events]
-        self.assertEqual(len([line for line in told if "failing open" in line]), 3, told)
-        self.assertNotIn("sesame", " ".join(told))
+        reported = [formatEvent(event) for event in events]
+        self.assertEqual(len([line for line in reported if "failing open" in line]), 3, reported)
+        self.assertNotIn("sesame", " ".join(reported))

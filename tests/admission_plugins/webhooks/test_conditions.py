@@ -35,7 +35,9 @@ class ConditionTests(WebhookTestCase):
             self.outgoing.calls.clear()
             self.config_map(f"m{index}")
             self.assertEqual(bool(self.requests), called, expression)
-            self.ask("DELETE", f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/c{index}")
+            self.send_request(
+                "DELETE", f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/c{index}"
+            )
 
     def test_bad_conditions(self) -> None:
         """
@@ -49,12 +51,12 @@ class ConditionTests(WebhookTestCase):
             "configmaps \"m\" is forbidden: expression 'object.data.missing == 'x'' resulted in error: "
             "no such key: missing",
         )
-        self.assertEqual(self.refused("POST", MAPS, config_map("m", a="b")), expected)
+        self.assertEqual(self.request_error("POST", MAPS, config_map("m", a="b")), expected)
         path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-        self.ask("DELETE", f"{path}/hooks")
+        self.send_request("DELETE", f"{path}/hooks")
         self.configure(webhook(matchConditions=[fails, {"name": "d", "expression": "false"}]))
         self.config_map("one")
-        self.ask("DELETE", f"{path}/hooks")
+        self.send_request("DELETE", f"{path}/hooks")
         self.configure(webhook(matchConditions=[fails], failurePolicy="Ignore"))
         self.config_map("two")
         self.assertEqual(self.requests, [])
@@ -68,7 +70,7 @@ class ConditionTests(WebhookTestCase):
         ):
             hook = webhook(matchConditions=[{"name": "c", "expression": expression}])
             body = {"metadata": {"name": "bad"}, "webhooks": [hook]}
-            code, message = self.refused(
+            code, message = self.request_error(
                 "POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", body
             )
             self.assertEqual(code, 422)

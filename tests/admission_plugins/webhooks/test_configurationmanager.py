@@ -13,7 +13,7 @@ class ChangeTests(WebhookTestCase):
         """Webhooks are not called for webhook configurations, so that a faulty one can be removed."""
         self.configure(webhook(**rule("*/*")), webhook("b.example.org", **rule("*/*")))
         self.outgoing.answer = lambda url, review: {"allowed": False}
-        self.ask("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks")
+        self.send_request("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks")
         self.assertEqual(self.requests, [])
         self.config_map()
 
@@ -23,6 +23,6 @@ class ChangeTests(WebhookTestCase):
         self.config_map("one")
         path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
         url = [{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": "https://elsewhere.example.org"}]
-        self.ask("PATCH", path, url, Content_Type="application/json-patch+json")
+        self.send_request("PATCH", path, url, Content_Type="application/json-patch+json")
         self.config_map("two")
         self.assertEqual([url for url, _ in self.outgoing.calls][1:], ["https://elsewhere.example.org"])

@@ -56,7 +56,7 @@ class CustomWebhookTests(SynchronousTestCase):
         crd["spec"]["versions"] = [version("v1", "length", "integer", True), version("v2", "size", "string", False)]
         self.server.define(self.client, crd)
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    def send_request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Return the body of a successful response."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
@@ -66,7 +66,7 @@ class CustomWebhookTests(SynchronousTestCase):
         """Create a webhook for v1."""
         rule = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["*"]}
         path = f"/apis/admissionregistration.k8s.io/v1/{resource}"
-        self.ask("POST", path, {"metadata": {"name": "hooks"}, "webhooks": [webhook(rules=[rule])]})
+        self.send_request("POST", path, {"metadata": {"name": "hooks"}, "webhooks": [webhook(rules=[rule])]})
 
     def kite(self, **spec: Any) -> dict[str, Any]:
         """Return an object in v2."""
@@ -75,9 +75,9 @@ class CustomWebhookTests(SynchronousTestCase):
     def test_converted(self) -> None:
         """The old and new objects are converted to the version of the webhook."""
         self.configure("validatingwebhookconfigurations")
-        self.ask("POST", NEW, self.kite(size="3 m"))
-        self.ask("PATCH", f"{NEW}/k", {"spec": {"size": "4 m"}}, Content_Type="application/merge-patch+json")
-        self.ask("DELETE", f"{NEW}/k")
+        self.send_request("POST", NEW, self.kite(size="3 m"))
+        self.send_request("PATCH", f"{NEW}/k", {"spec": {"size": "4 m"}}, Content_Type="application/merge-patch+json")
+        self.send_request("DELETE", f"{NEW}/k")
         create, update, delete = (review["request"] for _, review in self.outgoing.calls)
         self.assertEqual((create["kind"]["version"], create["requestKind"]["version"]), ("v1", "v2"))
         self.assertEqual(create["object"]["apiVersion"], "example.com/v1")
@@ -88,13 +88,13 @@ class CustomWebhookTests(SynchronousTestCase):
     def test_changed_definition(self) -> None:
         """After a change of the CRD the equivalent resources are computed again."""
         self.configure("validatingwebhookconfigurations")
-        self.ask("POST", NEW, self.kite(size="3 m"))
+        self.send_request("POST", NEW, self.kite(size="3 m"))
         self.assertEqual(len(self.outgoing.calls), 1)
         change = [{"op": "replace", "path": "/spec/versions/0/served", "value": False}]
         path = f"{DEFINITIONS}/kites.example.com"
-        self.ask("PATCH", path, change, Content_Type="application/json-patch+json")
+        self.send_request("PATCH", path, change, Content_Type="application/json-patch+json")
         self.server.settle()
-        self.ask("PATCH", f"{NEW}/k", {"spec": {"size": "4 m"}}, Content_Type="application/merge-patch+json")
+        self.send_request("PATCH", f"{NEW}/k", {"spec": {"size": "4 m"}}, Content_Type="application/merge-patch+json")
         self.assertEqual(len(self.outgoing.calls), 1)
 
     def test_changed(self) -> None:
@@ -103,10 +103,10 @@ class CustomWebhookTests(SynchronousTestCase):
         self.outgoing.answer = lambda url, review: patch(
             ("replace", "/spec/length", 7), ("add", "/spec/bogus", 1), ("remove", "/spec/colour", None)
         )
-        made = self.ask("POST", NEW, self.kite(size="3 m", colour="blue"))
+        made = self.send_request("POST", NEW, self.kite(size="3 m", colour="blue"))
         self.assertEqual(made["spec"], {"size": "7 m", "colour": "red"})
         self.outgoing.answer = lambda url, review: patch(("replace", "/kind", "Other"))
         change = {"spec": {"size": "9 m"}}
         code, answer = self.client.ask("PATCH", f"{NEW}/k", change, Content_Type="application/merge-patch+json")
         self.assertGreaterEqual(code, 400, answer)
-        self.assertEqual(self.ask("GET", f"{NEW}/k")["spec"]["size"], "7 m")
+        self.assertEqual(self.send_request("GET", f"{NEW}/k")["spec"]["size"], "7 m")

@@ -18,15 +18,15 @@ class WebhookTallyTests(SynchronousTestCase):
         metrics.observe("a", "CREATE", 0.1, 99999, "no_error")
         metrics.observe("a", "CREATE", 0.1, 0, "calling_webhook_error")
         metrics.failed_open("a")
-        found = told(*metrics.collect())
-        codes = {dict(labels)["code"] for labels in found["apiserver_admission_webhook_request_total"]}
+        result = told(*metrics.collect())
+        codes = {dict(labels)["code"] for labels in result["apiserver_admission_webhook_request_total"]}
         self.assertEqual(codes, {"200", "600", "0"})
-        why = {
+        message = {
             (dict(labels)["error_type"], dict(labels)["rejection_code"])
-            for labels in found["apiserver_admission_webhook_rejection_count_total"]
+            for labels in result["apiserver_admission_webhook_rejection_count_total"]
         }
-        self.assertEqual(why, {("no_error", "600"), ("calling_webhook_error", "0")})
-        self.assertEqual(sum(found["apiserver_admission_webhook_fail_open_count_total"].values()), 1)
+        self.assertEqual(message, {("no_error", "600"), ("calling_webhook_error", "0")})
+        self.assertEqual(sum(result["apiserver_admission_webhook_fail_open_count_total"].values()), 1)
 
     def test_bounded_names(self) -> None:
         """CVE-2020-8552: the number of label combinations is limited."""
@@ -34,6 +34,6 @@ class WebhookTallyTests(SynchronousTestCase):
         for number in range(6000):
             metrics.observe(f"w{number}", "CREATE", 0.1, 200, "")
             metrics.failed_open(f"w{number}")
-        found = told(*metrics.collect())
-        self.assertEqual(len(found["apiserver_admission_webhook_request_total"]), 2000)
-        self.assertEqual(len(found["apiserver_admission_webhook_fail_open_count_total"]), 2000)
+        result = told(*metrics.collect())
+        self.assertEqual(len(result["apiserver_admission_webhook_request_total"]), 2000)
+        self.assertEqual(len(result["apiserver_admission_webhook_fail_open_count_total"]), 2000)

@@ -21,7 +21,7 @@ class MutatingTests(WebhookTestCase):
         self.outgoing.answer = lambda url, review: patch(
             ("add", "/metadata/labels", {"a": "b"}), ("add", "/spec/containers/-", container), ("add", "/spec/bogus", 1)
         )
-        made = self.ask("POST", "/api/v1/namespaces/default/pods", pod("p"))
+        made = self.send_request("POST", "/api/v1/namespaces/default/pods", pod("p"))
         self.assertEqual(made["metadata"]["labels"], {"a": "b"})
         side = made["spec"]["containers"][1]
         self.assertEqual((side["name"], side["imagePullPolicy"]), ("side", "Always"))
@@ -32,7 +32,7 @@ class MutatingTests(WebhookTestCase):
     def test_generated_name(self) -> None:
         """A generated name is not known to webhooks."""
         self.configure(webhook(), mutating=True)
-        made = self.ask("POST", MAPS, {"metadata": {"generateName": "m-"}})
+        made = self.send_request("POST", MAPS, {"metadata": {"generateName": "m-"}})
         (request,) = self.requests
         self.assertNotIn("name", request)
         self.assertTrue(made["metadata"]["name"].startswith("m-"))
@@ -59,7 +59,7 @@ class MutatingTests(WebhookTestCase):
         self.outgoing.answer = lambda url, review: patch(("add", "/spec/targetCPUUtilizationPercentage", 70))
         target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
         obj = {"metadata": {"name": "h"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
-        made = self.ask("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", obj)
+        made = self.send_request("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", obj)
         (metric,) = [one for one in made["spec"]["metrics"] if one["resource"]["name"] == "cpu"]
         self.assertEqual(metric["resource"]["target"], {"type": "Utilization", "averageUtilization": 70})
 
@@ -72,9 +72,9 @@ class MutatingTests(WebhookTestCase):
             'Internal error occurred: admission webhook "a.example.org" attempted to modify the object, which is not '
             "supported for this operation"
         )
-        self.assertEqual(self.refused("DELETE", f"{MAPS}/m"), (500, expected))
+        self.assertEqual(self.request_error("DELETE", f"{MAPS}/m"), (500, expected))
         self.outgoing.answer = lambda url, review: patch()
-        self.ask("DELETE", f"{MAPS}/m")
+        self.send_request("DELETE", f"{MAPS}/m")
 
     def test_bad_patches(self) -> None:
         """
@@ -93,12 +93,12 @@ class MutatingTests(WebhookTestCase):
             ("replace", "/kind", "Pod"),
         ):
             self.outgoing.answer = lambda url, review, operation=operation: patch(operation)
-            code, message = self.refused("POST", MAPS, config_map("m"))
+            code, message = self.request_error("POST", MAPS, config_map("m"))
             self.assertEqual((code, message[:25]), (500, "Internal error occurred: "))
 
     def test_annotations(self) -> None:
         """Audit annotations contain the annotations of webhooks and their patches."""
-        noted: dict[str, tuple[str, str]] = {}
+        recorded: dict[str, tuple[str, str]] = {}
         self.configure(webhook(), webhook("b.example.org", failurePolicy="Ignore"), mutating=True)
 
         def answer(url: str, review: Any) -> Any:
@@ -112,18 +112,22 @@ class MutatingTests(WebhookTestCase):
 
         async def watched(attributes: Any) -> None:
             await admit(attributes)
-            noted.update(attributes.annotations or {})
+            recorded.update(attributes.annotations or {})
 
         registry.admission.admit = watched  # type: ignore[method-assign]
         self.config_map()
-        self.assertEqual(noted["a.example.org/key"], ("value", "Metadata"))
-        self.assertNotIn("a.example.org/bad key", noted)
+        self.assertEqual(recorded["a.example.org/key"], ("value", "Metadata"))
+        self.assertNotIn("a.example.org/bad key", recorded)
         prefix = "mutation.webhook.admission.k8s.io/round_0_index_"
-        self.assertEqual(noted[f"{prefix}0"][0], '{"configuration":"hooks","webhook":"a.example.org","mutated":true}')
-        self.assertEqual(noted[f"{prefix}1"][0], '{"configuration":"hooks","webhook":"b.example.org","mutated":false}')
-        self.assertEqual(noted[f"failed-open.{prefix}1"], ("b.example.org", "Metadata"))
         self.assertEqual(
-            noted["patch.webhook.admission.k8s.io/round_0_index_0"],
+            recorded[f"{prefix}0"][0], '{"configuration":"hooks","webhook":"a.example.org","mutated":true}'
+        )
+        self.assertEqual(
+            recorded[f"{prefix}1"][0], '{"configuration":"hooks","webhook":"b.example.org","mutated":false}'
+        )
+        self.assertEqual(recorded[f"failed-open.{prefix}1"], ("b.example.org", "Metadata"))
+        self.assertEqual(
+            recorded["patch.webhook.admission.k8s.io/round_0_index_0"],
             (
                 '{"configuration":"hooks","webhook":"a.example.org","patch":[{"op":"add","path":"/data","value":{"a":"b"}}],'
                 '"patchType":"JSONPatch"}',
@@ -140,7 +144,9 @@ class MutatingTests(WebhookTestCase):
         answered = self.client.answer("POST", MAPS, config_map("m", a="b"))
         self.assertEqual(answered.code, 201)
         self.assertIn(".metadata.managedFields was in an invalid state after admission", str(answered.headers))
-        operations = {entry["operation"] for entry in self.ask("GET", f"{MAPS}/m")["metadata"]["managedFields"]}
+        operations = {
+            entry["operation"] for entry in self.send_request("GET", f"{MAPS}/m")["metadata"]["managedFields"]
+        }
         self.assertEqual(operations, {"Update"})
 
 
@@ -158,8 +164,8 @@ class WebhookMutationTests(WebhookTestCase):
     def test_namespace(self) -> None:
         """A webhook that changes the namespace of an object fails the request, and nothing is stored."""
         self.answer(("add", "/metadata/namespace", "elsewhere"), rules=("configmaps",))
-        self.assertEqual(self.refused("POST", MAPS, {"metadata": {"name": "a"}}), (400, OTHER_NAMESPACE))
-        self.assertEqual(self.ask("GET", "/api/v1/configmaps")["items"], [])
+        self.assertEqual(self.request_error("POST", MAPS, {"metadata": {"name": "a"}}), (400, OTHER_NAMESPACE))
+        self.assertEqual(self.send_request("GET", "/api/v1/configmaps")["items"], [])
 
     def test_managers(self) -> None:
         """An empty list of managed fields removes all managed fields."""
@@ -176,7 +182,7 @@ class WebhookMutationTests(WebhookTestCase):
         template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
         path = "/apis/apps/v1/namespaces/default/deployments"
-        self.ask("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+        self.send_request("POST", path, {"metadata": {"name": "d"}, "spec": spec})
         said: list[tuple[str, str, Any]] = []
         self.answer(rules=("deployments/scale",))
         self.outgoing.answer = lambda url, review: patch(*said)
@@ -187,10 +193,12 @@ class WebhookMutationTests(WebhookTestCase):
             (("add", "/metadata/resourceVersion", "1"), 409, "the object has been modified"),
         ):
             said[:] = [operation]
-            found = self.refused("PATCH", f"{path}/d/scale", {"spec": {"replicas": 2}}, **{"content-type": MERGE})
-            self.assertEqual(found[0], code, found)
-            self.assertIn(text, found[1])
-        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 1)
+            result = self.request_error(
+                "PATCH", f"{path}/d/scale", {"spec": {"replicas": 2}}, **{"content-type": MERGE}
+            )
+            self.assertEqual(result[0], code, result)
+            self.assertIn(text, result[1])
+        self.assertEqual(self.send_request("GET", f"{path}/d")["spec"]["replicas"], 1)
         said.clear()
-        self.ask("PUT", f"{path}/d/scale", {"metadata": {"name": "d"}, "spec": {"replicas": 2}})
-        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 2)
+        self.send_request("PUT", f"{path}/d/scale", {"metadata": {"name": "d"}, "spec": {"replicas": 2}})
+        self.assertEqual(self.send_request("GET", f"{path}/d")["spec"]["replicas"], 2)

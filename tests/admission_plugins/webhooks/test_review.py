@@ -58,10 +58,10 @@ class AnswerTests(SynchronousTestCase):
     def test_anything(self, response: Any, version: str, mutating: bool) -> None:
         """Any JSON is a response or a failed call; the status of a denial is a valid error."""
         try:
-            found = decode_response(review(response, version), version, "u", mutating)
+            result = decode_response(review(response, version), version, "u", mutating)
         except (ValueError, InvalidAdmissionResponse):
             return
-        error = to_status_error("a.example.org", found.status)
+        error = to_status_error("a.example.org", result.status)
         self.assertTrue(400 <= error.code < 600)
         orjson.dumps(error.status())
 
@@ -87,8 +87,8 @@ class AnswerTests(SynchronousTestCase):
             with self.assertRaises(InvalidAdmissionResponse) as caught:
                 decode_response(review({"uid": "u", "allowed": True, **response}), "v1", "u", True)
             self.assertEqual(str(caught.exception), text)
-        found = decode_response(review({"patch": patch}, "v1beta1"), "v1beta1", "u", True)
-        self.assertEqual((found.patch, found.patch_type), (b"[]", "JSONPatch"))
+        result = decode_response(review({"patch": patch}, "v1beta1"), "v1beta1", "u", True)
+        self.assertEqual((result.patch, result.patch_type), (b"[]", "JSONPatch"))
         with self.assertRaises(InvalidAdmissionResponse) as caught:
             decode_response(review({"uid": "u", "patchType": "JSONPatch"}), "v1", "u", False)
         self.assertEqual(str(caught.exception), "validating webhook may not return response.patchType")

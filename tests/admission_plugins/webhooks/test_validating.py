@@ -19,7 +19,7 @@ class ValidatingTests(WebhookTestCase):
     def test_request(self) -> None:
         """The review has the request, the user and the object as it will be stored."""
         self.configure(webhook())
-        self.ask("POST", f"{MAPS}?fieldManager=me&fieldValidation=Strict", config_map("m", a="b"))
+        self.send_request("POST", f"{MAPS}?fieldManager=me&fieldValidation=Strict", config_map("m", a="b"))
         (request,) = self.requests
         self.assertEqual(
             {name: value for name, value in request.items() if name not in ("uid", "object")},
@@ -59,14 +59,14 @@ class ValidatingTests(WebhookTestCase):
         ):
             response = {"allowed": False, "status": status}
             self.outgoing.answer = lambda url, review, response=response: response
-            self.assertEqual(self.refused("POST", MAPS, config_map("m")), expected)
+            self.assertEqual(self.request_error("POST", MAPS, config_map("m")), expected)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/m")[0], 404)
 
     def test_timeout(self) -> None:
         """The timeout of a call is limited by the deadline of the request."""
         self.configure(webhook(timeoutSeconds=20))
         self.config_map("one")
-        self.ask("POST", f"{MAPS}?timeout=4s", config_map("two"))
+        self.send_request("POST", f"{MAPS}?timeout=4s", config_map("two"))
         self.assertEqual(self.outgoing.timeouts, [20, 4])
 
     def test_details(self) -> None:
@@ -83,7 +83,7 @@ class ValidatingTests(WebhookTestCase):
         self.configure(webhook(**rule("configmaps", operations=("DELETE",))))
         self.config_map("one")
         self.config_map("two")
-        self.ask("DELETE", MAPS)
+        self.send_request("DELETE", MAPS)
         self.assertEqual(sorted(one["oldObject"]["metadata"]["name"] for one in self.requests), ["one", "two"])
         self.assertFalse(any("name" in request for request in self.requests))
 
@@ -92,29 +92,29 @@ class ValidatingTests(WebhookTestCase):
         self.configure(webhook(**rule("configmaps")))
         for _ in range(2):
             body = config_map("m", a=str(len(self.requests)))
-            self.ask("PATCH", f"{MAPS}/m?fieldManager=f", body, Content_Type="application/apply-patch+yaml")
+            self.send_request("PATCH", f"{MAPS}/m?fieldManager=f", body, Content_Type="application/apply-patch+yaml")
         self.assertEqual([request["operation"] for request in self.requests], ["CREATE", "UPDATE"])
         self.assertEqual([request["options"]["kind"] for request in self.requests], ["CreateOptions", "UpdateOptions"])
 
     def test_subresources(self) -> None:
         """A rule matches the subresources that it lists; C{*} alone matches none."""
         self.configure(webhook("main.example.org", **rule("*")), webhook("all.example.org", **rule("*/*")))
-        self.ask("POST", "/api/v1/namespaces/default/pods", pod("p"))
-        self.ask(
+        self.send_request("POST", "/api/v1/namespaces/default/pods", pod("p"))
+        self.send_request(
             "POST", "/api/v1/namespaces/default/pods/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n"}}
         )
-        self.ask(
+        self.send_request(
             "PATCH",
             "/api/v1/namespaces/default/pods/p/status",
             {"status": {"phase": "Running"}},
             Content_Type="application/merge-patch+json",
         )
-        asked = [
+        reviewed = [
             (url.rpartition("/")[2], review["request"].get("subResource", ""), review["request"]["kind"]["kind"])
             for url, review in self.outgoing.calls
         ]
         self.assertEqual(
-            asked,
+            reviewed,
             [
                 ("main.example.org", "", "Pod"),
                 ("all.example.org", "", "Pod"),
@@ -130,17 +130,17 @@ class ValidatingTests(WebhookTestCase):
         template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
         spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
         path = "/apis/apps/v1/namespaces/default/deployments"
-        self.ask("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+        self.send_request("POST", path, {"metadata": {"name": "d"}, "spec": spec})
         self.configure(webhook(**rule("deployments/scale")), mutating=True)
         self.outgoing.answer = lambda url, review: patch(("replace", "/spec/replicas", 5))
-        answer = self.ask(
+        answer = self.send_request(
             "PATCH", f"{path}/d/scale", {"spec": {"replicas": 3}}, Content_Type="application/merge-patch+json"
         )
         self.assertEqual(answer["spec"], {"replicas": 5})
         (request,) = self.requests
         self.assertEqual(request["kind"], {"group": "autoscaling", "version": "v1", "kind": "Scale"})
         self.assertEqual((request["object"]["spec"], request["oldObject"]["spec"]), ({"replicas": 3}, {"replicas": 1}))
-        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 5)
+        self.assertEqual(self.send_request("GET", f"{path}/d")["spec"]["replicas"], 5)
 
     def test_reviews(self) -> None:
         """Access reviews are admitted like other objects."""
@@ -148,18 +148,18 @@ class ValidatingTests(WebhookTestCase):
         self.outgoing.answer = lambda url, review: {"allowed": False}
         spec = {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}
         path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-        self.assertEqual(self.refused("POST", path, {"spec": spec})[0], 400)
+        self.assertEqual(self.request_error("POST", path, {"spec": spec})[0], 400)
 
     def test_dry_run(self) -> None:
         """In a dry run only webhooks without side effects are called."""
         self.configure(webhook())
-        self.ask("POST", f"{MAPS}?dryRun=All", config_map("m"))
+        self.send_request("POST", f"{MAPS}?dryRun=All", config_map("m"))
         (request,) = self.requests
         self.assertEqual((request["dryRun"], request["options"]["dryRun"]), (True, ["All"]))
         for compiled in self.server.registry.admission.plugins[1]._configurations.webhooks:
             compiled.supports_dry_run = False  # As one that was stored when that was still allowed.
         message = 'admission webhook "a.example.org" does not support dry run'
-        self.assertEqual(self.refused("POST", f"{MAPS}?dryRun=All", config_map("m")), (400, message))
+        self.assertEqual(self.request_error("POST", f"{MAPS}?dryRun=All", config_map("m")), (400, message))
 
     def test_warnings(self) -> None:
         """Warnings of webhooks are sent to the client, also if another webhook denies the request."""
@@ -229,12 +229,12 @@ class ValidatingTests(WebhookTestCase):
         self.configure(webhook())
         for answer, text in cases:
             self.outgoing.answer = lambda url, review, answer=answer: answer
-            code, message = self.refused("POST", MAPS, config_map("m"))
+            code, message = self.request_error("POST", MAPS, config_map("m"))
             self.assertEqual((code, message[: len(failed + text)]), (500, failed + text))
         for resource in ("validatingwebhookconfigurations",):
             change = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
             path = f"/apis/admissionregistration.k8s.io/v1/{resource}/hooks"
-            self.ask("PATCH", path, change, Content_Type="application/json-patch+json")
+            self.send_request("PATCH", path, change, Content_Type="application/json-patch+json")
         for index, (answer, _) in enumerate(cases):
             self.outgoing.answer = lambda url, review, answer=answer: answer
             self.config_map(f"m{index}")
@@ -244,7 +244,7 @@ class ValidatingTests(WebhookTestCase):
         self.configure(webhook(failurePolicy="Ignore"))
         self.outgoing.answer = lambda url, review: RuntimeError("a bug")
         self.assertEqual(
-            self.refused("POST", MAPS, config_map("m")),
+            self.request_error("POST", MAPS, config_map("m")),
             (
                 500,
                 'Internal error occurred: admission plugin "ValidatingAdmissionWebhook" failed to complete validation',

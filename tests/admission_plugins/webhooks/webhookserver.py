@@ -111,15 +111,15 @@ class WebhookTestCase(SynchronousTestCase):
             types=definitions(),
         )
         self.client = self.server.client()
-        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
+        self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    def send_request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Return the body of a successful response."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertLess(code, 300, answer)
         return answer
 
-    def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+    def request_error(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
         """Return the code and message of an error."""
         code, answer = self.client.ask(method, path, body, **headers)
         self.assertGreaterEqual(code, 400, answer)
@@ -129,11 +129,11 @@ class WebhookTestCase(SynchronousTestCase):
         """Create a configuration of webhooks."""
         resource = "mutatingwebhookconfigurations" if mutating else "validatingwebhookconfigurations"
         body = {"metadata": {"name": name}, "webhooks": list(webhooks)}
-        self.ask("POST", f"/apis/admissionregistration.k8s.io/v1/{resource}", body)
+        self.send_request("POST", f"/apis/admissionregistration.k8s.io/v1/{resource}", body)
 
     def config_map(self, name: str = "m", **more: Any) -> Any:
         """Create a ConfigMap."""
-        return self.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name, **more}})
+        return self.send_request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name, **more}})
 
     @property
     def requests(self) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.resources.handlers import read as reads
 from kubetwist.schema.protobuf.encoding import envelope
-from tests.audit.events import Kept
+from tests.audit.events import RecordingBackend
 from tests.http.harness import Allow, Everyone, make_site
 from tests.resources.protobufcase import MAPS, PROTOBUF, AnswerTestCase, opened
 from tests.resources.server import ADMIN, JSONClient, config_map, definitions, pod
@@ -83,7 +83,7 @@ class ObjectTests(AnswerTestCase):
     def test_audit(self) -> None:
         """Audit events contain responses in protobuf in the same form as those in JSON."""
         content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "RequestResponse"}]}
-        kept = Kept()
+        kept = RecordingBackend()
         auditor = Auditor(read_policy(json.dumps(content).encode()), [kept], False, Counts())
         handler = build_handler_chain(
             traverse(self.server.installer.mux),

@@ -58,18 +58,20 @@ class GraphTests(NodeTestCase):
                 self.assertTrue(self.server.allows(verb, "secrets", name), name)
             for name in ("env", "from", "volume", "projected"):
                 self.assertTrue(self.server.allows(verb, "configmaps", name), name)
-        self.assert_reason(self.server.ask("get", "secrets", "other"), UNRELATED)
-        self.assert_reason(self.server.ask("get", "secrets", "env", namespace="other"), UNRELATED)
+        self.assert_reason(self.server.decide("get", "secrets", "other"), UNRELATED)
+        self.assert_reason(self.server.decide("get", "secrets", "env", namespace="other"), UNRELATED)
         self.assert_reason(
-            self.server.ask("get", "secrets", "env", node="two"),
+            self.server.decide("get", "secrets", "env", node="two"),
             "no relationship found between node 'two' and this object",
         )
-        self.assert_reason(self.server.ask("list", "secrets"), "No Object name found")
+        self.assert_reason(self.server.decide("list", "secrets"), "No Object name found")
         self.assert_reason(
-            self.server.ask("list", "secrets", namespace=""), "can only read namespaced object of this type"
+            self.server.decide("list", "secrets", namespace=""), "can only read namespaced object of this type"
         )
-        self.assert_reason(self.server.ask("update", "secrets", "env"), "can only read resources of this type")
-        self.assert_reason(self.server.ask("get", "configmaps", "env", subresource="status"), "cannot read subresource")
+        self.assert_reason(self.server.decide("update", "secrets", "env"), "can only read resources of this type")
+        self.assert_reason(
+            self.server.decide("get", "configmaps", "env", subresource="status"), "cannot read subresource"
+        )
 
     def test_volumes(self) -> None:
         """A node can read the claims of its pods, their volumes, and the secrets of these that kubelets need."""
@@ -105,20 +107,20 @@ class GraphTests(NodeTestCase):
             for verb in ("update", "patch"):
                 self.assertTrue(server.allows(verb, "persistentvolumeclaims", claim, subresource="status"))
         self.assertTrue(server.allows("get", "persistentvolumes", "v", namespace=""))
-        self.assert_reason(server.ask("get", "persistentvolumes", "w", namespace=""), UNRELATED)
+        self.assert_reason(server.decide("get", "persistentvolumes", "w", namespace=""), UNRELATED)
         for name in ("nodepublish", "nodestage", "nodeexpand"):
             self.assertTrue(server.allows("get", "secrets", name, namespace="vault"))
-        self.assert_reason(server.ask("get", "secrets", "controllerpublish", namespace="vault"), UNRELATED)
+        self.assert_reason(server.decide("get", "secrets", "controllerpublish", namespace="vault"), UNRELATED)
         self.assert_reason(
-            server.ask("list", "persistentvolumes", namespace=""), "can only get individual resources of this type"
+            server.decide("list", "persistentvolumes", namespace=""), "can only get individual resources of this type"
         )
         self.assert_reason(
-            server.ask("get", "persistentvolumeclaims", "data", subresource="status"),
+            server.decide("get", "persistentvolumeclaims", "data", subresource="status"),
             "can only get/update/patch this type",
         )
         server.client().ask("DELETE", f"{PODS}/p?gracePeriodSeconds=0")
-        self.assert_reason(server.ask("get", "secrets", "nodePublish", namespace="vault"), UNRELATED)
-        self.assert_reason(server.ask("get", "persistentvolumes", "v", namespace=""), UNRELATED)
+        self.assert_reason(server.decide("get", "secrets", "nodePublish", namespace="vault"), UNRELATED)
+        self.assert_reason(server.decide("get", "persistentvolumes", "v", namespace=""), UNRELATED)
 
     def test_resource_claims(self) -> None:
         """A node can read the resource claims of its pods, including generated ones in their status."""
@@ -163,7 +165,7 @@ class GraphTests(NodeTestCase):
             ("can only create tokens for individual service accounts", "create", "", "token"),
             ("can only create token subresource of serviceaccount", "create", "robot", "x"),
         ):
-            self.assert_reason(server.ask(verb, "serviceaccounts", name, subresource=subresource), reason)
+            self.assert_reason(server.decide(verb, "serviceaccounts", name, subresource=subresource), reason)
 
     def test_pods(self) -> None:
         """A node can read its pods by name, or list them with a field selector for the node."""
@@ -171,15 +173,15 @@ class GraphTests(NodeTestCase):
         server.make(PODS, pod_on("one"))
         server.make(PODS, pod_on("two", "q"))
         self.assertTrue(server.allows("get", "pods", "p"))
-        self.assert_reason(server.ask("get", "pods", "q"), UNRELATED)
+        self.assert_reason(server.decide("get", "pods", "q"), UNRELATED)
         selected = (("spec.nodeName", "one", True),)
         for verb in ("list", "watch"):
             self.assertTrue(server.allows(verb, "pods", namespace="", field_terms=selected))
             self.assertTrue(server.allows(verb, "pods", "p"))
-            self.assert_reason(server.ask(verb, "pods", "q"), UNRELATED)
+            self.assert_reason(server.decide(verb, "pods", "q"), UNRELATED)
             for terms in ((), (("spec.nodeName", "two", True),), (("spec.nodeName", "one", False),)):
                 self.assert_reason(
-                    server.ask(verb, "pods", namespace="", field_terms=terms),
+                    server.decide(verb, "pods", namespace="", field_terms=terms),
                     "can only list/watch pods with spec.nodeName field selector",
                 )
         for verb, subresource in (
@@ -191,7 +193,7 @@ class GraphTests(NodeTestCase):
         ):
             self.assertTrue(server.allows(verb, "pods", "q", subresource=subresource))
         for verb, subresource in (("update", ""), ("get", "status"), ("create", "exec"), ("get", "log")):
-            self.assert_reason(server.ask(verb, "pods", "p", subresource=subresource), "")
+            self.assert_reason(server.decide(verb, "pods", "p", subresource=subresource), "")
 
     def test_mirror_pods(self) -> None:
         """A mirror pod grants access to no other object."""
@@ -209,9 +211,9 @@ class GraphTests(NodeTestCase):
             self.server.make(path, {"metadata": {"name": name}, "spec": spec})
         kind = "storage.k8s.io/volumeattachments"
         self.assertTrue(self.server.allows("get", kind, "a", namespace=""))
-        self.assert_reason(self.server.ask("get", kind, "b", namespace=""), UNRELATED)
+        self.assert_reason(self.server.decide("get", kind, "b", namespace=""), UNRELATED)
         self.server.client().ask("DELETE", f"{path}/a")
-        self.assert_reason(self.server.ask("get", kind, "a", namespace=""), UNRELATED)
+        self.assert_reason(self.server.decide("get", kind, "a", namespace=""), UNRELATED)
 
     def test_slices(self) -> None:
         """A node can write its resource slices, and list them with a field selector for the node."""
@@ -226,22 +228,22 @@ class GraphTests(NodeTestCase):
         for verb in ("list", "watch", "deletecollection"):
             self.assertTrue(self.server.allows(verb, kind, namespace="", field_terms=selected))
             self.assert_reason(
-                self.server.ask(verb, kind, namespace=""),
+                self.server.decide(verb, kind, namespace=""),
                 "can only list/watch/deletecollection resourceslices with nodeName field selector",
             )
         self.assert_reason(
-            self.server.ask("get", kind, "s", namespace="", subresource="x"),
+            self.server.decide("get", kind, "s", namespace="", subresource="x"),
             "cannot authorize ResourceSlice subresources",
         )
-        self.assertIn("only the following verbs", self.server.ask("bind", kind, "s", namespace="").reason)
+        self.assertIn("only the following verbs", self.server.decide("bind", kind, "s", namespace="").reason)
 
     def test_pod_certificates(self) -> None:
         """PodCertificateRequests are only in the graph if the feature is enabled."""
         kind = "certificates.k8s.io/podcertificaterequests"
-        self.assert_reason(self.server.ask("create", kind), "")
+        self.assert_reason(self.server.decide("create", kind), "")
         self.server.node = NodeAuthorizer(self.server.graph, True)
         self.assertTrue(self.server.allows("create", kind))
-        self.assert_reason(self.server.ask("get", kind, "x"), UNRELATED)
+        self.assert_reason(self.server.decide("get", kind, "x"), UNRELATED)
         self.assertTrue(self.server.allows("list", kind, field_terms=(("spec.nodeName", "one", True),)))
         self.assertFalse(self.server.allows("list", kind))
         self.assertFalse(self.server.allows("update", kind, "x", subresource="status"))
