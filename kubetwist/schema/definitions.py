@@ -94,9 +94,7 @@ class Definitions:
         @raise UnknownRelease: There are no definitions for the release.
         """
         if minor not in _files():
-            raise UnknownRelease(
-                f"no types of Kubernetes {minor}; there are those of {', '.join(available_versions())}"
-            )
+            raise UnknownRelease(f"no types of Kubernetes {minor}; available: {', '.join(available_versions())}")
         encoded = {}
         kinds = {}
         for name, schema in _definitions(minor).items():

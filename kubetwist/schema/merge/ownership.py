@@ -2,7 +2,7 @@
 Field ownership after a write, and server-side apply; see structured-merge-diff, C{merge/update.go}.
 
 Objects are plain dicts without C{managedFields}; the types of entries are in L{kubetwist.schema.merge.managedfields}.
-Entries may have different versions of a kind, to which L{VersionConverter} converts objects.
+Entries may have different versions of a kind, to which L{MergeConverter} converts objects.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ UNMANAGED_FIELDS: FieldSet = field_set_from_paths(
 )
 
 
-class VersionConverter(Protocol):
+class MergeConverter(Protocol):
     """Types of the versions of a kind, and conversion of objects between them."""
 
     def type_of(self, api_version: str) -> MergeType | None:
@@ -161,7 +161,7 @@ class MergeUpdater:
     @ivar type: The type of the version.
     """
 
-    def __init__(self, versions: VersionConverter, version: str, filters: Filters) -> None:
+    def __init__(self, versions: MergeConverter, version: str, filters: Filters) -> None:
         self.versions = versions
         self.version = version
         self._filters = filters

@@ -105,7 +105,7 @@ def values(schema: Schema) -> st.SearchStrategy[Any]:
 
 
 class OneVersion:
-    """A kind with the versions C{v1} and C{v2}, which have the same schema; see L{VersionConverter}."""
+    """A kind with the versions C{v1} and C{v2}, which have the same schema; see L{MergeConverter}."""
 
     def __init__(self, kind: MergeType) -> None:
         self.kind = kind

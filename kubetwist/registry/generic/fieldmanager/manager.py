@@ -29,7 +29,7 @@ from ....schema.merge.managedfields import (
     encode_entries,
     is_reset_request,
 )
-from ....schema.merge.ownership import Conflicts, Filters, MergeUpdater, VersionConverter
+from ....schema.merge.ownership import Conflicts, Filters, MergeConverter, MergeUpdater
 from ....schema.merge.types import MergeType, TypedError
 from ..conversion import convert
 from . import lastapplied
@@ -49,7 +49,7 @@ LIVE_MISFIT = "failed to create typed live object ({})"
 
 class BuiltInVersionConverter:
     """
-    The versions of a built-in kind; see L{VersionConverter}.
+    The versions of a built-in kind; see L{MergeConverter}.
 
     @ivar kinds: The kind in each version, by C{apiVersion}; Events have two groups.
     """
@@ -106,7 +106,7 @@ class FieldManager:
     def __init__(
         self,
         gvk: GroupVersionKind,
-        versions: VersionConverter,
+        versions: MergeConverter,
         zero: Callable[[], JSONObject],
         *,
         stored: GroupVersionKind | None = None,
