@@ -15,7 +15,7 @@ from kubetwist.api.addresses import format_ip, parse_cidr, parse_ip, validate_ci
 class AddressTests(SynchronousTestCase):
     """Tests for the validation of addresses and CIDR blocks."""
 
-    def test_none(self) -> None:
+    def test_not_an_address(self) -> None:
         """Text that is not an address is rejected with an example of an address."""
         for text in ("", "1.2.3", "1.2.3.256", "fe80::1%eth0", "a", "1.2.3.4 ", "1" * 100, "٣.1.1.1"):
             self.assertIsNone(parse_ip(text), text)

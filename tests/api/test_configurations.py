@@ -35,7 +35,7 @@ def decoded(text: str) -> Any:
 class DecodingTests(SynchronousTestCase):
     """Tests for L{decode_configuration}."""
 
-    def refused(self, text: str) -> str:
+    def decoding_error(self, text: str) -> str:
         """Return the error of a configuration; a kind is added if it has none."""
         if "kind" not in text:
             text = f"apiVersion: g/v1\nkind: Thing\n{text}"
@@ -60,10 +60,12 @@ class DecodingTests(SynchronousTestCase):
     def test_strict(self) -> None:
         """All unknown fields are rejected at once, and so are duplicate fields."""
         self.assertEqual(
-            self.refused("x: 1\nmore:\n- z: 2\n  name: a\n"),
+            self.decoding_error("x: 1\nmore:\n- z: 2\n  name: a\n"),
             'strict decoding error: unknown field "x", unknown field "more[0].z"',
         )
-        self.assertIn("strict decoding error: yaml: unmarshal errors:", self.refused("enabled: true\nenabled: false"))
+        self.assertIn(
+            "strict decoding error: yaml: unmarshal errors:", self.decoding_error("enabled: true\nenabled: false")
+        )
 
     def test_types(self) -> None:
         """A value of a wrong type is rejected with Go's message."""
@@ -76,14 +78,16 @@ class DecodingTests(SynchronousTestCase):
             ("more: [{tags: a}]", "string into Go struct field Inner.more.tags of type []string"),
             ("inner: {prefix: true}", "bool into Go struct field Inner.inner.prefix of type string"),
         ):
-            self.assertEqual(self.refused(text), f"json: cannot unmarshal {path}")
+            self.assertEqual(self.decoding_error(text), f"json: cannot unmarshal {path}")
 
     def test_kind(self) -> None:
         """A file must have the expected kind in a known version."""
         text = 'no kind "Other" is registered for version "g/v1" in scheme "a/scheme.go"'
-        self.assertEqual(self.refused("kind: Other\napiVersion: g/v1"), text)
-        self.assertIn('no kind "Thing" is registered for version "g/v2"', self.refused("kind: Thing\napiVersion: g/v2"))
-        self.assertEqual(self.refused("kind: Thing"), "Object 'apiVersion' is missing in 'kind: Thing'")
+        self.assertEqual(self.decoding_error("kind: Other\napiVersion: g/v1"), text)
+        self.assertIn(
+            'no kind "Thing" is registered for version "g/v2"', self.decoding_error("kind: Thing\napiVersion: g/v2")
+        )
+        self.assertEqual(self.decoding_error("kind: Thing"), "Object 'apiVersion' is missing in 'kind: Thing'")
         self.assertEqual(str(self.assertRaises(ConfigurationError, decoded, "")), "empty config data")
         self.assertIn("cannot unmarshal array", str(self.assertRaises(ConfigurationError, decoded, "[]")))
 

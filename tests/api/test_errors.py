@@ -18,7 +18,7 @@ class NameTests(SynchronousTestCase):
         error = APIStatusError.not_found(DEPLOYMENTS, "web")
         self.assertEqual(error.message, 'deployments.apps "web" not found')
 
-    def test_odd(self) -> None:
+    def test_special_characters(self) -> None:
         """A name with special characters is quoted as in Go; the details have it unchanged."""
         name = 'a"\n\0'
         shown = r'"a\"\n\x00"'
@@ -59,7 +59,7 @@ class BoundTests(SynchronousTestCase):
         self.assertEqual(len(error.details["causes"]), 1)
         self.assertTrue(error.message.endswith(" and 2 more errors"))
 
-    def test_few(self) -> None:
+    def test_usual_number(self) -> None:
         """A usual number of causes is included unchanged."""
         error = APIStatusError.invalid(GroupKind("", "Pod"), "p", [invalid("a", 1, "no"), invalid("b", 2, "no")])
         self.assertEqual(error.message, 'Pod "p" is invalid: [a: Invalid value: 1: no, b: Invalid value: 2: no]')

@@ -45,7 +45,7 @@ class ValueTests(SynchronousTestCase):
         name = b"x-extra-" + quote(key, safe="").encode()
         self.assertEqual(extra_key(name.lower(), b"x-extra-"), key)
 
-    def test_odd_keys(self) -> None:
+    def test_malformed_keys(self) -> None:
         """A badly encoded key is unchanged; one that is not text is rejected."""
         self.assertEqual(extra_key(b"x-extra-a%2", b"x-extra-"), "a%2")
         self.assertEqual(extra_key(b"x-extra-%zz%41", b"x-extra-"), "%zz%41")
@@ -55,7 +55,7 @@ class ValueTests(SynchronousTestCase):
 class NameTests(SynchronousTestCase):
     """Tests for L{check_names}."""
 
-    def test_taken_for_ours(self) -> None:
+    def test_ambiguous_name(self) -> None:
         """A name that equals a known one with underscores as dashes is rejected."""
         for name in (b"x_user", b"x_extra-k", b"x_extra_k"):
             self.assertRaises(AmbiguousHeaderError, check_names, [b"host", name], {b"x-user"}, (b"x-extra-",))
@@ -78,7 +78,7 @@ class NameTests(SynchronousTestCase):
 class IdentityTests(SynchronousTestCase):
     """Tests for L{identity_fields}."""
 
-    def test_all_of_it(self) -> None:
+    def test_all_attributes(self) -> None:
         """Name, uid, groups and extra values have fields; keys are escaped where names require it."""
         user = UserInfo("jane", "7", ("a", "b"), {"acme.com/project": ("x", "y"), "100%": ("z",)})
         self.assertEqual(

@@ -85,12 +85,12 @@ class JSONTests(JSONTestCase):
         examined: list[str] = []
         structure = _jsondecoding._structure
 
-        def watched(text: str) -> Iterator[str]:
+        def counting_structure(text: str) -> Iterator[str]:
             for brackets in structure(text):
                 examined.append(brackets)
                 yield brackets
 
-        self.patch(_jsondecoding, "_structure", watched)
+        self.patch(_jsondecoding, "_structure", counting_structure)
         for data, most in ((b"[" * 2_000_000, 1), (b'{"a":' * 400_000, 2 * MAX_DEPTH + 2), (b'["[",' * 400_000, 600)):
             examined.clear()
             self.assert_rejected(data, "exceeded max depth")

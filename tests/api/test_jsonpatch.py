@@ -102,7 +102,7 @@ class JSONPatchTests(SynchronousTestCase):
         for value, expected in ((1, 1.0), (1, True), (0, False), ("1", 1), ([1], [True]), ({"a": 1}, {"a": 1.0})):
             self.assert_rejected({"a": value}, ("test", "/a", expected))
 
-    def test_null_is_no_patch(self) -> None:
+    def test_null_patch(self) -> None:
         """A null patch, or an empty one, changes nothing."""
         self.assertEqual(apply_json_patch({"a": 1}, None), {"a": 1})
         self.assertEqual(apply_json_patch({"a": 1}, []), {"a": 1})
@@ -196,7 +196,7 @@ class JSONPatchTests(SynchronousTestCase):
         self.assert_rejected({"a": {}}, *steps)
         self.assert_rejected({"a": {}}, *(steps * 4), ("copy", "/b", "/a"))
 
-    def test_patch_stays_as_it_is(self) -> None:
+    def test_patch_is_not_changed(self) -> None:
         """The document shares no value with the patch, which is applied again after a conflict."""
         steps = [{"op": "add", "path": "/a", "value": {"l": []}}, {"op": "add", "path": "/a/l/-", "value": [1]}]
         before = copy.deepcopy(steps)

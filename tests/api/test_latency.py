@@ -20,7 +20,7 @@ class LatencyTrackerTests(SynchronousTestCase):
         token = latencies.set({})
         self.addCleanup(latencies.reset, token)
 
-    def spend(self, begin: float, end: float, *, concurrent: bool = False) -> None:
+    def measure(self, begin: float, end: float, *, concurrent: bool = False) -> None:
         """Measure an interval for the storage."""
         self.moments = iter((begin, end))
         with LatencyTracker(ETCD, concurrent=concurrent):
@@ -28,14 +28,14 @@ class LatencyTrackerTests(SynchronousTestCase):
 
     def test_sum(self) -> None:
         """Sequential intervals are added."""
-        self.spend(1.0, 3.0)
-        self.spend(10.0, 11.0)
+        self.measure(1.0, 3.0)
+        self.measure(10.0, 11.0)
         self.assertEqual(latencies.get(), {ETCD: 3.0})
 
     def test_concurrent(self) -> None:
         """The longest of concurrent intervals counts."""
-        self.spend(1.0, 3.0, concurrent=True)
-        self.spend(1.0, 2.0, concurrent=True)
+        self.measure(1.0, 3.0, concurrent=True)
+        self.measure(1.0, 2.0, concurrent=True)
         self.assertEqual(latencies.get(), {ETCD: 2.0})
 
     def test_failure(self) -> None:
@@ -45,7 +45,7 @@ class LatencyTrackerTests(SynchronousTestCase):
             raise ValueError
         self.assertEqual(latencies.get(), {ETCD: 2.0})
 
-    def test_unwanted(self) -> None:
+    def test_disabled(self) -> None:
         """The clock is not read without a dictionary in the context."""
         latencies.set(None)
         with LatencyTracker(ETCD):

@@ -59,7 +59,7 @@ IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 class ListOptionsTests(OptionsTests):
     """Tests for the options of lists and watches."""
 
-    def test_nothing_option(self) -> None:
+    def test_no_parameters(self) -> None:
         """Without parameters, or with unknown ones, all objects are listed."""
         for text in ("", "pretty=1&fieldManager=x"):
             options = parse_list_options(query(text))
@@ -138,7 +138,7 @@ class ListOptionsTests(OptionsTests):
             self.assert_invalid("ListOptions", errors, parse_list_options, query(f"watch=1&{text}"))
         self.assertEqual(parse_list_options(query("watch=1&continue=x&resourceVersion=5")).continue_token, "x")
 
-    def test_watch_from_nowhere(self) -> None:
+    def test_watch_without_version(self) -> None:
         """A watch without a version, or from 0, sends the existing objects first."""
         for text in ("watch=1", "watch=1&resourceVersion=0"):
             options = parse_list_options(query(text))

@@ -77,7 +77,7 @@ class MergePatchTests(SynchronousTestCase):
         self.assertEqual(merge_patch(copy.deepcopy(document), patch), expected)
 
     @given(objects, objects)
-    def test_patch_stays_as_it_is(self, document: dict[str, Any], patch: dict[str, Any]) -> None:
+    def test_patch_is_not_changed(self, document: dict[str, Any], patch: dict[str, Any]) -> None:
         """A patch can be applied again after a conflict, with the same result, even to a changed document."""
         before, again = copy.deepcopy(patch), copy.deepcopy(document)
         once = merge_patch(document, patch)

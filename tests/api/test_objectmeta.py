@@ -19,7 +19,7 @@ from .strategies import documents
 GOOD = {"name": "a", "namespace": "ns", "uid": "u", "generation": 2, "creationTimestamp": "2020-01-01T00:00:00Z"}
 
 
-def shown(causes: Sequence[FieldError]) -> list[tuple[str, str]]:
+def fields_and_messages(causes: Sequence[FieldError]) -> list[tuple[str, str]]:
     """Return fields and the beginnings of messages."""
     return [(cause.field.removeprefix("metadata."), cause.message.partition(" (e.g.")[0]) for cause in causes]
 
@@ -30,9 +30,9 @@ class CreationTests(SynchronousTestCase):
     def check(self, metadata: dict[str, Any], *expected: tuple[str, str], namespaced: bool = True) -> None:
         """Compare the errors of C{GOOD} with changes."""
         errors = validate_metadata_on_create({**GOOD, **metadata}, namespaced, validate_dns1123_subdomain)
-        self.assertEqual(shown(errors), list(expected))
+        self.assertEqual(fields_and_messages(errors), list(expected))
 
-    def test_nothing_wrong(self) -> None:
+    def test_valid(self) -> None:
         """Valid metadata has no errors."""
         self.check(
             {
@@ -172,7 +172,7 @@ class CreationTests(SynchronousTestCase):
 class UpdateTests(SynchronousTestCase):
     """Tests for metadata of updates."""
 
-    def counted(
+    def report_counts(
         self, new: dict[str, Any], old: dict[str, Any] | None = None, rules: Sequence[Rule] = ("compare",)
     ) -> list[tuple[str, int]]:
         """Return how often each field is reported, in the order of the first reports."""
@@ -184,35 +184,35 @@ class UpdateTests(SynchronousTestCase):
             result[cause.field] = result.get(cause.field, 0) + 1
         return list(result.items())
 
-    def test_nothing_wrong(self) -> None:
+    def test_valid(self) -> None:
         """An update with allowed changes has no errors."""
-        self.assertEqual(self.counted({"labels": {"a": "b"}, "generation": 3}), [])
+        self.assertEqual(self.report_counts({"labels": {"a": "b"}, "generation": 3}), [])
 
     def test_repeats(self) -> None:
         """Errors are reported once for every rule that validates the field."""
         labels = {"labels": {"-": ""}}
-        self.assertEqual(self.counted(labels, rules=()), [("metadata.labels", 2)])
-        self.assertEqual(self.counted(labels), [("metadata.labels", 3)])
-        self.assertEqual(self.counted(labels, rules=("compare", "whole")), [("metadata.labels", 4)])
+        self.assertEqual(self.report_counts(labels, rules=()), [("metadata.labels", 2)])
+        self.assertEqual(self.report_counts(labels), [("metadata.labels", 3)])
+        self.assertEqual(self.report_counts(labels, rules=("compare", "whole")), [("metadata.labels", 4)])
         finalizers = {"finalizers": ["nobodys"]}
-        self.assertEqual(self.counted(finalizers), [("metadata.finalizers[0]", 1)])
-        self.assertEqual(self.counted(finalizers, rules=("compare", "whole")), [("metadata.finalizers[0]", 2)])
+        self.assertEqual(self.report_counts(finalizers), [("metadata.finalizers[0]", 1)])
+        self.assertEqual(self.report_counts(finalizers, rules=("compare", "whole")), [("metadata.finalizers[0]", 2)])
 
     def test_immutable(self) -> None:
         """The identity and the state of deletion are immutable."""
         self.assertEqual(
-            self.counted(
+            self.report_counts(
                 {"uid": "v", "deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4},
                 rules=("compare", "whole"),
             ),
             [("metadata.uid", 2), ("metadata.deletionTimestamp", 2), ("metadata.deletionGracePeriodSeconds", 2)],
         )
         errors = validate_metadata_on_update({**GOOD, "uid": ""}, GOOD, True, validate_dns1123_subdomain, rules=())
-        self.assertEqual(shown(errors), [("uid", 'Invalid value: "": field is immutable')])
+        self.assertEqual(fields_and_messages(errors), [("uid", 'Invalid value: "": field is immutable')])
 
     def test_generation(self) -> None:
         """Generations do not decrease."""
-        self.assertEqual(self.counted({"generation": 1}), [("metadata.generation", 2)])
+        self.assertEqual(self.report_counts({"generation": 1}), [("metadata.generation", 2)])
 
     def test_parts(self) -> None:
         """Errors beyond the metadata follow its errors; L{UpdateErrors} surround the last metadata validation."""
@@ -232,7 +232,7 @@ class UpdateTests(SynchronousTestCase):
     def test_no_new_finalizers(self) -> None:
         """No finalizers can be added while an object is being deleted."""
         old = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
-        self.assertEqual(self.counted({**old, "finalizers": []}, old), [])
+        self.assertEqual(self.report_counts({**old, "finalizers": []}, old), [])
         errors = validate_metadata_on_update(
             {**GOOD, **old, "finalizers": ["x.y/z", "a.b/c", "d.e/f"]},
             {**GOOD, **old},
@@ -241,7 +241,7 @@ class UpdateTests(SynchronousTestCase):
             rules=(),
         )
         self.assertEqual(
-            shown(errors),
+            fields_and_messages(errors),
             [
                 (
                     "finalizers",

@@ -100,17 +100,19 @@ class PodSpecTests(SynchronousTestCase):
         definitions = Definitions.load("1.36")
         schemas = {name: orjson.loads(text) for name, text in definitions._encoded.items()}
 
-        def leads(name: str, seen: set[str]) -> bool:
+        def references_pod_spec(name: str, seen: set[str]) -> bool:
             if name.endswith(".PodSpec"):
                 return True
             if name in seen:
                 return False
             seen.add(name)
             references = re.findall(r"#/\$defs/([\w.-]+)", orjson.dumps(schemas[name]).decode())
-            return any(leads(one, seen) for one in references)
+            return any(references_pod_spec(one, seen) for one in references)
 
         kinds = [info for info in kinds_for(definitions.gvks(), 36) if info.stored]
         kinds_with_pods = {
-            (one.group, one.resource) for one in kinds if leads(definitions.definition_of(one.storage_kind), set())
+            (one.group, one.resource)
+            for one in kinds
+            if references_pod_spec(definitions.definition_of(one.storage_kind), set())
         }
         self.assertEqual(kinds_with_pods, set(TEMPLATES))

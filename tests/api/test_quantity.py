@@ -69,7 +69,7 @@ class QuantityTests(SynchronousTestCase):
         }.items():
             self.assertEqual(canonical(text), stored, text)
 
-    def test_taken_for_canonical(self) -> None:
+    def test_kept_texts(self) -> None:
         """Texts that the reference considers canonical are kept."""
         for text in ("1.", "1.500", "+5", "1E3", "005", "0012Ki"):
             self.assertEqual(canonical(text), text)

@@ -23,7 +23,7 @@ class QueryTests(SynchronousTestCase):
         self.assertEqual(parse_query(b""), {})
         self.assertEqual(parse_query(b"a=b=c"), {"a": ["b=c"]})
 
-    def test_left_out(self) -> None:
+    def test_ignored_pairs(self) -> None:
         """Pairs with a semicolon or an invalid escape are ignored, other pairs are kept."""
         for bad in (b"x=1;y=2", b"x=%", b"x=%1", b"x=%zz", b"x=%+1", b"x=%_1", b"%2=1"):
             self.assertEqual(parse_query(b"a=1&" + bad + b"&b=2"), {"a": ["1"], "b": ["2"]}, bad)

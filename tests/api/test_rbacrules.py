@@ -67,7 +67,7 @@ def all_requests() -> list[AuthorizerAttributes]:
 REQUESTS = all_requests()
 
 
-def naively(rule: dict[str, Any], request: AuthorizerAttributes) -> bool:
+def naive_allows(rule: dict[str, Any], request: AuthorizerAttributes) -> bool:
     """Return whether a rule allows a request, with each star expanded to all words."""
     verbs = set(rule["verbs"]) | (set(VERBS) if "*" in rule["verbs"] else set())
     if request.verb not in verbs:
@@ -100,7 +100,7 @@ class AllowsTests(SynchronousTestCase):
         """
         role = RoleRules(given_rules)
         for request in REQUESTS:
-            expected = [naively(rule, request) for rule in given_rules]
+            expected = [naive_allows(rule, request) for rule in given_rules]
             self.assertEqual([allows(rule, request) for rule in given_rules], expected)
             self.assertEqual(role.allow(request), any(expected), request)
 
@@ -126,8 +126,8 @@ class CoverTests(SynchronousTestCase):
         if uncovered_rules(held, wanted):
             return
         for request in REQUESTS:
-            if any(naively(rule, request) for rule in wanted):
-                self.assertTrue(any(naively(rule, request) for rule in held), request)
+            if any(naive_allows(rule, request) for rule in wanted):
+                self.assertTrue(any(naive_allows(rule, request) for rule in held), request)
 
     @settings(max_examples=60, deadline=None)
     @given(rules, rules)

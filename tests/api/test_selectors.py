@@ -46,7 +46,7 @@ requirements = st.one_of(
 )
 
 
-def naive(requirement: Requirement, labels: dict[str, str]) -> bool:
+def naive_matches(requirement: Requirement, labels: dict[str, str]) -> bool:
     """Return whether labels satisfy a requirement, without optimizations."""
     value = labels.get(requirement.key)
     match requirement.operator:
@@ -150,7 +150,7 @@ class LabelSelectorTests(SynchronousTestCase):
         nothing = label_selector_from_object(None)
         self.assertEqual((nothing.matches({}), nothing.empty), (False, False))
 
-    def test_bad_object(self) -> None:
+    def test_invalid_object(self) -> None:
         """Invalid operators, and operators with invalid values, are rejected."""
         for expression in (
             {"key": "a", "operator": "Maybe"},
@@ -185,7 +185,7 @@ class LabelSelectorTests(SynchronousTestCase):
             if data.draw(st.booleans()):
                 values = [*requirement.values, "", "7"]
                 labels[requirement.key] = data.draw(st.sampled_from(values))
-        expected = all(naive(requirement, labels) for requirement in several)
+        expected = all(naive_matches(requirement, labels) for requirement in several)
         self.assertEqual(LabelSelector(several).matches(labels), expected)
 
     @given(st.text(st.sampled_from("ab=!,()<> in-\0\t/é")))
@@ -234,7 +234,7 @@ class FieldSelectorTests(SynchronousTestCase):
         )
         self.assertEqual(parse_field_selector(""), ())
 
-    def test_nothing(self) -> None:
+    def test_empty_terms(self) -> None:
         """A term without field and value is ignored; one without a field is not."""
         for text in ("=", "==", "!=", "=,!="):
             self.assertEqual(parse_field_selector(text), (), text)

@@ -26,7 +26,7 @@ class VersionTests(SynchronousTestCase):
     """Tests for parsing and comparing versions."""
 
     @given(versions())
-    def test_read_again(self, version: Version) -> None:
+    def test_round_trip(self, version: Version) -> None:
         """A formatted version is parsed to the same version."""
         self.assertEqual(parse_version(str(version)), version)
         self.assertEqual(version.compare(version), 0)

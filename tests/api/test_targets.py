@@ -13,7 +13,7 @@ from kubetwist.api.targets import clean_path
 class PathTests(SynchronousTestCase):
     """Tests for L{clean_path}."""
 
-    def test_detours(self) -> None:
+    def test_dot_segments(self) -> None:
         """Dots cannot lead out of a path; a trailing slash is kept."""
         for path, cleaned in (
             ("", ""), ("/", "/"), ("/a", "/a"), ("/a/", "/a/"), ("//a", "/a"), ("/../../a/..", "/"),

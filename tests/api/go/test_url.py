@@ -32,7 +32,7 @@ class ParseTests(SynchronousTestCase):
         url = parse_url("http://[fe80::1%25en0]:80/")
         self.assertEqual((url.host, url.hostname, url.port), ("[fe80::1%en0]:80", "fe80::1%en0", "80"))
 
-    def test_written_again(self) -> None:
+    def test_round_trip(self) -> None:
         """A parsed URL is formatted as before, except for characters that must be escaped."""
         for text_, written in {
             "https://example.com/path with spaces/": "https://example.com/path%20with%20spaces/",
@@ -46,7 +46,7 @@ class ParseTests(SynchronousTestCase):
         }.items():
             self.assertEqual(str(parse_url(text_)), written)
 
-    def test_bad_query(self) -> None:
+    def test_malformed_query(self) -> None:
         """Malformed pairs are ignored, and the rest is kept."""
         self.assertEqual(parse_url("/?a=1&b=%zz&c;d=2&&e+f=g+h").query(), {"a": ["1"], "e f": ["g h"]})
 

@@ -55,7 +55,7 @@ class ApprovalTests(SynchronousTestCase):
         for annotation in (URL, "unapproved"):
             self.assertEqual(validate_api_approval(definition(annotation), None), [])
 
-    def test_as_before(self) -> None:
+    def test_unchanged_errors(self) -> None:
         """An update may keep an invalid annotation, but not add one."""
         self.assertEqual(validate_api_approval(definition(), definition()), [])
         self.assertEqual(validate_api_approval(definition("x"), definition("y")), [])

@@ -36,7 +36,7 @@ class UpdateTests(SynchronousTestCase):
         strategy_for("apps", "Deployment").prepare_for_update(obj, old)
         self.assertEqual(obj["status"], {"replicas": 2})
 
-    def test_status_keeps_the_rest(self) -> None:
+    def test_status_update(self) -> None:
         """An update of the status changes the status and annotations, but not labels."""
         old = {"metadata": {"labels": {"a": "1"}}, "spec": {"replicas": 1}}
         obj = {

@@ -133,7 +133,7 @@ class WorkloadTests(SynchronousTestCase):
             self.assertTrue(problem.endswith("field is immutable"), problem)
         self.assertEqual(change_problems("apps", "ControllerRevision", old, {**old, "revision": 2}), [])
 
-    def test_rolling_without_need(self) -> None:
+    def test_unused_rolling_update(self) -> None:
         """The rolling update of a DaemonSet is validated even if its strategy does not use it."""
         strategy = {"type": "OnDelete", "rollingUpdate": {"maxUnavailable": "10%"}}
         spec = made("apps", "DaemonSet", spec=workload(updateStrategy=strategy))["spec"]
@@ -274,47 +274,51 @@ class AutoscalerTests(SynchronousTestCase):
         """Return an autoscaler."""
         return {"apiVersion": "autoscaling/v2", "spec": {"maxReplicas": 3, "scaleTargetRef": self.TARGET, **spec}}
 
-    def found(self, **spec: Any) -> list[str]:
+    def autoscaler_errors(self, **spec: Any) -> list[str]:
         """Return the errors of an autoscaler."""
         return problems("autoscaling", "HorizontalPodAutoscaler", **self.scaler(**spec))
 
-    def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    def update_errors(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """Return the errors of an update."""
         return change_problems("autoscaling", "HorizontalPodAutoscaler", self.scaler(**old), self.scaler(**new))
 
-    def test_none_stays(self) -> None:
+    def test_scale_to_zero(self) -> None:
         """An autoscaler that scaled to zero may continue to do so."""
         metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}}
         zero = {"minReplicas": 0, "metrics": [metric]}
-        self.assertEqual(self.found(**zero), ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"])
-        self.assertEqual(self.changed(zero, zero), [])
+        self.assertEqual(
+            self.autoscaler_errors(**zero), ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"]
+        )
+        self.assertEqual(self.update_errors(zero, zero), [])
 
-    def test_most(self) -> None:
+    def test_max_replicas(self) -> None:
         """maxReplicas is at least one, and not less than minReplicas."""
         text = "must be greater than or equal to"
         more = f"spec.maxReplicas: Invalid value: {{}}: {text} `minReplicas`"
         self.assertEqual(
-            self.found(maxReplicas=-1), [f"spec.maxReplicas: Invalid value: -1: {text} 1", more.format(-1)]
+            self.autoscaler_errors(maxReplicas=-1), [f"spec.maxReplicas: Invalid value: -1: {text} 1", more.format(-1)]
         )
         needed = "spec.maxReplicas: Required value: must be set and greater than 0"
-        self.assertEqual(self.found(maxReplicas=0), [needed, more.format(0)])
+        self.assertEqual(self.autoscaler_errors(maxReplicas=0), [needed, more.format(0)])
 
     def test_target(self) -> None:
         """The apiVersion is validated if it or the kind changed."""
         text = 'spec.scaleTargetRef.apiVersion: Invalid value: "v1": apiVersion must specify API group'
         odd = {**self.TARGET, "apiVersion": "v1"}
         controller = {**odd, "kind": "ReplicationController"}
-        self.assertEqual(self.found(scaleTargetRef=odd), [text])
-        self.assertEqual(self.found(scaleTargetRef=controller), [])
-        self.assertEqual(self.found(scaleTargetRef={**odd, "apiVersion": "/v1"}), [text.replace('"v1"', '"/v1"')])
-        self.assertEqual(self.changed({"scaleTargetRef": odd}, {"scaleTargetRef": odd}), [])
-        self.assertEqual(self.changed({"scaleTargetRef": controller}, {"scaleTargetRef": odd}), [text])
+        self.assertEqual(self.autoscaler_errors(scaleTargetRef=odd), [text])
+        self.assertEqual(self.autoscaler_errors(scaleTargetRef=controller), [])
+        self.assertEqual(
+            self.autoscaler_errors(scaleTargetRef={**odd, "apiVersion": "/v1"}), [text.replace('"v1"', '"/v1"')]
+        )
+        self.assertEqual(self.update_errors({"scaleTargetRef": odd}, {"scaleTargetRef": odd}), [])
+        self.assertEqual(self.update_errors({"scaleTargetRef": controller}, {"scaleTargetRef": odd}), [text])
 
     def test_types(self) -> None:
         """An absent type is reported as missing and as unsupported."""
         known = 'supported values: "ContainerResource", "External", "Object", "Pods", "Resource"'
         self.assertEqual(
-            self.found(metrics=[{"resource": {"name": "cpu", "target": {"averageUtilization": 1}}}]),
+            self.autoscaler_errors(metrics=[{"resource": {"name": "cpu", "target": {"averageUtilization": 1}}}]),
             [
                 "spec.metrics[0].type: Required value: must specify a metric source type",
                 f'spec.metrics[0].type: Unsupported value: "": {known}',
@@ -331,22 +335,22 @@ class AutoscalerTests(SynchronousTestCase):
         source = {"describedObject": described, "metric": {"name": "m"}, "target": {"type": "Value"}}
         metrics = [{"type": "Object", "object": source}]
         target = "spec.metrics[0].object.target.averageValue: Required value: must set either a target value or "
-        result = self.found(metrics=metrics)
+        result = self.autoscaler_errors(metrics=metrics)
         path = "spec.metrics[0].object.describedObject.apiVersion"
         self.assertEqual(
             result,
             [f'{path}: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c', f"{target}averageValue"],
         )
-        self.assertEqual(self.changed({"metrics": metrics}, {"metrics": metrics}), [f"{target}averageValue"])
+        self.assertEqual(self.update_errors({"metrics": metrics}, {"metrics": metrics}), [f"{target}averageValue"])
         source["describedObject"] = {**described, "apiVersion": "v1"}
-        self.assertEqual(self.found(metrics=metrics), [f"{target}averageValue"])
+        self.assertEqual(self.autoscaler_errors(metrics=metrics), [f"{target}averageValue"])
 
     def test_externals(self) -> None:
         """External metrics have one target; their selector is not validated."""
         target = {"type": "Value", "value": "1", "averageValue": "1"}
         external = {"metric": {"name": "m", "selector": {"matchLabels": {"a": "b c"}}}, "target": target}
         self.assertEqual(
-            self.found(metrics=[{"type": "External", "external": external}]),
+            self.autoscaler_errors(metrics=[{"type": "External", "external": external}]),
             [
                 "spec.metrics[0].external.target.value: Forbidden: may not set both a target value for metric and a "
                 "per-pod target"
@@ -358,7 +362,7 @@ class AutoscalerTests(SynchronousTestCase):
         source = {"name": "gpu", "container": "C", "target": {"type": "Utilization", "averageUtilization": 5}}
         path = "spec.metrics[0].containerResource"
         self.assertEqual(
-            self.found(metrics=[{"type": "ContainerResource", "containerResource": source}]),
+            self.autoscaler_errors(metrics=[{"type": "ContainerResource", "containerResource": source}]),
             [
                 f'{path}.name: Invalid value: "gpu": must be a standard resource type or fully qualified',
                 f'{path}.name: Invalid value: "gpu": must be a standard resource for containers',
@@ -369,7 +373,7 @@ class AutoscalerTests(SynchronousTestCase):
     def test_window(self) -> None:
         """The stabilization window has a separate error message."""
         self.assertEqual(
-            self.found(behavior={"scaleUp": {"stabilizationWindowSeconds": -1}}),
+            self.autoscaler_errors(behavior={"scaleUp": {"stabilizationWindowSeconds": -1}}),
             [
                 "spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value: -1: must be greater than or equal to "
                 "zero"
@@ -414,12 +418,12 @@ class WorkloadRuleTests(SynchronousTestCase):
     TEMPLATE: ClassVar[dict[str, Any]] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
     SPEC: ClassVar[dict[str, Any]] = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """Minimal objects are valid."""
         for kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
             self.assertEqual(problems("apps", kind, spec=self.SPEC), [], kind)
 
-    def test_closed_gate(self) -> None:
+    def test_disabled_feature_gate(self) -> None:
         """A field of a disabled feature gate is dropped when it is stored, but its manager owns it."""
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
         strategy = strategy_for("apps", "StatefulSet")
@@ -429,7 +433,7 @@ class WorkloadRuleTests(SynchronousTestCase):
         strategy.prepare_for_update(obj, copy(obj))
         self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"partition": 0})
 
-    def test_bare(self) -> None:
+    def test_missing_spec(self) -> None:
         """A Deployment without a spec lacks a selector, labels and containers."""
         self.assertEqual(
             problems("apps", "Deployment"),
@@ -452,7 +456,7 @@ class WorkloadRuleTests(SynchronousTestCase):
             ],
         )
 
-    def test_selector_stays(self) -> None:
+    def test_immutable_selector(self) -> None:
         """The selector is immutable."""
         labels = {"a": "b", "c": "d"}
         template = {**self.TEMPLATE, "metadata": {"labels": labels}}

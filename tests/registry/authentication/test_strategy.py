@@ -10,7 +10,7 @@ from tests.registry.strategytools import defaulted
 class TokenRequestTests(SynchronousTestCase):
     """Tests for the strategy of token requests."""
 
-    def test_hour(self) -> None:
+    def test_default_expiration(self) -> None:
         """Tokens expire after an hour by default."""
         self.assertEqual(defaulted("authentication.k8s.io", "TokenRequest")["spec"], {"expirationSeconds": 3600})
         spec = {"expirationSeconds": 600, "audiences": ["a"]}

@@ -113,7 +113,7 @@ class AccessTests(ReviewTestCase):
         spec = {"groups": ["system:masters"], "nonResourceAttributes": {"path": "/x", "verb": "get"}}
         self.assertEqual(self.status(SUBJECT, spec), {"allowed": True})
 
-    def test_what(self) -> None:
+    def test_resource_or_path(self) -> None:
         """A review has either a resource or a path."""
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         nothing = [("spec.resourceAttributes", f"Invalid value: null: {text}")]

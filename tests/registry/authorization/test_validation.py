@@ -37,7 +37,7 @@ class ReviewTests(SynchronousTestCase):
             self.assertEqual(fields(validate_self_access_review, **spec), wrong)
             self.assertEqual(fields(validate_access_review, user="u", **spec), wrong)
 
-    def test_who(self) -> None:
+    def test_subject(self) -> None:
         """A review for another user has a user or a group."""
         spec = {"resourceAttributes": RESOURCE}
         self.assertEqual(fields(validate_access_review, **spec), ["spec.user"])

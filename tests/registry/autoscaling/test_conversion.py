@@ -130,17 +130,17 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(v1["status"]["currentCPUUtilizationPercentage"], 40)
         self.assertEqual(convert(v1, V1, V2)["status"], status)
 
-    def test_nothing_measured(self) -> None:
+    def test_no_current_metrics(self) -> None:
         """Without current metrics, v2 has null."""
         self.assertEqual(convert(scaler(V1), V1, V2)["status"], {"currentMetrics": None, "desiredReplicas": 0})
 
-    def test_own_annotations_are_dropped(self) -> None:
+    def test_annotations_of_clients(self) -> None:
         """Values of clients in conversion annotations of a v2 object are dropped."""
         v2 = scaler(V2, {"metrics": [cpu(50)]}, metadata={"name": "h", "annotations": {METRICS: "[]", "mine": "x"}})
         self.assertEqual(convert(v2, V2, V1)["metadata"], {"name": "h", "annotations": {"mine": "x"}})
         self.assertIn(METRICS, v2["metadata"]["annotations"])
 
-    def test_bad_annotations(self) -> None:
+    def test_invalid_annotations(self) -> None:
         """Annotations that are not JSON, or have other types, are dropped silently."""
         for text in (
             "{",
@@ -193,7 +193,7 @@ class AutoscalerTests(SynchronousTestCase):
         v1 = convert(scaler(V2, {"metrics": [value, cpu(40)]}), V2, V1)
         self.assertEqual(v1["spec"]["targetCPUUtilizationPercentage"], 40)
 
-    def test_bad_behavior(self) -> None:
+    def test_invalid_behavior(self) -> None:
         """A behavior of wrong types is dropped whole."""
         text = '{"ScaleUp":{"SelectPolicy":"Max"},"ScaleDown":{"Policies":[{"Type":"Pods","Value":true}]}}'
         v2 = convert(scaler(V1, metadata={"name": "h", "annotations": {BEHAVIOR: text}}), V1, V2)

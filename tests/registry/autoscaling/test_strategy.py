@@ -46,7 +46,7 @@ class StrategyTests(SynchronousTestCase):
         obj = made("autoscaling", "HorizontalPodAutoscaler", status={"desiredReplicas": 7})
         self.assertEqual(obj["status"], {"currentMetrics": None, "desiredReplicas": 0})
 
-    def test_least(self) -> None:
+    def test_min_replicas(self) -> None:
         """The default of minReplicas is one."""
         self.assertEqual(self.defaults(spec={})["minReplicas"], 1)
         self.assertEqual(self.defaults(spec={"minReplicas": 0})["minReplicas"], 0)

@@ -13,12 +13,12 @@ from kubetwist.registry.batch.schedule import CronError, check_schedule
 class ScheduleTests(SynchronousTestCase):
     """Tests for L{check_schedule}."""
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """Ranges, steps, lists, names and descriptors are valid."""
         for schedule in ("* * * * *", "0-30/5 1,2 ? jan-mar SUN", "@daily", "@every 1h30m", "5/10 * * * *"):
             check_schedule(schedule)
 
-    def test_bad(self) -> None:
+    def test_invalid(self) -> None:
         """Every error has a separate message."""
         for schedule, text in (
             ("61 * * * *", "end of range (61) above maximum (59): 61"),
@@ -31,7 +31,7 @@ class ScheduleTests(SynchronousTestCase):
 
     @settings(max_examples=100, deadline=None)
     @given(schedule=st.text(alphabet="0123456789*/-,? @janmon", max_size=20))
-    def test_total(self, schedule: str) -> None:
+    def test_any_text(self, schedule: str) -> None:
         """Any text is a schedule, or is rejected with a message."""
         try:
             check_schedule(schedule)

@@ -17,12 +17,12 @@ from tests.registry.strategytools import SUBDOMAIN_RULE, copy, problems
 class CertificateTests(SynchronousTestCase):
     """Tests for CertificateSigningRequests."""
 
-    def test_no_request(self) -> None:
+    def test_missing_request(self) -> None:
         """A missing request is shown as empty."""
         errors = problems("certificates.k8s.io", "CertificateSigningRequest", spec={})
         self.assertEqual(errors[0], "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
 
-    def signer(self, name: str) -> list[str]:
+    def signer_name_errors(self, name: str) -> list[str]:
         """Return the errors of a signer name."""
         errors: ErrorList = []
         signer_name(name, "s", errors)
@@ -30,25 +30,25 @@ class CertificateTests(SynchronousTestCase):
 
     def test_signer(self) -> None:
         """The labels of a signer's domain and path are validated."""
-        self.assertEqual(self.signer("example.com/a.b"), [])
+        self.assertEqual(self.signer_name_errors("example.com/a.b"), [])
         self.assertEqual(
-            self.signer("Ex_.com/B.c"),
+            self.signer_name_errors("Ex_.com/B.c"),
             [
                 f's: Invalid value: "Ex_.com": validating label "Ex_": {LABEL_RULE}',
                 f's: Invalid value: "B.c": validating label "B": {SUBDOMAIN_RULE}',
             ],
         )
         self.assertEqual(
-            self.signer("host/x"),
+            self.signer_name_errors("host/x"),
             ['s: Invalid value: "host": should be a domain with at least two segments separated by dots'],
         )
         self.assertEqual(
-            self.signer(f"{'a.' * 127}b/x"),
+            self.signer_name_errors(f"{'a.' * 127}b/x"),
             ["s: Too long: may not be more than 253 bytes"],
         )
-        self.assertEqual(self.signer(f"a.b/{'c.' * 300}d"), ["s: Too long: may not be more than 571 bytes"])
+        self.assertEqual(self.signer_name_errors(f"a.b/{'c.' * 300}d"), ["s: Too long: may not be more than 571 bytes"])
 
-    def test_conditions_that_stay(self) -> None:
+    def test_errors_of_stored_conditions(self) -> None:
         """Errors of stored conditions are ignored."""
         first: list[dict[str, Any]] = [
             {"type": kind, "status": "True"} for kind in ("Approved", "Denied", "", "X", "X")
@@ -65,7 +65,7 @@ class CertificateTests(SynchronousTestCase):
             ],
         )
 
-    def test_certificate_that_is_none(self) -> None:
+    def test_invalid_stored_certificate(self) -> None:
         """If the stored certificate is invalid, the new one may be invalid, too."""
         old, new = ({"spec": {}, "status": {"certificate": text}} for text in ("bm8=", "bm9wZQ=="))
         self.assertEqual(

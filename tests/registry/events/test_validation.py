@@ -29,11 +29,11 @@ def fields(**parts: Any) -> list[str]:
 class CreationTests(SynchronousTestCase):
     """Tests for L{validate_new_event}."""
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """An event with all required fields is valid."""
         self.assertEqual(fields(), [])
 
-    def test_of_old(self) -> None:
+    def test_deprecated_fields(self) -> None:
         """The fields of core/v1 events must not be set, and the event time is required."""
         self.assertEqual(fields(eventTime=None), ["eventTime"])
         for name, value in (("count", 2), ("firstTimestamp", "2026-01-01T00:00:00Z"), ("source", {"host": "n"})):

@@ -109,7 +109,7 @@ class PriorityLevelTests(SynchronousTestCase):
         strategy.default(obj)
         return [str(cause) for cause in strategy.validate(obj)]
 
-    def queues(self, queues: int, hand: int) -> list[str]:
+    def queuing_errors(self, queues: int, hand: int) -> list[str]:
         """Return the errors of a hand size."""
         response = {"type": "Queue", "queuing": {"queues": queues, "handSize": hand}}
         return self.level("l", {"type": "Limited", "limited": {"limitResponse": response}})
@@ -117,10 +117,10 @@ class PriorityLevelTests(SynchronousTestCase):
     def test_hands(self) -> None:
         """The hand size is limited by the bits of a hash."""
         path = "spec.limited.limitResponse.queuing.handSize"
-        self.assertEqual(self.queues(1024, 6), [])
-        self.assertEqual(self.queues(10_000_000, 2), [])
+        self.assertEqual(self.queuing_errors(1024, 6), [])
+        self.assertEqual(self.queuing_errors(10_000_000, 2), [])
         text = "required entropy bits of deckSize 512 and handSize 8 should not be greater than 60"
-        self.assertEqual(self.queues(512, 8), [f"{path}: Invalid value: 8: {text}"])
+        self.assertEqual(self.queuing_errors(512, 8), [f"{path}: Invalid value: 8: {text}"])
 
     def test_fixed(self) -> None:
         """The two mandatory levels are immutable, except for the share of one."""

@@ -17,14 +17,14 @@ class NetworkingTests(SynchronousTestCase):
 
     SERVICE: ClassVar = {"service": {"name": "s", "port": {"number": 80}}}
 
-    def ingress(self, **spec: Any) -> list[str]:
+    def ingress_errors(self, **spec: Any) -> list[str]:
         """Return the errors of an Ingress."""
         return problems("networking.k8s.io", "Ingress", spec=spec)
 
     def test_path_without_type(self) -> None:
         """A path without a type has no further errors."""
         self.assertEqual(
-            self.ingress(rules=[{"http": {"paths": [{"backend": {}}]}}]),
+            self.ingress_errors(rules=[{"http": {"paths": [{"backend": {}}]}}]),
             ["spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified"],
         )
 
@@ -32,7 +32,7 @@ class NetworkingTests(SynchronousTestCase):
         """The errors of a resource backend start with the group."""
         path = "spec.defaultBackend.resource"
         self.assertEqual(
-            self.ingress(defaultBackend={"resource": {"apiGroup": "", "kind": "a/b", "name": ""}}),
+            self.ingress_errors(defaultBackend={"resource": {"apiGroup": "", "kind": "a/b", "name": ""}}),
             [
                 f'{path}.apiGroup: Invalid value: "": {SUBDOMAIN_RULE}',
                 f"{path}.kind: Invalid value: \"a/b\": may not contain '/'",
@@ -52,7 +52,7 @@ class NetworkingTests(SynchronousTestCase):
             "spec.rules[0].http.paths: Required value",
             f'spec.tls[0].secretName: Invalid value: "Bad": {SUBDOMAIN_RULE}',
         ]
-        self.assertEqual(self.ingress(**odd), wrong)
+        self.assertEqual(self.ingress_errors(**odd), wrong)
         for old, result in ((good, wrong), (odd, [])):
             self.assertEqual(change_problems("networking.k8s.io", "Ingress", {"spec": old}, {"spec": odd}), result)
 
@@ -85,7 +85,7 @@ class PolicyTests(SynchronousTestCase):
 
     GROUP = "networking.k8s.io"
 
-    def test_odd_blocks(self) -> None:
+    def test_non_canonical_cidrs(self) -> None:
         """CIDRs that are not canonical give warnings."""
         strategy = strategy_for(self.GROUP, "NetworkPolicy")
         block = {"cidr": "2001:DB8::/32", "except": ["2001:db8:1::/48"]}
@@ -123,7 +123,7 @@ class PolicyTests(SynchronousTestCase):
             ],
         )
 
-    def test_ranges_update(self) -> None:
+    def test_cidrs_update(self) -> None:
         """If the number of CIDRs is unchanged, each changed CIDR is reported; otherwise the whole list."""
         old = {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}
         new = {"spec": {"cidrs": ["10.0.0.0/24", "x"]}}

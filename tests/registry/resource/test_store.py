@@ -35,7 +35,7 @@ class AdminAccessTests(SharedStoresTestCase):
         store.strategy.default(obj)
         return self.done(store.create(self.scope, obj, CreateOptions()))
 
-    def refused(self, write: Any) -> list[tuple[str, str]]:
+    def write_errors(self, write: Any) -> list[tuple[str, str]]:
         """Return the errors of a write that is rejected."""
         error: APIStatusError = self.failureResultOf(write, APIStatusError).value
         return [(one["field"], one["message"]) for one in (error.details or {})["causes"]]
@@ -47,7 +47,7 @@ class AdminAccessTests(SharedStoresTestCase):
             store = self.one.get("resource.k8s.io", resource)
             obj: dict[str, Any] = {"metadata": {"name": "a", "namespace": "default"}, "spec": spec}
             store.strategy.default(obj)
-            errors = self.refused(store.create(self.scope, obj, CreateOptions()))
+            errors = self.write_errors(store.create(self.scope, obj, CreateOptions()))
             self.assertEqual(errors, [("spec.devices.requests[0].adminAccess", DENIED)])
 
     def test_labelled(self) -> None:
@@ -68,5 +68,5 @@ class AdminAccessTests(SharedStoresTestCase):
 
         strategy = store.strategy
         rules = UpdateRules("status", strategy.prepare_for_status_update, strategy.validate_status_update)
-        errors = self.refused(store.update(self.scope, "a", allocated, UpdateOptions(), rules, patching=True))
+        errors = self.write_errors(store.update(self.scope, "a", allocated, UpdateOptions(), rules, patching=True))
         self.assertEqual(errors, [("status.allocation.devices.results[0].adminAccess", DENIED)])

@@ -23,7 +23,7 @@ class StrategyTests(SynchronousTestCase):
         strategy = strategy_for("scheduling.k8s.io", "PriorityClass")
         self.assertFalse(strategy.generation_changes({"value": 1}, {"value": 2}))
 
-    def test_value_stays(self) -> None:
+    def test_immutable_value(self) -> None:
         """The value of a class is immutable."""
         errors = change_problems("scheduling.k8s.io", "PriorityClass", {"value": 1}, {"value": 2})
         self.assertEqual([one.partition(":")[0] for one in errors], ["value"])

@@ -61,7 +61,7 @@ class AttachmentTests(SynchronousTestCase):
         self.assertEqual((spec["attacher"], spec["nodeName"], spec["source"]), ("", "", {}))
         self.assertEqual(defaulted(G, "CSINode")["spec"], {"drivers": None})
 
-    def test_spec_stays(self) -> None:
+    def test_immutable_spec(self) -> None:
         """The spec of an attachment is immutable, also in an update of its status."""
         one, other = ({"spec": {"attacher": name, "nodeName": "n", "source": {}}} for name in "ab")
         errors = change_problems(G, "VolumeAttachment", one, other)

@@ -19,7 +19,7 @@ RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "res
 class PolicyTests(SynchronousTestCase):
     """Tests for admission policies and bindings."""
 
-    def policy(self, mutating: bool = False, **spec: Any) -> list[str]:
+    def policy_errors(self, mutating: bool = False, **spec: Any) -> list[str]:
         """Return the errors of a policy."""
         spec.setdefault("matchConstraints", {"resourceRules": [RULE]})
         if mutating:
@@ -32,9 +32,9 @@ class PolicyTests(SynchronousTestCase):
 
     def test_reasons(self) -> None:
         """The reason Unauthorized is not allowed."""
-        self.assertEqual(self.policy(validations=[{"expression": "true", "reason": "Forbidden"}]), [])
+        self.assertEqual(self.policy_errors(validations=[{"expression": "true", "reason": "Forbidden"}]), [])
         self.assertEqual(
-            self.policy(validations=[{"expression": "true", "reason": "Unauthorized"}]),
+            self.policy_errors(validations=[{"expression": "true", "reason": "Unauthorized"}]),
             [
                 'spec.validations[0].reason: Unsupported value: "Unauthorized": supported values: "Forbidden", '
                 '"Invalid", "RequestEntityTooLarge"'
@@ -47,7 +47,9 @@ class PolicyTests(SynchronousTestCase):
         no_value = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
         conditions = [{"name": "a", "expression": f"{bad} == 1"}]
         self.assertEqual(
-            self.policy(validations=[{"expression": f"{bad} == 1"}, {"expression": bad}], matchConditions=conditions),
+            self.policy_errors(
+                validations=[{"expression": f"{bad} == 1"}, {"expression": bad}], matchConditions=conditions
+            ),
             [
                 f"spec.matchConditions[0].expression: {no_value}",
                 f"spec.validations[0].expression: {no_value}",
@@ -55,34 +57,34 @@ class PolicyTests(SynchronousTestCase):
             ],
         )
         variables = [{"name": "v", "expression": bad}]
-        self.assertEqual(self.policy(variables=variables), [f"spec.variables[0].expression: {no_value}"])
+        self.assertEqual(self.policy_errors(variables=variables), [f"spec.variables[0].expression: {no_value}"])
 
     def test_without_variables(self) -> None:
         """A validating policy without variables does not declare C{variables}; a mutating one does."""
-        (error,) = self.policy(validations=[{"expression": "variables.x"}])
+        (error,) = self.policy_errors(validations=[{"expression": "variables.x"}])
         self.assertIn("undeclared reference to 'variables'", error)
         patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
-        (error,) = self.policy(True, mutations=[patch], reinvocationPolicy="Never")
+        (error,) = self.policy_errors(True, mutations=[patch], reinvocationPolicy="Never")
         self.assertIn("undefined field 'x'", error)
 
     def test_many_annotations(self) -> None:
         """Too many annotations are shown as Go prints them."""
         notes = [{"key": f"k{number}", "valueExpression": "'a'"} for number in range(21)]
-        (error,) = self.policy(auditAnnotations=notes)
+        (error,) = self.policy_errors(auditAnnotations=notes)
         start = 'spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},'
         self.assertEqual(error[: len(start)], start)
         self.assertTrue(error.endswith(": must not have more than 20 auditAnnotations"))
 
-    def test_reinvocation(self) -> None:
+    def test_reinvocation_policy(self) -> None:
         """A mutating policy requires a reinvocation policy."""
-        self.assertEqual(self.policy(True, reinvocationPolicy="Never"), [])
-        self.assertEqual(self.policy(True), ["spec.reinvocationPolicy: Required value"])
+        self.assertEqual(self.policy_errors(True, reinvocationPolicy="Never"), [])
+        self.assertEqual(self.policy_errors(True), ["spec.reinvocationPolicy: Required value"])
 
     def test_mutating_operations(self) -> None:
         """Mutating policies and their bindings may have all operations except for DELETE."""
         rules = [{**RULE, "operations": ["*"]}]
         match = {"resourceRules": rules}
-        self.assertEqual(self.policy(True, reinvocationPolicy="Never", matchConstraints=match), [])
+        self.assertEqual(self.policy_errors(True, reinvocationPolicy="Never", matchConstraints=match), [])
         kind = "MutatingAdmissionPolicyBinding"
         spec: dict[str, Any] = {"policyName": "p", "matchResources": match}
         self.assertEqual(problems(ADMISSION, kind, spec=spec), [])
@@ -99,18 +101,18 @@ class PolicyTests(SynchronousTestCase):
         """Resource names are unique."""
         match = {"resourceRules": [{**RULE, "resourceNames": ["a", "b", "a"]}]}
         path = "spec.matchConstraints.resourceRules[0].resourceNames[2]"
-        self.assertEqual(self.policy(matchConstraints=match), [f'{path}: Duplicate value: "a"'])
+        self.assertEqual(self.policy_errors(matchConstraints=match), [f'{path}: Duplicate value: "a"'])
 
-    def binding(self, **spec: Any) -> list[str]:
+    def binding_errors(self, **spec: Any) -> list[str]:
         """Return the errors of a binding."""
         spec = {"policyName": "p", "validationActions": ["Deny"], **spec}
         return [str(cause) for cause in validate_policy_binding({"metadata": {"name": "b"}, "spec": spec}, False)]
 
     def test_actions(self) -> None:
         """Incompatible actions are shown in their order."""
-        (error,) = self.binding(validationActions=["Warn", "Deny"])
+        (error,) = self.binding_errors(validationActions=["Warn", "Deny"])
         self.assertIn('spec.validationActions: Invalid value: ["Warn","Deny"]: must not contain both', error)
-        (error, _) = self.binding(validationActions=["Warn", "Deny", "Warn"])
+        (error, _) = self.binding_errors(validationActions=["Warn", "Deny", "Warn"])
         self.assertEqual(error, 'spec.validationActions[2]: Duplicate value: "Warn"')
 
     def test_parameters(self) -> None:
@@ -118,7 +120,7 @@ class PolicyTests(SynchronousTestCase):
         selector = {"matchExpressions": [{"key": "a", "operator": "In"}]}
         reference = {"name": "x", "selector": selector, "parameterNotFoundAction": ""}
         self.assertEqual(
-            self.binding(paramRef=reference),
+            self.binding_errors(paramRef=reference),
             [
                 "spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
                 "spec.paramRef.selector.matchExpressions[0].values: Required value: must be specified when `operator` "
@@ -128,7 +130,7 @@ class PolicyTests(SynchronousTestCase):
             ],
         )
 
-    def status(self, **status: Any) -> list[str]:
+    def status_errors(self, **status: Any) -> list[str]:
         """Return the errors of a policy's status."""
         return new_status_problems(ADMISSION, "ValidatingAdmissionPolicy", status)
 
@@ -136,19 +138,19 @@ class PolicyTests(SynchronousTestCase):
         """Warnings of type checking have a field and a text."""
         path = "status.typeChecking.expressionWarnings[0]"
         self.assertEqual(
-            self.status(typeChecking={"expressionWarnings": [{"fieldRef": " "}]}),
+            self.status_errors(typeChecking={"expressionWarnings": [{"fieldRef": " "}]}),
             [f"{path}.warning: Required value", f"{path}.fieldRef: Required value"],
         )
         warning = {"fieldRef": "spec.validations[0].expression", "warning": "no"}
-        self.assertEqual(self.status(typeChecking={"expressionWarnings": [warning]}), [])
-        self.assertEqual(self.status(typeChecking=None, conditions=None), [])
+        self.assertEqual(self.status_errors(typeChecking={"expressionWarnings": [warning]}), [])
+        self.assertEqual(self.status_errors(typeChecking=None, conditions=None), [])
 
     def test_conditions(self) -> None:
         """Conditions are complete, and their types unique."""
         good = {"type": "A", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Done"}
-        self.assertEqual(self.status(conditions=[good]), [])
+        self.assertEqual(self.status_errors(conditions=[good]), [])
         path = "status.conditions[0]"
-        result = self.status(conditions=[{"type": "A", "status": "Perhaps", "observedGeneration": -1}, good])
+        result = self.status_errors(conditions=[{"type": "A", "status": "Perhaps", "observedGeneration": -1}, good])
         self.assertEqual(
             result,
             [
@@ -159,7 +161,7 @@ class PolicyTests(SynchronousTestCase):
                 'status.conditions[1].type: Duplicate value: "A"',
             ],
         )
-        (found_reason,) = self.status(conditions=[{**good, "reason": "1"}])
+        (found_reason,) = self.status_errors(conditions=[{**good, "reason": "1"}])
         self.assertEqual(
             found_reason,
             f'{path}.reason: Invalid value: "1": a condition reason must start with alphabetic character, optionally '
@@ -167,10 +169,10 @@ class PolicyTests(SynchronousTestCase):
             "'_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex "
             "used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')",
         )
-        (found_type,) = self.status(conditions=[{**good, "type": "a b"}])
+        (found_type,) = self.status_errors(conditions=[{**good, "type": "a b"}])
         self.assertIn(f'{path}.type: Invalid value: "a b": name part must consist', found_type)
         self.assertEqual(
-            self.status(conditions=[{**good, "reason": "a" * 1025, "message": "a" * 32769}]),
+            self.status_errors(conditions=[{**good, "reason": "a" * 1025, "message": "a" * 32769}]),
             [
                 f"{path}.reason: Too long: may not be more than 1024 bytes",
                 f"{path}.message: Too long: may not be more than 32768 bytes",

@@ -23,12 +23,12 @@ class WebhookURLTests(SynchronousTestCase):
         self.assertEqual({cause.field for cause in errors} - {"url"}, set())
         return [cause.message for cause in errors]
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """A host is sufficient, with optional path and port."""
         for text in ("https://example.com", "https://example.com:8443/a/b", "https://[::1]/", "https://:8443"):
             self.assertEqual(self.url_errors(text), [])
 
-    def test_no_url(self) -> None:
+    def test_invalid_url(self) -> None:
         """An invalid URL is rejected with the message of C{net/url}."""
         for text, reason in (
             (":::", "missing protocol scheme"),
@@ -39,7 +39,7 @@ class WebhookURLTests(SynchronousTestCase):
             expected = f'Required value: url must be a valid URL: parse "{text}": {reason}{FORM}'
             self.assertEqual(self.url_errors(text), [expected])
 
-    def test_too_much(self) -> None:
+    def test_forbidden_components(self) -> None:
         """Users, fragments and queries are forbidden; the message shows them, with escaped users."""
         self.assertEqual(
             self.url_errors("http://us%20er:p@x?a=b#c%20d"),
@@ -69,7 +69,7 @@ class WebhookTests(SynchronousTestCase):
         "clientConfig": {"url": "https://example.com"},
     }
 
-    def test_old_selectors(self) -> None:
+    def test_selectors_of_stored_objects(self) -> None:
         """Invalid label values are accepted in selectors of stored objects that had some."""
         kind = "ValidatingWebhookConfiguration"
         bad = {
@@ -83,7 +83,7 @@ class WebhookTests(SynchronousTestCase):
         (error,) = change_problems(ADMISSION, kind, {"webhooks": [self.WEBHOOK]}, {"webhooks": [bad]})
         self.assertIn(path, error)
 
-    def service(self, path: str) -> list[str]:
+    def service_errors(self, path: str) -> list[str]:
         """Return the errors of a service's path."""
         service = {"name": "a", "namespace": "b", "path": path}
         webhook = {**self.WEBHOOK, "clientConfig": {"service": service}}
@@ -92,10 +92,10 @@ class WebhookTests(SynchronousTestCase):
     def test_service_paths(self) -> None:
         """An empty path is the root; each segment of other paths is a name."""
         path = "webhooks[0].clientConfig.service.path: Invalid value"
-        self.assertEqual(self.service(""), [])
-        self.assertEqual(self.service("//"), [f'{path}: "//": segment[0] may not be empty'])
+        self.assertEqual(self.service_errors(""), [])
+        self.assertEqual(self.service_errors("//"), [f'{path}: "//": segment[0] may not be empty'])
         self.assertEqual(
-            self.service("ab//c"),
+            self.service_errors("ab//c"),
             [f"{path}: \"ab//c\": must start with a '/'", f'{path}: "ab//c": segment[1] may not be empty'],
         )
 
@@ -112,7 +112,7 @@ class WebhookTests(SynchronousTestCase):
         errors = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
         self.assertEqual(errors[1], "webhooks[0].clientConfig.service.name: Required value")
 
-    def test_many_steps(self) -> None:
+    def test_many_segments(self) -> None:
         """Thousands of empty path segments give few errors."""
         path = "/" * 10_000
-        self.assertTrue(0 < len(self.service(path)) <= 3 + MAX_FIELD_ERRORS_LENGTH // len(path))
+        self.assertTrue(0 < len(self.service_errors(path)) <= 3 + MAX_FIELD_ERRORS_LENGTH // len(path))

@@ -15,7 +15,7 @@ from tests.resources.customserver import definition
 class SpecTests(DefinitionTestCase):
     """Tests for names, versions and other fields of the spec."""
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """A CRD with all required fields is valid."""
         self.assertEqual(self.errors(definition()), [])
 
@@ -49,7 +49,7 @@ class SpecTests(DefinitionTestCase):
         crd["spec"]["versions"] *= 2
         self.assertEqual(self.fields(crd), ["spec.versions", "spec.versions", "status.storedVersions"])
 
-    def test_common_and_own_schemas(self) -> None:
+    def test_errors_of_common_schemas(self) -> None:
         """An error of a common schema is reported once, an error of one version with its index."""
         crd = definition({"type": "array", "items": TEXT})
         self.assertEqual(self.fields(crd), ["spec.validation.openAPIV3Schema.type"])
@@ -169,7 +169,7 @@ class UpdateTests(DefinitionTestCase):
 class DefinitionTests(DefinitionTestCase):
     """Tests for CRDs."""
 
-    def changed(self, old: dict[str, Any], crd: dict[str, Any]) -> list[str]:
+    def validation_errors_of_update(self, old: dict[str, Any], crd: dict[str, Any]) -> list[str]:
         """Return the errors of an update of a CRD."""
         before, after = self.made(old), copy(crd)
         self.strategy.default(after)
@@ -192,10 +192,11 @@ class DefinitionTests(DefinitionTestCase):
             self.errors(crd)[1:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v2')]
         )
         self.assertEqual(
-            self.changed(definition(), crd)[1:], [f"{field}: {text}" for field, text in self.errors(crd)[1:]]
+            self.validation_errors_of_update(definition(), crd)[1:],
+            [f"{field}: {text}" for field, text in self.errors(crd)[1:]],
         )
 
-    def test_repeated_versions(self) -> None:
+    def test_duplicate_versions(self) -> None:
         """A duplicate version is stored once, and one without a name is stored, too."""
         crd = definition()
         crd["spec"]["versions"].append(copy(crd["spec"]["versions"][0]))
@@ -205,7 +206,7 @@ class DefinitionTests(DefinitionTestCase):
         crd = definition()
         crd["spec"]["versions"][0]["name"] = ""
         self.assertEqual([field for field, _ in self.errors(crd)], ["spec.versions[0].name"])
-        self.assertNotIn("must have the storage version", str(self.changed(definition(), crd)))
+        self.assertNotIn("must have the storage version", str(self.validation_errors_of_update(definition(), crd)))
 
     def test_first_version(self) -> None:
         """The first version is also validated as the deprecated field spec.version."""
@@ -255,7 +256,7 @@ class DefinitionTests(DefinitionTestCase):
                 second["selectableFields"] = chosen
             self.assertEqual(self.errors(crd), wrong)
 
-    def test_like_schemas(self) -> None:
+    def test_schemas_that_differ_by_type(self) -> None:
         """Schemas whose defaults differ in their type only are different."""
         crd, apart = copy(definition()), []
         for name, default in (("v1", 1), ("v2", True)):
@@ -289,7 +290,7 @@ class DefinitionTests(DefinitionTestCase):
         )
         self.assertIn(("spec.validation.openAPIV3Schema.properties[l].items", text), self.errors(crd))
 
-    def test_lost_versions(self) -> None:
+    def test_missing_stored_versions(self) -> None:
         """A stored version that is missing in the spec is reported once."""
         crd = self.made(definition())
         crd["status"]["storedVersions"] = ["v0", "v1", "v0"]
@@ -302,27 +303,29 @@ class DefinitionTests(DefinitionTestCase):
         del old["spec"]["versions"][0]["schema"]
         path = "spec.versions[0].schema.openAPIV3Schema: Required value"
         self.assertEqual([f"{field}: {text}" for field, text in self.errors(old)], [path])
-        self.assertEqual(self.changed(old, old), [f"{path}: because otherwise all fields are pruned"])
+        self.assertEqual(
+            self.validation_errors_of_update(old, old), [f"{path}: because otherwise all fields are pruned"]
+        )
         unserved = copy(old)
         unserved["spec"]["versions"][0]["served"] = False
-        self.assertEqual(self.changed(unserved, unserved), [])
+        self.assertEqual(self.validation_errors_of_update(unserved, unserved), [])
         old["spec"]["preserveUnknownFields"] = True
-        self.assertEqual(self.changed(old, old), [])
+        self.assertEqual(self.validation_errors_of_update(old, old), [])
 
-    def test_old_unstructural(self) -> None:
+    def test_old_non_structural(self) -> None:
         """Older CRDs may have schemas that are not structural, if no feature requires structural ones."""
         loose = {"type": "object", "properties": {"a": {}}}
         old = definition(loose)
         self.assertEqual(self.fields(old), ["spec.validation.openAPIV3Schema.properties[a].type"])
         old["spec"]["preserveUnknownFields"] = True
-        self.assertEqual(self.changed(old, old), [])
+        self.assertEqual(self.validation_errors_of_update(old, old), [])
         pruning = copy(old)
         pruning["spec"]["preserveUnknownFields"] = False
-        self.assertNotEqual(self.changed(old, pruning), [])
+        self.assertNotEqual(self.validation_errors_of_update(old, pruning), [])
         extended = copy(old)
         schema = extended["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         schema["properties"]["b"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        self.assertNotEqual(self.changed(old, extended), [])
+        self.assertNotEqual(self.validation_errors_of_update(old, extended), [])
 
     def test_null_keywords(self) -> None:
         """Keywords that are null are absent."""

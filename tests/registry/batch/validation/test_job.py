@@ -110,7 +110,7 @@ class JobTests(SynchronousTestCase):
             "spec.completions: Required value: when completion mode is Indexed",
         )
 
-    def test_managers(self) -> None:
+    def test_managed_by(self) -> None:
         """managedBy is a short path with a domain."""
         path = "spec.managedBy"
         self.assertEqual(job(managedBy=""), [f"{path}: Required value"])
@@ -150,19 +150,23 @@ class JobTests(SynchronousTestCase):
         obj = made("batch", "Job", spec={"manualSelector": True, "selector": selector, "template": template, **spec})
         return {**obj, "status": status or {}}
 
-    def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    def update_errors(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """Return the errors of an update of a Job, without the quoted values."""
         errors = [str(cause) for cause in strategy_for("batch", "Job").validate_update(new, old)]
         return [text.partition(" value: ")[0] for text in errors]
 
     def test_validated_twice(self) -> None:
         """The new Job is validated twice."""
-        self.assertEqual(self.changed(self.manual(), self.manual(backoffLimit=-1)), ["spec.backoffLimit: Invalid"] * 2)
+        self.assertEqual(
+            self.update_errors(self.manual(), self.manual(backoffLimit=-1)), ["spec.backoffLimit: Invalid"] * 2
+        )
 
-    def test_back_to_automatic(self) -> None:
+    def test_generated_selector_on_update(self) -> None:
         """A Job that returns to a generated selector requires the generated labels, but not those with prefixes."""
         self.assertEqual(
-            self.changed(self.manual(), {**(new := self.manual()), "spec": {**new["spec"], "manualSelector": False}}),
+            self.update_errors(
+                self.manual(), {**(new := self.manual()), "spec": {**new["spec"], "manualSelector": False}}
+            ),
             [
                 "spec.template.metadata.labels[controller-uid]: Required",
                 "spec.template.metadata.labels[job-name]: Required",
@@ -181,22 +185,25 @@ class JobTests(SynchronousTestCase):
             {"affinity": nodes},
             {"containers": larger},
         ):
-            self.assertEqual(self.changed(old, self.manual(suspend=True, pod=pod)), [], pod)
-        self.assertEqual(self.changed(old, self.manual(suspend=True, labels={"c": "d"})), [])
+            self.assertEqual(self.update_errors(old, self.manual(suspend=True, pod=pod)), [], pod)
+        self.assertEqual(self.update_errors(old, self.manual(suspend=True, labels={"c": "d"})), [])
         pods = {"podAffinity": {}}
-        self.assertEqual(self.changed(self.manual(suspend=True, affinity=nodes), old), [])
+        self.assertEqual(self.update_errors(self.manual(suspend=True, affinity=nodes), old), [])
         self.assertEqual(
-            self.changed(self.manual(suspend=True, affinity={**pods, **nodes}), old), ["spec.template.spec: Invalid"]
+            self.update_errors(self.manual(suspend=True, affinity={**pods, **nodes}), old),
+            ["spec.template.spec: Invalid"],
         )
         other = {"containers": [{"name": "a", "image": "other"}]}
-        self.assertEqual(self.changed(old, self.manual(suspend=True, pod=other)), ["spec.template.spec: Invalid"])
+        self.assertEqual(self.update_errors(old, self.manual(suspend=True, pod=other)), ["spec.template.spec: Invalid"])
         for status, expected in (
             ({"startTime": "2026-01-01T00:00:00Z"}, ["spec.template: Invalid"]),
             ({"active": 1}, ["spec.template: Invalid"]),
             ({"startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Suspended", "status": "True"}]}, []),
         ):
             old = self.manual(suspend=True, status=status)
-            self.assertEqual(self.changed(old, self.manual(suspend=True, pod={"containers": larger})), expected, status)
+            self.assertEqual(
+                self.update_errors(old, self.manual(suspend=True, pod={"containers": larger})), expected, status
+            )
 
     def test_cron_jobs(self) -> None:
         """The metadata of job templates is not validated, and the default status of failure conditions is True."""

@@ -26,7 +26,7 @@ def problems(status: Any, before: Any = None, **spec: Any) -> list[str]:
 class JobStatusTests(SynchronousTestCase):
     """Tests for L{validate_job_status_update}."""
 
-    def test_life(self) -> None:
+    def test_lifecycle(self) -> None:
         """A Job starts, runs and completes."""
         running = {"startTime": BEGUN, "active": 1, "ready": 1, "uncountedTerminatedPods": {"succeeded": ["a"]}}
         self.assertEqual(problems(running), [])
@@ -85,7 +85,7 @@ class JobStatusTests(SynchronousTestCase):
         )
         self.assertEqual(problems(left, left), [])
 
-    def test_taken_back(self) -> None:
+    def test_final_state(self) -> None:
         """The final state of a Job is immutable."""
         done = {"startTime": BEGUN, "completionTime": LATER, "conditions": DONE}
         errors = problems({"completionTime": LATER}, done)
@@ -140,7 +140,7 @@ class JobStatusTests(SynchronousTestCase):
         errors = problems({**failed, "failedIndexes": ""}, failed, backoffLimitPerIndex=1)
         self.assertIn("without the FailureTarget=true condition", errors[0])
 
-    def test_fewer(self) -> None:
+    def test_decreasing_counts(self) -> None:
         """The count of successes decreases with an indexed Job only; a resumed Job starts again."""
         for mode, expected in (("Indexed", 0), ("NonIndexed", 1)):
             errors = problems({"succeeded": 1}, {"succeeded": 2}, completionMode=mode, completions=1, parallelism=1)

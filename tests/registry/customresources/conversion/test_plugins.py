@@ -145,36 +145,40 @@ class ConversionTests(ConversionTestCase):
         self.ask("POST", OLD, old("a"))
         honest = self.plugin.converted
 
-        def lie(change: Any) -> str:
+        def replace_result(change: Any) -> str:
             self.plugin.converted = lambda objects, version: change(honest(objects, version))  # type: ignore[method-assign]
             code, status = self.client.ask("GET", f"{NEW}/a")
             self.assertEqual(code, 500)
             return str(status["message"]).partition("Kind=Kite ")[2]
 
-        self.assertEqual(lie(lambda objects: []), "returned 0 objects, expected 1")
+        self.assertEqual(replace_result(lambda objects: []), "returned 0 objects, expected 1")
         self.assertEqual(
-            lie(lambda objects: [{**objects[0], "apiVersion": "example.com/v3"}]),
+            replace_result(lambda objects: [{**objects[0], "apiVersion": "example.com/v3"}]),
             "returned invalid object at index 0: invalid groupVersion (expected example.com/v2, "
             "received example.com/v3)",
         )
         self.assertEqual(
-            lie(lambda objects: [{**objects[0], "kind": "Bird"}]),
+            replace_result(lambda objects: [{**objects[0], "kind": "Bird"}]),
             "returned invalid object at index 0: invalid kind (expected Kite, received Bird)",
         )
         self.assertEqual(
-            lie(lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "name": "b"}}]),
+            replace_result(lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "name": "b"}}]),
             "returned invalid object: must have the same name: a != b",
         )
         self.assertEqual(
-            lie(lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "labels": {"a": 1}}}]),
+            replace_result(
+                lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "labels": {"a": 1}}}]
+            ),
             "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object",
         )
         self.assertIn(
             "a valid label must be",
-            lie(lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "labels": {"a": "-"}}}]),
+            replace_result(
+                lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "labels": {"a": "-"}}}]
+            ),
         )
         self.assertEqual(
-            lie(lambda objects: [{"kind": "Kite", "apiVersion": "example.com/v2"}]),
+            replace_result(lambda objects: [{"kind": "Kite", "apiVersion": "example.com/v2"}]),
             "returned invalid metadata: missing metadata in converted object",
         )
 
@@ -184,13 +188,13 @@ class ConversionTests(ConversionTestCase):
         self.ask("POST", OLD, old("a", finalizers=["example.com/x"]))
         honest = self.plugin.converted
 
-        def careless(objects: list[dict[str, Any]], version: str) -> list[dict[str, Any]]:
+        def change_metadata(objects: list[dict[str, Any]], version: str) -> list[dict[str, Any]]:
             for obj in objects:
                 obj["metadata"] = {"name": "a", "namespace": "default", "uid": obj["metadata"]["uid"]}
                 obj["metadata"]["labels"] = {"new": "one"}
             return honest(objects, version)
 
-        self.plugin.converted = careless  # type: ignore[method-assign]
+        self.plugin.converted = change_metadata  # type: ignore[method-assign]
         meta = self.ask("GET", f"{NEW}/a")["metadata"]
         self.assertEqual(meta["finalizers"], ["example.com/x"])
         self.assertEqual(meta["labels"], {"new": "one"})

@@ -20,7 +20,7 @@ class PolicyTests(SynchronousTestCase):
         validate_request_policy(policy, Quantity.parse("10Gi"), "p", errors)
         return [str(cause) for cause in errors]
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """A policy has a list of values, a range, or neither."""
         self.assertEqual(self.problems(), [])
         self.assertEqual(self.problems(default="1Gi", validValues=["1Gi", "2Gi"]), [])

@@ -30,7 +30,7 @@ def request(name: str = "gpu", **fields: Any) -> dict[str, Any]:
 class ClaimTests(SynchronousTestCase):
     """Tests for the validation of claims."""
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """A claim requests devices, or one of several alternatives."""
         either = {"name": "any", "firstAvailable": [{**request()["exactly"], "name": "big"}]}
         constraint = {"requests": ["gpu", "any/big"], "matchAttribute": "example.com/numa"}

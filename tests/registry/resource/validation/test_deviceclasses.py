@@ -11,7 +11,7 @@ from tests.registry.resource.validation.devices import fields
 class ClassTests(SynchronousTestCase):
     """Tests for L{validate_device_class}."""
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """A class has selectors, configuration and an extended resource name."""
         config = {"opaque": {"driver": "gpu.example.com", "parameters": {"a": 1}}}
         spec = {
@@ -21,7 +21,7 @@ class ClassTests(SynchronousTestCase):
         }
         self.assertEqual(deviceclasses.validate_device_class({"spec": spec}), [])
 
-    def test_bad(self) -> None:
+    def test_invalid(self) -> None:
         """Empty selectors and configurations are invalid, and so are extended resources of Kubernetes."""
         config = [{"opaque": {"driver": "Bad Driver", "parameters": "str"}}, {}, {"opaque": {"driver": "d"}}]
         spec = {"selectors": [{}], "config": config, "extendedResourceName": "bad name"}

@@ -20,7 +20,7 @@ class DeviceTests(SynchronousTestCase):
     POOL: ClassVar = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     REQUEST: ClassVar = {"name": "g", "exactly": {"deviceClassName": "c"}}
 
-    def claim(self, **devices: Any) -> list[str]:
+    def claim_errors(self, **devices: Any) -> list[str]:
         """Return the errors of a claim."""
         return problems("resource.k8s.io", "ResourceClaim", spec={"devices": {"requests": [self.REQUEST], **devices}})
 
@@ -29,7 +29,7 @@ class DeviceTests(SynchronousTestCase):
         spec = {"driver": "d.x", "pool": self.POOL, "nodeName": "n", **spec}
         return {"spec": {**spec, "devices": list(devices)} if devices else spec}
 
-    def offered(self, *devices: Any, **spec: Any) -> list[str]:
+    def slice_errors(self, *devices: Any, **spec: Any) -> list[str]:
         """Return the errors of a slice."""
         return problems("resource.k8s.io", "ResourceSlice", **self.slice_spec(*devices, **spec))
 
@@ -41,9 +41,9 @@ class DeviceTests(SynchronousTestCase):
             ("x/", 'Invalid value: "": the name must not be empty'),
         ]
         for name, text in texts:
-            result = self.claim(constraints=[{"requests": ["g"], "matchAttribute": name}])
+            result = self.claim_errors(constraints=[{"requests": ["g"], "matchAttribute": name}])
             self.assertEqual(result, [f"spec.devices.constraints[0].matchAttribute: {text}"])
-        self.assertEqual(self.claim(constraints=[{"requests": ["g"], "matchAttribute": "a/b/c"}]), [])
+        self.assertEqual(self.claim_errors(constraints=[{"requests": ["g"], "matchAttribute": "a/b/c"}]), [])
 
     def test_slice_update(self) -> None:
         """Immutable fields are reported first; taints may be unchanged."""
@@ -56,7 +56,7 @@ class DeviceTests(SynchronousTestCase):
                 "spec.allNodes: Invalid value: false: must be either unset or set to true",
             ],
         )
-        self.assertEqual(self.offered(taints), ["spec.devices[0].taints[0].effect: Required value"])
+        self.assertEqual(self.slice_errors(taints), ["spec.devices[0].taints[0].effect: Required value"])
 
     def test_nodes(self) -> None:
         """The node selector of a slice has one term, that of a device may have several."""
@@ -64,12 +64,12 @@ class DeviceTests(SynchronousTestCase):
         path = "nodeSelector.nodeSelectorTerms"
         none = f"{path}: Required value: must have at least one node selector term"
         self.assertEqual(
-            self.offered(nodeName=None, nodeSelector=wrong),
+            self.slice_errors(nodeName=None, nodeSelector=wrong),
             [f"spec.{none}", f"spec.{path}: Invalid value: []: must have exactly one node selector term"],
         )
         several = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}] * 2}
         self.assertEqual(
-            self.offered(
+            self.slice_errors(
                 {"name": "a", "nodeSelector": wrong},
                 {"name": "b", "nodeSelector": several},
                 {"name": "c", "nodeName": "", "allNodes": True},
@@ -88,7 +88,7 @@ class DeviceTests(SynchronousTestCase):
         path = "spec.devices[0].attributes"
         semver = "must be a string compatible with semver.org spec 2.0.0"
         self.assertEqual(
-            self.offered({"name": "a", "attributes": attributes}),
+            self.slice_errors({"name": "a", "attributes": attributes}),
             [
                 f'{path}[a]: Invalid value: {{"IntValue":1,"BoolValue":true,"StringValue":null,"VersionValue":null,'
                 '"IntValues":null,"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must '
@@ -111,7 +111,7 @@ class DeviceTests(SynchronousTestCase):
         }
         path = "spec.devices[0]"
         self.assertEqual(
-            self.offered(device),
+            self.slice_errors(device),
             [
                 f"{path}.capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true",
                 f"{path}.taints: Too many: 17: must have at most 16 items",
@@ -131,7 +131,7 @@ class DeviceTests(SynchronousTestCase):
         many = {f"c{number}": {"value": "1"} for number in range(33)}
         sets = [{"name": "A"}, {"name": "b", "counters": many}, {"name": "b", "counters": {"x" * 64: {"value": "1"}}}]
         path = "spec.sharedCounters"
-        result = self.offered(sharedCounters=sets)
+        result = self.slice_errors(sharedCounters=sets)
         self.assertEqual(
             result[:3],
             [
@@ -150,14 +150,14 @@ POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
 class SliceTests(SynchronousTestCase):
     """Tests for the validation of slices."""
 
-    def test_good(self) -> None:
+    def test_valid(self) -> None:
         """A slice has a driver, a pool and nodes."""
         attributes = {"model": {"string": "a"}, "example.com/ok": {"bool": False}, "v": {"version": "1.2.3-rc.1"}}
         spec = {"driver": "d.example.com", "nodeName": "n", "pool": POOL}
         device = {"name": "d", "attributes": attributes, "capacity": {"memory": {"value": "1Gi"}}}
         self.assertEqual(resourceslices.validate_slice({"spec": {**spec, "devices": [device]}}), [])
 
-    def test_bad(self) -> None:
+    def test_invalid(self) -> None:
         """Names, counts and the selection of nodes are validated."""
         spec: dict[str, Any] = {"driver": "Bad_Driver", "pool": {"generation": -1}}
         spec["devices"] = [{"name": "Dev"}, {"name": "d"}, {"name": "d"}]
@@ -210,7 +210,7 @@ class SliceTests(SynchronousTestCase):
             [cause.field for cause in errors], ["spec.metadata.uID", "spec.metadata.deletionGracePeriodSeconds"]
         )
 
-    def test_closed_gates(self) -> None:
+    def test_disabled_feature_gates(self) -> None:
         """List attributes and node allocatable mappings are not stored; taints have a time."""
         strategy = strategy_for("resource.k8s.io", "ResourceSlice")
         device: dict[str, Any] = {"name": "d", "attributes": {"a": {"int": 1, "ints": [1]}}, "taints": [{"key": "k"}]}
