@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.admissioncontext}."""
+"""Tests of L{kubetwist.registry.admissioncontext}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.assembly}."""
+"""Tests of L{kubetwist.registry.assembly}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.kinds}."""
+"""Tests of L{kubetwist.registry.kinds}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.kindtable}."""
+"""Tests of L{kubetwist.registry.kindtable}."""
 
 from __future__ import annotations
 

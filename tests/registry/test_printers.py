@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.printers}."""
+"""Tests of L{kubetwist.registry.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.runtimeconfig}."""
+"""Tests of L{kubetwist.registry.runtimeconfig}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.storagekeys}."""
+"""Tests of L{kubetwist.registry.storagekeys}."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ResourceOfKeyTests(SynchronousTestCase):
         self.assertEqual(found("/r/example.com/swans/name"), GroupResource("example.com", "swans"))
         self.assertEqual(found("/r/example.com/swans/default/name"), GroupResource("example.com", "swans"))
 
-    def test_nothing(self) -> None:
+    def test_no_resource(self) -> None:
         """Keys of no object are mapped to None."""
         found = resource_of_key("/registry/")
         for key in (

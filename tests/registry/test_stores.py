@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.stores}."""
+"""Tests of L{kubetwist.registry.stores}."""
 
 from __future__ import annotations
 

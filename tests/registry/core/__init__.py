@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core}."""
+"""Tests of L{kubetwist.registry.core}."""

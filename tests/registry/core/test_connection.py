@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.connection}."""
+"""Tests of L{kubetwist.registry.core.connection}."""
 
 from __future__ import annotations
 

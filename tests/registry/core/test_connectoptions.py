@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.connectoptions}."""
+"""Tests of L{kubetwist.registry.core.connectoptions}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.generic}."""
+"""Tests of L{kubetwist.registry.generic}."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.allocation}."""
+"""Tests of L{kubetwist.registry.generic.allocation}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubetwist.storage.errors import RevisionConflict
 class AllocationTests(SynchronousTestCase):
     """Tests of L{Allocation}."""
 
-    def test_nothing(self) -> None:
+    def test_no_allocation(self) -> None:
         """The default allocation adds no writes and does not modify the object."""
         self.assertEqual(NOTHING.writes(), ())
         obj = {"a": 1}

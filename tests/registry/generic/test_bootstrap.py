@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.bootstrap}."""
+"""Tests of L{kubetwist.registry.generic.bootstrap}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.resources.server import Server
 class BootstrapTests(BootstrapTestCase):
     """Tests of the objects that a server creates."""
 
-    def test_made(self) -> None:
+    def test_new_server(self) -> None:
         """A new server has its namespaces, classes, levels, service and endpoints."""
         self.successResultOf(self.everything(self.stores))
         for name in SYSTEM_NAMESPACES:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.cacheerrors}."""
+"""Tests of L{kubetwist.registry.generic.cacheerrors}."""
 
 from __future__ import annotations
 

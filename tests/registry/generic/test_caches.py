@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.caches}."""
+"""Tests of L{kubetwist.registry.generic.caches}."""
 
 from __future__ import annotations
 

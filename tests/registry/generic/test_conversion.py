@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.conversion}."""
+"""Tests of L{kubetwist.registry.generic.conversion}."""
 
 from __future__ import annotations
 

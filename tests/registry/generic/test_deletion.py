@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.deletion}."""
+"""Tests of L{kubetwist.registry.generic.deletion}."""
 
 from datetime import UTC, datetime
 
@@ -139,7 +139,7 @@ class EndTests(SynchronousTestCase):
         self.assertFalse(deletion.should_delete_during_update({"metadata": {"finalizers": ["a/c"]}}, old))
         self.assertFalse(deletion.should_delete_during_update({"metadata": {}}, {"metadata": {"finalizers": ["a/b"]}}))
 
-    def test_grace_left(self) -> None:
+    def test_remaining_grace_period(self) -> None:
         """An update does not remove an object during its grace period."""
         meta = {"deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 30}
         self.assertFalse(deletion.should_delete_during_update({"metadata": {}}, {"metadata": meta}))

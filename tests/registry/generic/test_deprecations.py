@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.deprecations}."""
+"""Tests of L{kubetwist.registry.generic.deprecations}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.fieldselectors}."""
+"""Tests of L{kubetwist.registry.generic.fieldselectors}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.floats}."""
+"""Tests of L{kubetwist.registry.generic.floats}."""
 
 from __future__ import annotations
 

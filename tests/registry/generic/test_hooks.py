@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.hooks}."""
+"""Tests of L{kubetwist.registry.generic.hooks}."""
 
 from __future__ import annotations
 

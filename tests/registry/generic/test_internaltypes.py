@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.internaltypes}, over HTTP in memory."""
+"""Tests of L{kubetwist.registry.generic.internaltypes}, over HTTP in memory."""
 
 from __future__ import annotations
 

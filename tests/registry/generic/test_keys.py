@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.keys}."""
+"""Tests of L{kubetwist.registry.generic.keys}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.owners}."""
+"""Tests of L{kubetwist.registry.generic.owners}."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OwnerTests(SynchronousTestCase):
         drop_repeated_owners(self.scope, {"ownerReferences": [ONE, dict(ONE)]}, patched=True)
         self.assertIn("contains duplicate entries after mutating admission happens;", self.warned[0])
 
-    def test_nothing(self) -> None:
+    def test_no_duplicates(self) -> None:
         """Different owners are unchanged, without a warning."""
         owners = [ONE, OTHER, {**ONE, "controller": True}]
         meta = {"ownerReferences": owners}

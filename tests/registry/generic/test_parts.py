@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.parts}."""
+"""Tests of L{kubetwist.registry.generic.parts}."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PartTests(ViewTestCase):
         self.assertEqual(new["metadata"]["generation"], 1)
         self.assertEqual(content(part.get(self.scope, "d", GetOptions())), new)
 
-    def test_status_makes_nothing(self) -> None:
+    def test_status_of_missing_object(self) -> None:
         """A PUT of the status of a missing object is a 404, even for kinds that PUT creates."""
         part = SubresourceStore(self.deployments, status_rules(self.deployments))
         error = self.refused(part.update(self.scope, "none", lambda old: deployment("none"), UpdateOptions()))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.privileges}."""
+"""Tests of L{kubetwist.registry.generic.privileges}."""
 
 from __future__ import annotations
 

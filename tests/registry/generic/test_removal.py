@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.removal}."""
+"""Tests of L{kubetwist.registry.generic.removal}."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class CollectionTests(StoreTestCase):
         self.assertEqual(len(listing.records), 3)
         self.assertEqual(len(maps.cache), 0)
 
-    def test_nothing(self) -> None:
+    def test_empty_collection(self) -> None:
         """Deleting an empty collection succeeds."""
         maps = self.store("configmaps")
         listing = self.successResultOf(maps.delete_collection(self.scope, DeleteOptions(), ListOptions()))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.resourceinfo}."""
+"""Tests of L{kubetwist.registry.generic.resourceinfo}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.scale}."""
+"""Tests of L{kubetwist.registry.generic.scale}."""
 
 from __future__ import annotations
 

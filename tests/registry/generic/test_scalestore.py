@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.scalestore}."""
+"""Tests of L{kubetwist.registry.generic.scalestore}."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class CreateTests(StoreTestCase):
         made = self.made(self.store("namespaces"), {"metadata": {"name": "a", "namespace": "b"}}, RequestScope())
         self.assertNotIn("namespace", made["metadata"])
 
-    def test_taken(self) -> None:
+    def test_already_exists(self) -> None:
         """Creating an existing name is a conflict, and the message mentions a pending deletion."""
         obj = config_map("a")
         obj["metadata"]["finalizers"] = ["example.org/wait"]

@@ -1,4 +1,4 @@
-"""Tests for the order of the errors of an update in metadata and other fields, through the stores."""
+"""Tests of the order of the errors of an update in metadata and other fields, through the stores."""
 
 from __future__ import annotations
 

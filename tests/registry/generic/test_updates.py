@@ -123,8 +123,8 @@ class UpdateTests(StoreTestCase):
         self.assertEqual(again["metadata"]["resourceVersion"], self.first["metadata"]["resourceVersion"])
         self.assertEqual(events, [])
 
-    def test_what_python_takes_for_the_same(self) -> None:
-        """True and 1 are different values, and so are 1 and 1.0; the order of keys is none."""
+    def test_equal_objects_compares_types(self) -> None:
+        """True and 1 differ, and so do 1 and 1.0; the order of keys is ignored."""
         self.assertFalse(equal_objects({"a": True}, {"a": 1}))
         self.assertFalse(equal_objects({"a": 1.0}, {"a": 1}))
         self.assertFalse(equal_objects({"a": {"b": [False]}}, {"a": {"b": [0]}}))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.versionorder}."""
+"""Tests of L{kubetwist.registry.generic.versionorder}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.rbac.printers}."""
+"""Tests of L{kubetwist.registry.rbac.printers}."""
 
 from __future__ import annotations
 

@@ -64,12 +64,12 @@ class EscalationTestCase(SynchronousTestCase):
 class RoleTests(EscalationTestCase):
     """Tests of L{RoleStore}."""
 
-    def test_held(self) -> None:
+    def test_rules_of_user(self) -> None:
         """A user can write roles with rules that the user has."""
         for path in (ROLES, CLUSTER_ROLES):
             self.assertEqual(self.alice("POST", path, role("small", rule("get", "configmaps")))[0], 201)
 
-    def test_not_held(self) -> None:
+    def test_rules_not_of_user(self) -> None:
         """Rules that the user lacks are rejected, also in a dry run."""
         big = role("big", rule("get delete", "configmaps secrets"))
         for path in (ROLES, CLUSTER_ROLES, f"{ROLES}?dryRun=All"):
@@ -155,12 +155,12 @@ class BindingTests(EscalationTestCase):
         self.server.make(CLUSTER_ROLES, role("big", rule("get", "secrets")))
         self.server.make(CLUSTER_ROLES, role("small", rule("get", "configmaps")))
 
-    def test_held(self) -> None:
+    def test_rules_of_user(self) -> None:
         """A role with rules that the user has can be bound to any subject."""
         for path in (BINDINGS, CLUSTER_BINDINGS):
             self.assertEqual(self.alice("POST", path, binding("a", "ClusterRole/small", "User/bob"))[0], 201)
 
-    def test_not_held(self) -> None:
+    def test_rules_not_of_user(self) -> None:
         """Another role cannot be bound, and subjects cannot be added to its binding."""
         missing = '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}'
         for path in (BINDINGS, CLUSTER_BINDINGS):

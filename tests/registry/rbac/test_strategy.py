@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.rbac.strategy}."""
+"""Tests of L{kubetwist.registry.rbac.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.rbac.validation}."""
+"""Tests of L{kubetwist.registry.rbac.validation}."""
 
 from __future__ import annotations
 

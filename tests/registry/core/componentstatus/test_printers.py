@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.componentstatus.printers}."""
+"""Tests of L{kubetwist.registry.core.componentstatus.printers}."""
 
 from __future__ import annotations
 

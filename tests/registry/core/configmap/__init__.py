@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.configmap}."""
+"""Tests of L{kubetwist.registry.core.configmap}."""

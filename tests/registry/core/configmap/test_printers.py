@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.configmap.printers}."""
+"""Tests of L{kubetwist.registry.core.configmap.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.configmap.strategy}."""
+"""Tests of L{kubetwist.registry.core.configmap.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.configmap.validation}."""
+"""Tests of L{kubetwist.registry.core.configmap.validation}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.endpoints}."""
+"""Tests of L{kubetwist.registry.core.endpoints}."""

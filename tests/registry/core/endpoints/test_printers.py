@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.endpoints.printers}."""
+"""Tests of L{kubetwist.registry.core.endpoints.printers}."""
 
 from __future__ import annotations
 

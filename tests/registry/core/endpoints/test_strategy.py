@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.endpoints.strategy}."""
+"""Tests of L{kubetwist.registry.core.endpoints.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.endpoints.validation}."""
+"""Tests of L{kubetwist.registry.core.endpoints.validation}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.registry.strategytools import change_problems, problems
 class EndpointTests(SynchronousTestCase):
     """Tests of Endpoints and EndpointSlices."""
 
-    def test_let_through(self) -> None:
+    def test_stored_invalid_subsets(self) -> None:
         """Invalid subsets of stored Endpoints are accepted while no subset changes."""
         old: dict[str, Any] = {"subsets": [{}]}
         self.assertEqual(change_problems("", "Endpoints", old, old), [])

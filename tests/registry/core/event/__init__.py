@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.event}."""
+"""Tests of L{kubetwist.registry.core.event}."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.event.conversion}."""
+"""Tests of L{kubetwist.registry.core.event.conversion}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.event.printers}."""
+"""Tests of L{kubetwist.registry.core.event.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.event.strategy}."""
+"""Tests of L{kubetwist.registry.core.event.strategy}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.limitrange}."""
+"""Tests of L{kubetwist.registry.core.limitrange}."""

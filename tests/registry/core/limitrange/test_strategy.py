@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.limitrange.strategy}."""
+"""Tests of L{kubetwist.registry.core.limitrange.strategy}."""
 
 from __future__ import annotations
 

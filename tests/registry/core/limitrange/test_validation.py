@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.limitrange.validation}."""
+"""Tests of L{kubetwist.registry.core.limitrange.validation}."""
 
 from __future__ import annotations
 

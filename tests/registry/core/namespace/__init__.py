@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.namespace}."""
+"""Tests of L{kubetwist.registry.core.namespace}."""

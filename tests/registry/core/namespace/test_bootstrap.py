@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.namespace.bootstrap}."""
+"""Tests of L{kubetwist.registry.core.namespace.bootstrap}."""
 
 from __future__ import annotations
 

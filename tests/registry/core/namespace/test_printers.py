@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.namespace.printers}."""
+"""Tests of L{kubetwist.registry.core.namespace.printers}."""
 
 from __future__ import annotations
 

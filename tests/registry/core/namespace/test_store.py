@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.namespace.store}."""
+"""Tests of L{kubetwist.registry.core.namespace.store}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.namespace.strategy}."""
+"""Tests of L{kubetwist.registry.core.namespace.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.namespace.validation}."""
+"""Tests of L{kubetwist.registry.core.namespace.validation}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.node}."""
+"""Tests of L{kubetwist.registry.core.node}."""

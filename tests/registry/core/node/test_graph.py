@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.node.graph}."""
+"""Tests of L{kubetwist.registry.core.node.graph}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.node.kubelets}."""
+"""Tests of L{kubetwist.registry.core.node.kubelets}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.node.printers}."""
+"""Tests of L{kubetwist.registry.core.node.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.node.proxy}."""
+"""Tests of L{kubetwist.registry.core.node.proxy}."""
 
 from __future__ import annotations
 

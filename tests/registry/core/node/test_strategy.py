@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.node.strategy}."""
+"""Tests of L{kubetwist.registry.core.node.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.node.validation}."""
+"""Tests of L{kubetwist.registry.core.node.validation}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.persistentvolume.printers}."""
+"""Tests of L{kubetwist.registry.core.persistentvolume.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.persistentvolume.strategy}."""
+"""Tests of L{kubetwist.registry.core.persistentvolume.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.persistentvolume.validation}."""
+"""Tests of L{kubetwist.registry.core.persistentvolume.validation}."""
 
 from __future__ import annotations
 

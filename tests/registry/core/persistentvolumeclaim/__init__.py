@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.persistentvolumeclaim}."""
+"""Tests of L{kubetwist.registry.core.persistentvolumeclaim}."""

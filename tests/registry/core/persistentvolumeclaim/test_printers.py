@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.persistentvolumeclaim.printers}."""
+"""Tests of L{kubetwist.registry.core.persistentvolumeclaim.printers}."""
 
 from __future__ import annotations
 

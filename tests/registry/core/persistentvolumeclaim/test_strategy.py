@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.persistentvolumeclaim.strategy}."""
+"""Tests of L{kubetwist.registry.core.persistentvolumeclaim.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.persistentvolumeclaim.validation}."""
+"""Tests of L{kubetwist.registry.core.persistentvolumeclaim.validation}."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ClaimTests(SynchronousTestCase):
             found[1:], ["spec: Invalid value: {}: may not be specified when dataSourceRef.namespace is specified"]
         )
 
-    def test_garbage(self) -> None:
+    def test_unsupported_data_source(self) -> None:
         """Unsupported kinds in the older field for data sources are dropped without an error."""
         snapshot = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
         for source, kept in ((snapshot, True), ({**snapshot, "kind": "X"}, False), ({"kind": "Secret"}, False)):
@@ -96,7 +96,7 @@ class ClaimTests(SynchronousTestCase):
         both = {"dataSource": {"kind": "Secret"}, "dataSourceRef": {"kind": "Secret"}}
         self.assertIn("dataSource", made("", "PersistentVolumeClaim", spec={**CLAIM, **both})["spec"])
 
-    def test_let_through(self) -> None:
+    def test_stored_invalid_values(self) -> None:
         """Invalid values that the stored claim has are accepted."""
         selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b c"]}]}
         source = {"apiGroup": "A B", "kind": "K", "name": "n"}

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.pod}."""
+"""Tests of L{kubetwist.registry.core.pod}."""

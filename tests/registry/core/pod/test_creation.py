@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.creation}."""
+"""Tests of L{kubetwist.registry.core.pod.creation}."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class AppArmorTests(SynchronousTestCase):
         context = {"appArmorProfile": {"type": "Unconfined"}}
         self.assertEqual(self.applied("runtime/default", securityContext=context), context)
 
-    def test_nonsense(self) -> None:
+    def test_invalid_annotation(self) -> None:
         """An invalid annotation, or a profile that is too long, is ignored."""
         for text in ("nonsense", "localhost/", f"localhost/{'x' * 4096}"):
             self.assertIsNone(self.applied(text), text)
 
-    def test_warned(self) -> None:
+    def test_deprecation_warnings(self) -> None:
         """Deprecated annotations cause warnings."""
         [text] = app_armor_warnings({"annotations": {KEY: "runtime/default"}}, {"containers": [{"name": "c"}]})
         self.assertTrue(text.startswith(f"metadata.annotations[{KEY}]: "), text)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.defaults}."""
+"""Tests of L{kubetwist.registry.core.pod.defaults}."""
 
 from __future__ import annotations
 

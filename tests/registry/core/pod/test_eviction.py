@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.eviction}."""
+"""Tests of L{kubetwist.registry.core.pod.eviction}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.gates}."""
+"""Tests of L{kubetwist.registry.core.pod.gates}."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SpecTests(SynchronousTestCase):
         self.assertEqual(spec["containers"], SPEC["containers"])
         self.assertIn("schedulingGroup", spec)
 
-    def test_there(self) -> None:
+    def test_fields_in_use(self) -> None:
         """Each field that the old pod has is kept."""
         spec = copy(SPEC)
         drop_disabled_fields(spec, {"schedulingGroup": {"podGroupName": "other"}}, ())

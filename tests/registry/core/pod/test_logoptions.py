@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.logoptions}."""
+"""Tests of L{kubetwist.registry.core.pod.logoptions}."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LogOptionsTests(SynchronousTestCase):
         self.assertEqual(options.kubelet_query(split_streams=True), "stream=Stdout")
         self.assertEqual(log_options({}).kubelet_query(split_streams=True), "stream=All")
 
-    def test_nothing(self) -> None:
+    def test_zero_values(self) -> None:
         """Zero lines are accepted, and an empty time is the zero time."""
         options = log_options({"tailLines": ["0"], "sinceTime": [""]})
         options.check("p")

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.printers}."""
+"""Tests of L{kubetwist.registry.core.pod.printers}."""
 
 from __future__ import annotations
 

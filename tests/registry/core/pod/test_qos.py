@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.qos}."""
+"""Tests of L{kubetwist.registry.core.pod.qos}."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class QualityTests(SynchronousTestCase):
         spec = {"resources": {"limits": limits, "requests": limits}, "containers": [{"name": "c"}]}
         self.assertEqual(qos_class(spec), "Guaranteed")
 
-    def test_nothing_asked(self) -> None:
+    def test_zero_pod_resources(self) -> None:
         """Pod-level resources of zero make a pod BestEffort."""
         spec = {"resources": {}, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
         self.assertEqual(qos_class(spec), "BestEffort")

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.references}."""
+"""Tests of L{kubetwist.registry.core.pod.references}."""
 
 from __future__ import annotations
 

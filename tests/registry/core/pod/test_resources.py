@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.resources}."""
+"""Tests of L{kubetwist.registry.core.pod.resources}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.strategy}."""
+"""Tests of L{kubetwist.registry.core.pod.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.subresources}."""
+"""Tests of L{kubetwist.registry.core.pod.subresources}."""
 
 from __future__ import annotations
 

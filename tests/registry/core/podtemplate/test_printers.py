@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.podtemplate.printers}."""
+"""Tests of L{kubetwist.registry.core.podtemplate.printers}."""
 
 from __future__ import annotations
 

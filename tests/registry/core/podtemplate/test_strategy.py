@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.podtemplate.strategy}."""
+"""Tests of L{kubetwist.registry.core.podtemplate.strategy}."""
 
 from __future__ import annotations
 

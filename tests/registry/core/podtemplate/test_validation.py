@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.podtemplate.validation}."""
+"""Tests of L{kubetwist.registry.core.podtemplate.validation}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.replicationcontroller}."""
+"""Tests of L{kubetwist.registry.core.replicationcontroller}."""

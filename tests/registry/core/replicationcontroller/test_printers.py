@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.replicationcontroller.printers}."""
+"""Tests of L{kubetwist.registry.core.replicationcontroller.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.replicationcontroller.strategy}."""
+"""Tests of L{kubetwist.registry.core.replicationcontroller.strategy}."""
 
 from __future__ import annotations
 

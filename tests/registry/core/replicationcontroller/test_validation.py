@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.replicationcontroller.validation}."""
+"""Tests of L{kubetwist.registry.core.replicationcontroller.validation}."""
 
 from __future__ import annotations
 

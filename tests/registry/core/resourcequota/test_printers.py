@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.resourcequota.printers}."""
+"""Tests of L{kubetwist.registry.core.resourcequota.printers}."""
 
 from __future__ import annotations
 

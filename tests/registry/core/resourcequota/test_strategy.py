@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.resourcequota.strategy}."""
+"""Tests of L{kubetwist.registry.core.resourcequota.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.resourcequota.usage}."""
+"""Tests of L{kubetwist.registry.core.resourcequota.usage}."""
 
 from __future__ import annotations
 

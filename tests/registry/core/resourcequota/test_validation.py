@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.resourcequota.validation}."""
+"""Tests of L{kubetwist.registry.core.resourcequota.validation}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.secret}."""
+"""Tests of L{kubetwist.registry.core.secret}."""

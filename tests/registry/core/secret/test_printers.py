@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.secret.printers}."""
+"""Tests of L{kubetwist.registry.core.secret.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.secret.strategy}."""
+"""Tests of L{kubetwist.registry.core.secret.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.secret.validation}."""
+"""Tests of L{kubetwist.registry.core.secret.validation}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.service}."""
+"""Tests of L{kubetwist.registry.core.service}."""

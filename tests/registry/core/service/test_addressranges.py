@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.addressranges}."""
+"""Tests of L{kubetwist.registry.core.service.addressranges}."""
 
 from __future__ import annotations
 

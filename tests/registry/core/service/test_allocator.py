@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.allocator}."""
+"""Tests of L{kubetwist.registry.core.service.allocator}."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         self.assertNotIn("clusterIP", obj["spec"])
         self.assertNotIn("ipFamilies", obj["spec"])
 
-    def test_taken(self) -> None:
+    def test_already_allocated(self) -> None:
         """An address or node port in use cannot be allocated again; a failed allocation reserves nothing."""
         allocator = ServiceAllocator()
         allocator.allocate(service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), None)
@@ -103,7 +103,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         ServiceAllocator().allocate(obj, None)
         self.assertEqual([port["nodePort"] for port in obj["spec"]["ports"]], [30099, 30099])
 
-    def test_same_number_in_an_update(self) -> None:
+    def test_duplicate_node_port_in_update(self) -> None:
         """
         An update with a node port twice in one protocol is a 500 and allocates nothing; two protocols may share one.
         """
@@ -213,7 +213,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         allocator.allocate(same, old)
         self.assertEqual(same["spec"], old["spec"])
 
-    def test_families_of_the_past(self) -> None:
+    def test_families_of_cluster_changed(self) -> None:
         """A service with PreferDualStack keeps its families when those of the cluster change."""
         old = service(ipFamilyPolicy="PreferDualStack")
         two = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])

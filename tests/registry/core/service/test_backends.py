@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.backends}."""
+"""Tests of L{kubetwist.registry.core.service.backends}."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.resources.server import pod
 class BackendTests(ProxyTestCase):
     """Tests of L{kubetwist.registry.core.service.backends}."""
 
-    def test_endpoints_of_nobody(self) -> None:
+    def test_foreign_addresses(self) -> None:
         """Endpoints with addresses that are not of pods in the namespace are not used."""
         self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "name": "w"}]}})
         self.made(self.store("pods"), pod("p"))

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.bootstrap}."""
+"""Tests of L{kubetwist.registry.core.service.bootstrap}."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ServiceTests(BootstrapTestCase):
         (status,) = (entry for entry in cidr["metadata"]["managedFields"] if entry.get("subresource"))
         self.assertNotIn("f:reason", str(status["fieldsV1"]))
 
-    def test_endpoints_kept_elsewhere(self) -> None:
+    def test_endpoint_reconciler(self) -> None:
         """A server with an endpoint reconciler creates no endpoints with its service."""
         self.successResultOf(kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
         self.assertIsNone(self.stores.get_copy("", "endpoints", "default", "kubernetes"))

@@ -41,7 +41,7 @@ class IPAddressTests(StoreTestCase):
         """Return the object of an address."""
         return self.stored(self.addresses, name, "")
 
-    def test_comes_and_goes(self) -> None:
+    def test_created_and_deleted(self) -> None:
         """The object exists as long as the service, and refers to it."""
         made = self.made(self.services, service("s"))
         ip = made["spec"]["clusterIP"]
@@ -105,7 +105,7 @@ class IPAddressTests(StoreTestCase):
         self.assertIsNone(self.address("10.0.0.7"))
         self.assertFalse(self.server.registry.allocators.services.ips["IPv4"].has("10.0.0.7"))
 
-    def test_clients_own(self) -> None:
+    def test_address_of_client(self) -> None:
         """An address with an IPAddress of a client is not allocated until it is deleted."""
         parent = {"resource": "gateways", "group": "example.org", "name": "g"}
         self.made(self.addresses, {"metadata": {"name": "10.0.0.9"}, "spec": {"parentRef": parent}})

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.ipallocator}."""
+"""Tests of L{kubetwist.registry.core.service.ipallocator}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.ipfamilies}."""
+"""Tests of L{kubetwist.registry.core.service.ipfamilies}."""
 
 from __future__ import annotations
 

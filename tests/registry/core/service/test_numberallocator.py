@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.numberallocator}."""
+"""Tests of L{kubetwist.registry.core.service.numberallocator}."""
 
 from __future__ import annotations
 

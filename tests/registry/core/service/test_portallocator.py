@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.portallocator}."""
+"""Tests of L{kubetwist.registry.core.service.portallocator}."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class NodePortTests(SynchronousTestCase):
         allocator.allocate(80, anywhere=True)
         self.assertRaises(AllocationError, allocator.allocate, 80, anywhere=True)
 
-    def test_elsewhere(self) -> None:
+    def test_allocated_by_other_server(self) -> None:
         """Ports that other servers allocated are not allocated."""
         allocator = NodePortAllocator(30000, 30999, lambda port: port != 30500)
         self.assertEqual(allocator.allocate_next(), 30500)
         self.assertRaises(AllocationError, allocator.allocate_next)
         self.assertRaises(AllocationError, allocator.allocate, 30001)
 
-    def test_held(self) -> None:
+    def test_out_of_range(self) -> None:
         """Ports of stored services that are out of the range are ignored."""
         allocator = NodePortAllocator(30000, 30001)
         for port in (80, 30001):

@@ -104,7 +104,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         error: APIStatusError = self.failureResultOf(Deferred.fromCoroutine(made), APIStatusError).value
         return error
 
-    def test_comes_and_goes(self) -> None:
+    def test_allocated_and_released(self) -> None:
         """A port is in the object as long as a service uses it, and both servers see it."""
         made = self.make(self.one, "services", service("a"))
         self.assertEqual(self.stored(), {port_of(made)})

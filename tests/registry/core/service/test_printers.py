@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.printers}."""
+"""Tests of L{kubetwist.registry.core.service.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.proxy}."""
+"""Tests of L{kubetwist.registry.core.service.proxy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.serverallocators}."""
+"""Tests of L{kubetwist.registry.core.service.serverallocators}."""
 
 from __future__ import annotations
 

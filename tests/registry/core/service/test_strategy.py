@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.service.strategy}."""
+"""Tests of L{kubetwist.registry.core.service.strategy}."""
 
 from __future__ import annotations
 

@@ -411,7 +411,7 @@ class ServiceChangeTests(SynchronousTestCase):
             ['spec.internalTrafficPolicy: Unsupported value: "Far": supported values: "Cluster", "Local"'],
         )
 
-    def test_name_left(self) -> None:
+    def test_external_name_kept(self) -> None:
         """The external name is kept when a service changes its type."""
         old: dict[str, Any] = {"spec": {"type": "ExternalName", "externalName": "a.b"}}
         new: dict[str, Any] = {"spec": {"type": "ClusterIP", "externalName": "a.b"}}

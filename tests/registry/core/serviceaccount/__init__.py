@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.serviceaccount}."""
+"""Tests of L{kubetwist.registry.core.serviceaccount}."""

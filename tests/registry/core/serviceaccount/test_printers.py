@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.serviceaccount.printers}."""
+"""Tests of L{kubetwist.registry.core.serviceaccount.printers}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.serviceaccount.strategy}."""
+"""Tests of L{kubetwist.registry.core.serviceaccount.strategy}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.serviceaccount.tokenkeys}."""
+"""Tests of L{kubetwist.registry.core.serviceaccount.tokenkeys}."""
 
 from __future__ import annotations
 

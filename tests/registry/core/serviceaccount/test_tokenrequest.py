@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.serviceaccount.tokenrequest}."""
+"""Tests of L{kubetwist.registry.core.serviceaccount.tokenrequest}."""
 
 from __future__ import annotations
 

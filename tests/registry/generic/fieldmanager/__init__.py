@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.generic.fieldmanager}."""
+"""Tests of L{kubetwist.registry.generic.fieldmanager}."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.fieldmanager.lastapplied}."""
+"""Tests of L{kubetwist.registry.generic.fieldmanager.lastapplied}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.fieldmanager.resetfields}."""
+"""Tests of L{kubetwist.registry.generic.fieldmanager.resetfields}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.fieldmanager.scalehandler}."""
+"""Tests of L{kubetwist.registry.generic.fieldmanager.scalehandler}."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ScaleTests(SynchronousTestCase):
             **parts,
         }
 
-    def test_shown(self) -> None:
+    def test_to_subresource(self) -> None:
         """A scale contains the entries that own the replicas, with the field path of the scale."""
         entries = [
             self.entry("a", {"f:replicas": {}, "f:paused": {}}),
@@ -54,7 +54,7 @@ class ScaleTests(SynchronousTestCase):
             shown, {**entries[0], "apiVersion": "autoscaling/v1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
         )
 
-    def test_taken(self) -> None:
+    def test_changed_replicas(self) -> None:
         """A change of the replicas through the scale takes them from their owner, which keeps its other fields."""
         scales = FieldManager(
             GroupVersionKind("autoscaling", "v1", "Scale"),
@@ -72,7 +72,7 @@ class ScaleTests(SynchronousTestCase):
         del taken["time"]
         self.assertEqual(found, [rest, taken])
 
-    def test_kept(self) -> None:
+    def test_unchanged_replicas(self) -> None:
         """The entry of an applier whose replicas did not change stays."""
         entries = [self.entry("a", {"f:replicas": {}, "f:paused": {}})]
         self.assertEqual(to_parent(entries, to_subresource(entries, self.PATHS), "apps/v1", self.PATHS), entries)

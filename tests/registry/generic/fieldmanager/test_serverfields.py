@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.fieldmanager.serverfields}."""
+"""Tests of L{kubetwist.registry.generic.fieldmanager.serverfields}."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.generic.printers}."""
+"""Tests of L{kubetwist.registry.generic.printers}."""

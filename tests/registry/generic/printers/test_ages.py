@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.printers.ages}."""
+"""Tests of L{kubetwist.registry.generic.printers.ages}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.printers.columns}."""
+"""Tests of L{kubetwist.registry.generic.printers.columns}."""
 
 from __future__ import annotations
 

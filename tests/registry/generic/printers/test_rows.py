@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.printers.rows}."""
+"""Tests of L{kubetwist.registry.generic.printers.rows}."""
 
 from __future__ import annotations
 

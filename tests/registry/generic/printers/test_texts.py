@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.printers.texts}."""
+"""Tests of L{kubetwist.registry.generic.printers.texts}."""
 
 from __future__ import annotations
 

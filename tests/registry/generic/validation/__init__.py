@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.generic.validation}."""
+"""Tests of L{kubetwist.registry.generic.validation}."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.validation.addresses}."""
+"""Tests of L{kubetwist.registry.generic.validation.addresses}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.validation.conditions}."""
+"""Tests of L{kubetwist.registry.generic.validation.conditions}."""
 
 from __future__ import annotations
 

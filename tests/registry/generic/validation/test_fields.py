@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.validation.fields}."""
+"""Tests of L{kubetwist.registry.generic.validation.fields}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.validation.signernames}."""
+"""Tests of L{kubetwist.registry.generic.validation.signernames}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.validation.tlspairs}."""
+"""Tests of L{kubetwist.registry.generic.validation.tlspairs}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.generic.validation.webhookclient}."""
+"""Tests of L{kubetwist.registry.generic.validation.webhookclient}."""
 
 from __future__ import annotations
 

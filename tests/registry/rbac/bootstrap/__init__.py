@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.rbac.bootstrap}."""
+"""Tests of L{kubetwist.registry.rbac.bootstrap}."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.rbac.bootstrap.reconcile}."""
+"""Tests of L{kubetwist.registry.rbac.bootstrap.reconcile}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.rbac.bootstrap.roles}."""
+"""Tests of L{kubetwist.registry.rbac.bootstrap.roles}."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.registry.rbac import rbacserver
 from tests.registry.rbac.bootstrap.reconcilecase import ReconcileTestCase
 
 
-class WeaknessTests(SynchronousTestCase):
+class VulnerabilityTests(SynchronousTestCase):
     """Tests of permissions that roles for users must not have."""
 
     def test_cve_2021_25740(self) -> None:

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.rbac.bootstrap.rules}."""
+"""Tests of L{kubetwist.registry.rbac.bootstrap.rules}."""
 
 from __future__ import annotations
 

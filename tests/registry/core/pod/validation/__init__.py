@@ -1,1 +1,1 @@
-"""Tests for L{kubetwist.registry.core.pod.validation}."""
+"""Tests of L{kubetwist.registry.core.pod.validation}."""

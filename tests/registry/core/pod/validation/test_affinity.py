@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.validation.affinity}, through the strategy of pods."""
+"""Tests of L{kubetwist.registry.core.pod.validation.affinity}, through the strategy of pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.validation.initiators}."""
+"""Tests of L{kubetwist.registry.core.pod.validation.initiators}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.core.pod.validation.pod}."""
+"""Tests of L{kubetwist.registry.core.pod.validation.pod}."""
 
 from __future__ import annotations
 

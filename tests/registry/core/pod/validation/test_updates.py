@@ -140,7 +140,7 @@ class ResizeTests(SynchronousTestCase):
         """Return a container with requests."""
         return {"name": name, "image": "i", "resources": {"requests": {"cpu": cpu, **more}}}
 
-    def test_who(self) -> None:
+    def test_unsupported_pods(self) -> None:
         """Mirror pods and Windows pods cannot be resized."""
         self.assertEqual(
             self.resized(pod({MIRROR: "1"}, nodeName="n"), pod()), ["[]: Forbidden: static pods cannot be resized"]
@@ -311,7 +311,7 @@ class StatusTests(SynchronousTestCase):
             PodStrategy().default(obj)
             self.assertEqual((obj["status"]["podIP"], obj["status"]["podIPs"]), expected)
 
-    def test_kept(self) -> None:
+    def test_observed_generation(self) -> None:
         """Missing observed generations are kept; fields of disabled gates are dropped."""
         conditions = [{"type": "A", "observedGeneration": 2}, {"type": "A", "observedGeneration": 3}]
         old = pod(status={"observedGeneration": 4, "conditions": conditions})
