@@ -374,10 +374,10 @@ class IGracefulDeleter(Interface):
         """Delete; return the object's last state and whether it is already deleted."""
 
 
-class IUnreadableDeleter(Interface):
+class ICorruptObjectDeleter(Interface):
     """Objects whose stored value cannot be decoded can be deleted."""
 
-    async def discard(scope: RequestScope, name: str) -> None:
+    async def delete_corrupt(scope: RequestScope, name: str) -> None:
         """
         Delete an object whose stored value cannot be decoded, without admission, preconditions and finalizers.
 
@@ -809,4 +809,11 @@ class IAuditBackend(Interface):
 
 
 if not TYPE_CHECKING:
-    __getattr__ = renamed_names(__name__, {"IForwardStorage": "IBumpableStorage", "IRewriting": "IStaleFormatDetector"})
+    __getattr__ = renamed_names(
+        __name__,
+        {
+            "IForwardStorage": "IBumpableStorage",
+            "IRewriting": "IStaleFormatDetector",
+            "IUnreadableDeleter": "ICorruptObjectDeleter",
+        },
+    )

@@ -19,6 +19,7 @@ RENAMED = (
     ("kubetwist.controllers.machinery.context", "Context", "ControllerContext"),
     ("kubetwist.interfaces", "IForwardStorage", "IBumpableStorage"),
     ("kubetwist.interfaces", "IRewriting", "IStaleFormatDetector"),
+    ("kubetwist.interfaces", "IUnreadableDeleter", "ICorruptObjectDeleter"),
     ("kubetwist.storage.errors", "ForeignValue", "UnknownFormatError"),
     ("kubetwist.storage.errors", "UnreadableValue", "CorruptObjectError"),
     ("kubetwist.storage.errors", "UnwritableValue", "TransformToStorageError"),

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
-from kubetwist.interfaces import IUnreadableDeleter
+from kubetwist.interfaces import ICorruptObjectDeleter
 from kubetwist.registry.admissioncontext import ServerAdmissionContext
 from kubetwist.registry.apiextensions.store import CustomResourceDefinitionStore
 from kubetwist.registry.assembly import RegistryOptions, ResourceRegistry
@@ -99,5 +99,5 @@ class ResourceRegistryTests(SynchronousTestCase):
         self.assertEqual((maps.cached, events.cached), (False, True))
         self.assertIsNotNone(maps.stored_as)
         self.assertIsNone(registry.stores.get("apiextensions.k8s.io", "customresourcedefinitions").stored_as)
-        self.assertTrue(IUnreadableDeleter.providedBy(maps))
-        self.assertFalse(IUnreadableDeleter.providedBy(self.registry("configmaps").stores.get("", "configmaps")))
+        self.assertTrue(ICorruptObjectDeleter.providedBy(maps))
+        self.assertFalse(ICorruptObjectDeleter.providedBy(self.registry("configmaps").stores.get("", "configmaps")))

@@ -27,7 +27,7 @@ from ...api.record import (
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ...api.storage import Write
-from ...interfaces import IStaleFormatDetector, IUnreadableDeleter
+from ...interfaces import ICorruptObjectDeleter, IStaleFormatDetector
 from ...schema.merge.managedfields import MalformedEntries, decode_client_entries
 from ...storage.errors import (
     CorruptObjectError,
@@ -102,7 +102,7 @@ class StoreBase(StoreHooks):
         )
         self.cache = resource.find_cache(self.decode_value)
         if environment.discards_unreadable:
-            alsoProvides(self, IUnreadableDeleter)
+            alsoProvides(self, ICorruptObjectDeleter)
 
     @hook
     def field_manager(self, subresource: str) -> FieldManager | None:

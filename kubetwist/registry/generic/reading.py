@@ -19,7 +19,7 @@ from ...api.record import (
     Listing,
     Record,
 )
-from ...interfaces import IPacedSink, IUnreadableDeleter, IWatch, IWatchSink
+from ...interfaces import ICorruptObjectDeleter, IPacedSink, IWatch, IWatchSink
 from ...storage.cache.corruptobjects import record_of
 from ...storage.errors import CorruptObjectError, FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable
 
@@ -298,7 +298,7 @@ def _list_from_cache(
         match = _key_matcher(selection)
     if from_storage:
         return _list_from_storage(store, scope, options, selection, match, limit, start_after, exact)
-    if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
+    if store.cache.unreadable and ICorruptObjectDeleter.providedBy(store):
         _reject_corrupt_objects(store, store.cache.unreadable.list_below(selection.prefix))
     pause = scope.pause
     try:

@@ -51,8 +51,8 @@ async def delete(store: StoreBase, scope: RequestScope, name: str, options: Dele
             continue
 
 
-async def discard(store: StoreBase, scope: RequestScope, name: str) -> None:
-    """See L{kubetwist.interfaces.IUnreadableDeleter.discard}."""
+async def delete_corrupt(store: StoreBase, scope: RequestScope, name: str) -> None:
+    """See L{kubetwist.interfaces.ICorruptObjectDeleter.delete_corrupt}."""
     key = store.requested_key(scope, name)
     while True:
         found = store.cache.unreadable.get(key)

@@ -123,9 +123,9 @@ class Store(StoreBase):
         result, removed = await removal.delete(self, scope, name, options)
         return (await self.converted(result) if self.converts else result), removed
 
-    async def discard(self, scope: RequestScope, name: str) -> None:
-        """See L{kubetwist.interfaces.IUnreadableDeleter.discard}."""
-        await removal.discard(self, scope, name)
+    async def delete_corrupt(self, scope: RequestScope, name: str) -> None:
+        """See L{kubetwist.interfaces.ICorruptObjectDeleter.delete_corrupt}."""
+        await removal.delete_corrupt(self, scope, name)
 
     async def delete_collection(self, scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
         """See L{ICollectionDeleter.delete_collection}."""

@@ -25,7 +25,7 @@ from ...filters.authorization import authorizer_attributes, forbidden
 from ...http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from ...http.request import KubeRequest
 from ...http.responses import respond_status
-from ...interfaces import IUnreadableDeleter
+from ...interfaces import ICorruptObjectDeleter
 from ...registry.generic.reading import continue_token
 from ..endpoint import Endpoint
 from ..views import negotiate_output
@@ -203,7 +203,7 @@ class WriteHandlers:
         options = await self.delete_options(request)
         scope = endpoint.scope(request, namespace)
         if options.ignore_store_read_error:
-            await self.discard(request, scope, name, output.protobuf)
+            await self.delete_corrupt(request, scope, name, output.protobuf)
             return
         result, deleted = await endpoint.storage.delete(scope, name, options)
         code = 202 if not deleted and options.orphan_dependents is False else 200
@@ -223,7 +223,7 @@ class WriteHandlers:
         details["uid"] = orjson.loads(record.item)["metadata"].get("uid", "")
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
-    async def discard(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
+    async def delete_corrupt(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
         """
         Handle the DELETE of an unreadable object, which needs an additional permission.
 
@@ -235,7 +235,7 @@ class WriteHandlers:
         """
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", "Metadata")
         await self.check_unsafe_delete(request, name)
-        await self.endpoint.storage.discard(scope, name)
+        await self.endpoint.storage.delete_corrupt(scope, name)
         details = {"name": name, "kind": self.endpoint.info.kind}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         respond_status(request, 200, {**status, "code": 200}, protobuf)
@@ -278,7 +278,7 @@ class WriteHandlers:
         @raise APIStatusError: They are invalid (400, 422), or in an unsupported media type (415).
         """
         data = request.read_body()
-        unreadable = IUnreadableDeleter.providedBy(self.endpoint.storage)
+        unreadable = ICorruptObjectDeleter.providedBy(self.endpoint.storage)
         if not data:
             return parse_delete_options_from_query(request.query, unreadable)
         body = await read_delete_body(request, self.endpoint, data)
