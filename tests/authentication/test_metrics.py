@@ -8,7 +8,7 @@ from kubetwist.authentication.metrics import (
     TokenMetrics,
     token_metrics,
 )
-from tests.metrics.reading import told
+from tests.metrics.reading import parse_snapshots
 
 
 class TallyTests(SynchronousTestCase):
@@ -23,7 +23,7 @@ class TallyTests(SynchronousTestCase):
         other.in_flight = 2
         for use in ("stale_tokens", "stale_tokens", "valid_tokens"):
             other.count(use)
-        result = told(*token_metrics([one, other]))
+        result = parse_snapshots(*token_metrics([one, other]))
         totals = {
             dict(labels)["status"]: count
             for labels, count in result["authentication_token_cache_request_total"].items()

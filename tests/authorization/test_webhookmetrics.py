@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.authorization.webhookmetrics import WebhookMetrics
-from tests.metrics.reading import told
+from tests.metrics.reading import parse_snapshots
 
 
 class TallyTests(SynchronousTestCase):
@@ -18,7 +18,7 @@ class TallyTests(SynchronousTestCase):
         metrics.observe("a", "success", 0.25)
         metrics.observe("a", "timeout", 3.0, ignored=True)
         metrics.observe("b", "error", 0.1)
-        result = told(*metrics.collect())
+        result = parse_snapshots(*metrics.collect())
         counts = {
             (dict(labels)["name"], dict(labels)["result"]): count
             for labels, count in result["apiserver_authorization_webhook_evaluations_total"].items()

@@ -18,7 +18,7 @@ def parsed(*arguments: str) -> Options:
 class CommandLineTestCase(SynchronousTestCase):
     """Test case for command lines."""
 
-    def assert_refused(self, message: str, *arguments: str) -> None:
+    def assert_rejected(self, message: str, *arguments: str) -> None:
         """Assert that a command line is rejected with a message."""
         error = self.assertRaises(UsageError, parsed, *arguments)
         self.assertEqual(str(error), message)

@@ -17,7 +17,7 @@ class FlagTypeTests(CommandLineTestCase):
         for arguments in (["--secure-port=1234"], ["--secure-port", "1234"], ["--secure_port=1234"]):
             self.assertEqual(parsed(*arguments)["secure-port"], 1234)
 
-    def test_last_counts(self) -> None:
+    def test_repeated(self) -> None:
         """The last value of a repeated flag wins."""
         self.assertEqual(parsed("--secure-port=1", "--secure-port=2")["secure-port"], 2)
 
@@ -32,7 +32,7 @@ class FlagTypeTests(CommandLineTestCase):
             (["--allow-privileged", "--secure-port=1"], True),
         ):
             self.assertIs(parsed(*arguments)["allow-privileged"], expected, arguments)
-        self.assert_refused('unexpected argument "true"', "--allow-privileged", "true")
+        self.assert_rejected('unexpected argument "true"', "--allow-privileged", "true")
 
     def test_lists(self) -> None:
         """Lists are separated by commas, and merged if the flag is repeated."""
@@ -83,7 +83,7 @@ class FlagTypeTests(CommandLineTestCase):
         ):
             self.assertRaises(UsageError, parsed, argument)
 
-    def test_shown(self) -> None:
+    def test_format_default(self) -> None:
         """Defaults are formatted as in Go."""
         for seconds, text in ((0, "0s"), (60, "1m0s"), (3600, "1h0m0s"), (300, "5m0s"), (5, "5s")):
             self.assertEqual(format_duration(seconds), text)

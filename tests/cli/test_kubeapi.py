@@ -27,16 +27,16 @@ class OptionsTests(CommandLineTestCase):
         self.assertEqual(parsed("--in-memory")["storage-backend"], "memory")
         self.assertEqual(parsed("--in-memory", "--storage-backend=memory")["storage-backend"], "memory")
         self.assertEqual(parsed("--in-memory=false")["storage-backend"], "sqlite")
-        self.assert_refused(
+        self.assert_rejected(
             "--in-memory and --storage-backend=sqlite are mutually exclusive", "--in-memory", "--storage-backend=sqlite"
         )
-        self.assert_refused(
+        self.assert_rejected(
             "--in-memory and --etcd-servers are mutually exclusive",
             "--in-memory",
             "--etcd-servers=http://127.0.0.1:2379",
         )
 
-    def test_where_to_listen(self) -> None:
+    def test_bind_address(self) -> None:
         """
         A server with a non-loopback advertise address listens on all interfaces by default. Other servers listen on
         loopback.
@@ -51,34 +51,34 @@ class OptionsTests(CommandLineTestCase):
         for text in ("1.30", "v1.30", "1.30.4"):
             self.assertEqual(parsed(f"--kubernetes-version={text}")["kubernetes-version"], "1.30")
 
-    def test_refusals(self) -> None:
+    def test_invalid(self) -> None:
         """Invalid command lines are rejected with a one-line message that names the flag."""
-        self.assert_refused("unknown flag: --nope", "--nope=1")
-        self.assert_refused("unknown flag: --secure-por; did you mean --secure-port?", "--secure-por=1")
-        self.assert_refused("unknown flag: --Etcd_server; did you mean --etcd-servers?", "--Etcd_server=x")
-        self.assert_refused('unexpected argument "stray"', "stray")
-        self.assert_refused('unexpected argument "-x"', "-x")
-        self.assert_refused("flag needs an argument: --cert-dir", "--cert-dir")
-        self.assert_refused(
+        self.assert_rejected("unknown flag: --nope", "--nope=1")
+        self.assert_rejected("unknown flag: --secure-por; did you mean --secure-port?", "--secure-por=1")
+        self.assert_rejected("unknown flag: --Etcd_server; did you mean --etcd-servers?", "--Etcd_server=x")
+        self.assert_rejected('unexpected argument "stray"', "stray")
+        self.assert_rejected('unexpected argument "-x"', "-x")
+        self.assert_rejected("flag needs an argument: --cert-dir", "--cert-dir")
+        self.assert_rejected(
             'invalid argument "x" for "--secure-port" flag: it must be a whole number', "--secure-port=x"
         )
-        self.assert_refused(
+        self.assert_rejected(
             'invalid argument "70000" for "--secure-port" flag: it must be a port between 0 and 65535',
             "--secure-port=70000",
         )
-        self.assert_refused(
+        self.assert_rejected(
             'invalid argument "5" for "--event-ttl" flag: time: missing unit in duration "5"', "--event-ttl=5"
         )
-        self.assert_refused(
+        self.assert_rejected(
             'invalid argument "maybe" for "--anonymous-auth" flag: it must be true or false', "--anonymous-auth=maybe"
         )
-        self.assert_refused(
+        self.assert_rejected(
             "--tls-cert-file and --tls-private-key-file must be set together", "--tls-cert-file=x", "--secure-port=1"
         )
-        self.assert_refused(
+        self.assert_rejected(
             "--proxy-client-cert-file and --proxy-client-key-file must be set together", "--proxy-client-key-file=x"
         )
-        self.assert_refused(
+        self.assert_rejected(
             "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are never"
             " passed on",
             "--aggregator-reject-forwarding-redirect=false",

@@ -96,7 +96,7 @@ class ControllerTestCase(SynchronousTestCase):
         self.open_stores()
         self.successResultOf(Deferred.fromCoroutine(self.registry.start()))
 
-    def begin_anew(self) -> None:
+    def reset_stores(self) -> None:
         """Replace the stores by empty ones without controllers."""
         self.end()
         self.running.clear()
@@ -113,13 +113,13 @@ class ControllerTestCase(SynchronousTestCase):
             definitions=self.definitions(),
             options=RegistryOptions(**self.options),
             grants=grants,
-            authorizer=self.authorizer_over(grants),
+            authorizer=self.create_authorizer(grants),
             admission=(lambda context: build_chain((), (), context)) if self.admission else configured(),
         )
         self.stores = self.registry.stores
         self.context = ControllerContext(self.registry, self.clock, self.config)
 
-    def authorizer_over(self, grants: RuleResolver) -> Any:
+    def create_authorizer(self, grants: RuleResolver) -> Any:
         """Return the authorizer of the stores and controllers; by default nothing is allowed."""
         return None
 
@@ -178,7 +178,9 @@ class ControllerTestCase(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.registry.stop()
 
-    def killed_at_each_write(self, prepare: Callable[[], object], state: Callable[[], Any], *controllers: Any) -> None:
+    def check_kill_at_each_write(
+        self, prepare: Callable[[], object], state: Callable[[], Any], *controllers: Any
+    ) -> None:
         """
         Check that controllers complete their work after a kill at any write.
 
@@ -190,7 +192,7 @@ class ControllerTestCase(SynchronousTestCase):
         self.settle(60)
         expected, writes, cut = state(), 0, True
         while cut:
-            self.begin_anew()
+            self.reset_stores()
             prepare()
             last = self.backend.commits + writes
             self.backend.fails = partial(operator.lt, last)

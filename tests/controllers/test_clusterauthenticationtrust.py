@@ -23,12 +23,12 @@ from tests.registry.storetools import StoreTestCase
 SCOPE = RequestScope("kube-system")
 
 
-def shown(*issued: Issued) -> list[Any]:
+def parsed(*issued: Issued) -> list[Any]:
     """Return the certificates."""
     return [one.certificate for one in issued]
 
 
-class AuthenticationInfoTests(StoreTestCase):
+class ClusterAuthenticationTrustTests(StoreTestCase):
     """Tests for L{ClusterAuthenticationTrustController}."""
 
     resources = ("configmaps", "namespaces")
@@ -42,7 +42,7 @@ class AuthenticationInfoTests(StoreTestCase):
         self.info = ClusterAuthenticationTrustController(
             self.store("configmaps"),
             self.server.clock,
-            lambda: cluster_authentication_info(options, shown(*self.users), shown(*self.proxies)),
+            lambda: cluster_authentication_info(options, parsed(*self.users), parsed(*self.proxies)),
         )
 
     def start(self) -> None:
@@ -50,16 +50,16 @@ class AuthenticationInfoTests(StoreTestCase):
         self.successResultOf(Deferred.fromCoroutine(self.info.start()))
         self.addCleanup(self.info.stop)
 
-    def told(self) -> Any:
+    def config_map_data(self) -> Any:
         """Return the data of the config map, or L{None}."""
         found = self.stores.get_copy("", "configmaps", "kube-system", NAME)
         return found and found["data"]
 
-    def test_made(self) -> None:
+    def test_created(self) -> None:
         """The config map has the CAs and the request header names."""
         self.start()
         self.assertEqual(
-            self.told(),
+            self.config_map_data(),
             {
                 "client-ca-file": self.users[0].pem.decode(),
                 "requestheader-client-ca-file": self.proxies[0].pem.decode(),
@@ -75,34 +75,34 @@ class AuthenticationInfoTests(StoreTestCase):
         """Without CAs of proxies there are no header names."""
         self.proxies.clear()
         self.start()
-        self.assertEqual(set(self.told()), {"client-ca-file"})
+        self.assertEqual(set(self.config_map_data()), {"client-ca-file"})
 
     def test_kept(self) -> None:
         """A deleted config map is created again, and removed values are restored."""
         self.start()
-        before = self.told()
+        before = self.config_map_data()
         self.successResultOf(self.store("configmaps").delete(SCOPE, NAME, DeleteOptions()))
         self.server.clock.advance(0)
-        self.assertEqual(self.told(), before)
+        self.assertEqual(self.config_map_data(), before)
         obj = self.stores.get_copy("", "configmaps", "kube-system", NAME)
         obj["data"] = {"client-ca-file": "spoilt", "other": "x"}
         self.successResultOf(self.store("configmaps").update(SCOPE, NAME, lambda stored: obj, UpdateOptions()))
         self.server.clock.advance(0)
-        self.assertEqual(self.told(), {**before, "other": "x"})
+        self.assertEqual(self.config_map_data(), {**before, "other": "x"})
 
-    def test_others(self) -> None:
+    def test_other_servers(self) -> None:
         """Values of other servers are kept, without duplicates. New CAs are added."""
         self.start()
         first = self.users[0].pem.decode()
         self.users[:] = [root("more")]
         self.info.schedule()
         self.server.clock.advance(0)
-        self.assertEqual(self.told()["client-ca-file"], first + self.users[0].pem.decode())
+        self.assertEqual(self.config_map_data()["client-ca-file"], first + self.users[0].pem.decode())
         self.info.schedule()
         self.server.clock.advance(0)
-        self.assertEqual(self.told()["client-ca-file"], first + self.users[0].pem.decode())
+        self.assertEqual(self.config_map_data()["client-ca-file"], first + self.users[0].pem.decode())
 
-    def test_together(self) -> None:
+    def test_merge_info(self) -> None:
         """Expired certificates and invalid lists are dropped."""
         old = self.users[0].issue(subject("old"), begins=timedelta(hours=-3), ends=timedelta(hours=-2)).pem.decode()
         new = self.users[0].pem.decode()
@@ -111,7 +111,7 @@ class AuthenticationInfoTests(StoreTestCase):
         for known, found in (("garbage", ["a"]), ("{}", ["a"]), ('["b", 5]', ["b", "a"]), ('["a"]', ["a"])):
             self.assertEqual(json.loads(merge_info({names: known}, {names: '["a"]'})[names]), found)
 
-    def test_ourselves(self) -> None:
+    def test_generated_proxy_certificate(self) -> None:
         """With a generated proxy certificate, the config map has its CA and the headers."""
         own = root("own").pem.decode()
         options = Options()
@@ -121,7 +121,7 @@ class AuthenticationInfoTests(StoreTestCase):
         self.assertEqual(found["requestheader-allowed-names"], '["front-proxy-client"]')
         self.assertEqual(found["requestheader-group-headers"], '["X-Remote-Group"]')
         options.parseOptions(["--requestheader-group-headers=X-Gang,x-remote-group"])
-        proxies = shown(*self.proxies)
+        proxies = parsed(*self.proxies)
         found = cluster_authentication_info(options, [], proxies, own)
         self.assertEqual(found["requestheader-client-ca-file"], self.proxies[0].pem.decode() + own)
         self.assertEqual(found["requestheader-group-headers"], '["X-Gang","x-remote-group"]')

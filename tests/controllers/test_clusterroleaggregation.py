@@ -27,7 +27,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         super().setUp()
         self.reconcile()
 
-    def authorizer_over(self, grants: RuleResolver) -> RBAC:
+    def create_authorizer(self, grants: RuleResolver) -> RBAC:
         """Authorize with RBAC."""
         return RBAC(grants)
 
@@ -44,7 +44,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         """Create a role."""
         self.make("clusterroles", name, group=GROUP, rules=list(rules), **parts)
 
-    def alter(self, name: str, **parts: Any) -> None:
+    def update(self, name: str, **parts: Any) -> None:
         """Change a role."""
         self.change("clusterroles", name, lambda obj: obj.update(parts), group=GROUP)
 
@@ -91,7 +91,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         for name in ("view", "edit", "admin"):
             self.assertIn(more, self.rules(name))
         other = rule("get", "stable.example.com", "crontabs")
-        self.alter("crontabs", rules=[other])
+        self.update("crontabs", rules=[other])
         self.assertIn(other, self.rules("admin"))
         self.assertNotIn(more, self.rules("admin"))
         self.label("crontabs", None)
@@ -113,17 +113,17 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         for name in ("red", "blue"):
             self.remove("clusterroles", name, group=GROUP)
         self.assertEqual(self.rules("sum"), [])
-        self.alter("sum", rules=[rule("*", "*", "*")])
+        self.update("sum", rules=[rule("*", "*", "*")])
         self.assertEqual(self.rules("sum"), [])
 
-    def test_by_hand(self) -> None:
+    def test_manual_change(self) -> None:
         """Changed rules of an aggregated role are corrected."""
         self.start(ClusterRoleAggregation)
         expected = self.rules("view")
-        self.alter("view", rules=[rule("*", "*", "*")])
+        self.update("view", rules=[rule("*", "*", "*")])
         self.assertEqual(self.rules("view"), expected)
 
-    def test_lost_place(self) -> None:
+    def test_cache_reload(self) -> None:
         """Changes during a reload of the role cache are aggregated afterwards."""
         self.start(ClusterRoleAggregation)
         self.stores.get(GROUP, "clusterroles").cache.ended(RevisionCompacted(1, 2))

@@ -95,7 +95,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.settle()
         self.assertEqual(self.used(), {"pods": "0", "requests.cpu": "0", "configmaps": "1"})
 
-    def test_nothing_to_write(self) -> None:
+    def test_unchanged(self) -> None:
         """An unchanged usage is not written."""
         self.start(ResourceQuotaController)
         self.quota({"pods": "5"})
@@ -150,7 +150,7 @@ class ResourceQuotaControllerTests(ControllerTestCase):
         self.settle()
         self.assertEqual(self.used(), {"count/pods": "1", "requests.example.com/gpu": "0"})
 
-    def test_meddled_with(self) -> None:
+    def test_foreign_changes(self) -> None:
         """A wrong usage is corrected within five minutes."""
         self.start(ResourceQuotaController)
         self.quota({"pods": "5"})

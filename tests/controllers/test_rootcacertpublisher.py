@@ -29,7 +29,7 @@ class RootCAPublisherTests(ControllerTestCase):
         found = self.find("configmaps", CONFIG_MAP, namespace)
         return found and found.get("data")
 
-    def test_made(self) -> None:
+    def test_created(self) -> None:
         """Every namespace gets the config map, with a description."""
         self.start(RootCAPublisher)
         self.make("namespaces", "two")
@@ -38,7 +38,7 @@ class RootCAPublisherTests(ControllerTestCase):
         annotations = self.find("configmaps", CONFIG_MAP, "one")["metadata"]["annotations"]
         self.assertIn("verify the kube-apiserver", annotations["kubernetes.io/description"])
 
-    def test_mended(self) -> None:
+    def test_corrected(self) -> None:
         """Changes are reverted, a deleted config map is recreated, and annotations are kept."""
         self.start(RootCAPublisher)
 
@@ -72,13 +72,13 @@ class RootCAPublisherTests(ControllerTestCase):
 
     def test_killed(self) -> None:
         """After a kill at any write, every namespace has the config map in the end."""
-        self.begin_anew()
+        self.reset_stores()
 
         def namespaces() -> None:
             for name in ("one", "two", "three"):
                 self.make("namespaces", name)
             self.make("configmaps", CONFIG_MAP, "two", data={"ca.crt": "old"})
 
-        self.killed_at_each_write(
+        self.check_kill_at_each_write(
             namespaces, lambda: [self.should_be_in_endpoints(name) for name in ("one", "two", "three")], RootCAPublisher
         )

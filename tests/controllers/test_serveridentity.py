@@ -80,7 +80,7 @@ class IdentityTests(SharedStoresTestCase):
         """Delete a Lease."""
         self.done(self.leases.delete(RequestScope("kube-system"), name, DeleteOptions()))
 
-    def test_collection(self) -> None:
+    def test_garbage_collection(self) -> None:
         """Expired Leases of servers are deleted. Other Leases are kept."""
         dead, alive = self.identity("dead"), self.identity("alive")
         dead.stop()

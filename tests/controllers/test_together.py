@@ -35,7 +35,7 @@ class TogetherTests(ControllerTestCase):
         self.settle()
         self.addCleanup(self.stop)
 
-    def authorizer_over(self, grants: RuleResolver) -> RBAC:
+    def create_authorizer(self, grants: RuleResolver) -> RBAC:
         """Authorize with RBAC."""
         return RBAC(grants)
 

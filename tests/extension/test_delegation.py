@@ -54,7 +54,7 @@ class LookupTests(TestCase):
         self.ca = CertificateAuthority.make("ca").pair.certificate.decode()
         self.proxy_ca = CertificateAuthority.make("proxies").pair.certificate.decode()
 
-    async def test_again(self) -> None:
+    async def test_periodic_refresh(self) -> None:
         """The config map is read at the start, and then periodically."""
         self.cluster.set_config_map(client_ca_file=self.ca)
         await self.authentication.start(tolerate_lookup_failure=False)
@@ -83,7 +83,7 @@ class LookupTests(TestCase):
         with self.assertRaises(LookupFailed):
             await self.authentication.refresh()
 
-    async def test_no_answer(self) -> None:
+    async def test_no_response(self) -> None:
         """Without a response the start fails, unless lookup failures are tolerated; then the lookup is repeated."""
         self.cluster.answer = CallError("Get", "https://kube", "connection refused")
         with self.assertRaisesRegex(LookupFailed, "connection refused"):

@@ -50,7 +50,7 @@ VISITOR = Resource(
 
 
 @implementer(IValidatingAdmission)
-class NoShouting:
+class NoCapitals:
     """Rejects fortunes in capital letters."""
 
     name = "NoShouting"
@@ -82,7 +82,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.proxies = CertificateAuthority.make("proxies")
         self.proxy = self.proxies.issue(CertConfig("the-proxy"))
 
-    async def tell(self, **changed: Any) -> None:
+    async def change_config_map(self, **changed: Any) -> None:
         """Change the config map with the authentication configuration."""
         data = {
             "requestheader-client-ca-file": self.proxies.pair.certificate.decode(),
@@ -151,7 +151,7 @@ class ServerTests(KubeAPIMixin, TestCase):
 
     async def test_objects(self) -> None:
         """Objects are created, read, changed and deleted. Invalid objects are rejected with a message."""
-        await self.tell()
+        await self.change_config_map()
         server = await self.start()
         obj = {"apiVersion": "fun.example.com/v1", "kind": "Fortune", "metadata": {"name": "a"}}
         code, made = await self.ask(server, "POST", FORTUNES, {**obj, "spec": {"text": "hello"}})
@@ -165,7 +165,7 @@ class ServerTests(KubeAPIMixin, TestCase):
 
     async def test_metrics(self) -> None:
         """Metrics are exposed, and selected by the flags."""
-        await self.tell()
+        await self.change_config_map()
         code, text = await self.ask(await self.start("--disabled-metrics=version_info"), "GET", "/metrics")
         self.assertEqual(code, 200, text)
         self.assertIn("kubernetes_build_info", text)
@@ -173,7 +173,7 @@ class ServerTests(KubeAPIMixin, TestCase):
 
     async def test_computed(self) -> None:
         """Computed objects are read, selected and decoded like stored ones, and cannot be written."""
-        await self.tell()
+        await self.change_config_map()
         server = await self.start()
         code, found = await self.ask(server, "GET", f"{GROUP}/visitors")
         self.assertEqual((code, found["kind"]), (200, "VisitorList"))
@@ -190,9 +190,9 @@ class ServerTests(KubeAPIMixin, TestCase):
         code, listed = await self.ask(server, "GET", GROUP)
         self.assertEqual({one["name"]: one["verbs"] for one in listed["resources"]}["visitors"], ["get", "list"])
 
-    async def test_who_may(self) -> None:
+    async def test_authorization(self) -> None:
         """The Kubernetes API server authenticates tokens and authorizes requests."""
-        await self.tell()
+        await self.change_config_map()
         server = await self.start()
         self.assertEqual((await self.ask(server, "GET", FORTUNES, token="no-token"))[0], 401)
         code, refused = await self.ask(server, "GET", FORTUNES, token="jane-token")
@@ -212,7 +212,7 @@ class ServerTests(KubeAPIMixin, TestCase):
 
     async def test_proxy_headers(self) -> None:
         """Headers with the user are accepted only with a client certificate of the proxy CA in the config map."""
-        await self.tell()
+        await self.change_config_map()
         server = await self.start()
         path, headers = f"{GROUP}/visitors", {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
         stranger = self.proxies.issue(CertConfig("a-stranger"))
@@ -224,18 +224,18 @@ class ServerTests(KubeAPIMixin, TestCase):
 
     async def test_config_map_changes(self) -> None:
         """A changed proxy CA in the config map is applied while the server runs."""
-        await self.tell(**{"requestheader-client-ca-file": ""})
+        await self.change_config_map(**{"requestheader-client-ca-file": ""})
         server = await self.start()
         path, headers = f"{GROUP}/visitors", {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
         self.assertNotEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
-        await self.tell()
+        await self.change_config_map()
         await self.service.delegated.refresh()
         self.assertEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
 
     async def test_admission(self) -> None:
         """Admission plugins are called for writes."""
-        await self.tell()
-        server = await self.start(admission=[NoShouting()])
+        await self.change_config_map()
+        server = await self.start(admission=[NoCapitals()])
         obj = {
             "apiVersion": "fun.example.com/v1",
             "kind": "Fortune",
@@ -247,7 +247,7 @@ class ServerTests(KubeAPIMixin, TestCase):
 
     async def test_documents(self) -> None:
         """Discovery and OpenAPI contain only the group of the extension. Health checks need no authentication."""
-        await self.tell()
+        await self.change_config_map()
         server = await self.start()
         _, groups = await self.ask(server, "GET", "/apis")
         self.assertEqual([one["name"] for one in groups["groups"]], ["fun.example.com"])
@@ -271,7 +271,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         with self.assertRaisesRegex(StartError, "not set, and the server does not run in a pod"):
             await self.start("--kubeconfig=")
         bad = evolve(FORTUNE, plural="For tunes")
-        await self.tell()
+        await self.change_config_map()
         with self.assertRaisesRegex(StartError, "spec.names.plural"):
             await self.start(resources=[bad])
         server = await self.start(f"--kubeconfig={kubeconfig}", "--authentication-tolerate-lookup-failure")

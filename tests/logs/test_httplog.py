@@ -94,7 +94,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         found = [re.sub(r'.*verb="(\w+)".*(resp=\d+)$', r"\1 \2", line) for line in self.lines()]
         self.assertEqual(found, ["LIST resp=200", "GET resp=404", "GET resp=200", "GET resp=401", "WATCH resp=200"])
 
-    async def test_quiet(self) -> None:
+    async def test_access_disabled(self) -> None:
         """Below -v=3 there are no access log lines, unless the module httplog is enabled."""
         await self.serve()
         await self.ask("GET", CONFIG_MAPS)
@@ -134,7 +134,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertRegex(end, r"Trace\[\d+\]: \[7\d\dms\] \[7\d\dms\] END$")
         self.assertNotIn(HUNTER, text)
 
-    async def test_slow_ones_are_bounded(self) -> None:
+    async def test_slow_requests_are_limited(self) -> None:
         """At most twenty slow requests per second are logged. The number of suppressed ones is logged."""
         await self.serve()
         moment = perf_counter() + 1000.0

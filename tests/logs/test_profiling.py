@@ -33,7 +33,7 @@ class ProfilingTests(SynchronousTestCase):
         self.assertEqual(names[0][:-2], names[1][:-1])
         self.assertEqual(profile["endValue"], 1.0)
 
-    def test_gone(self) -> None:
+    def test_terminated_thread(self) -> None:
         """The profile of a terminated thread is empty."""
         sampler = Sampler(-1, 1)
         sampler.sample(1)

@@ -21,7 +21,7 @@ class RedactionTests(SynchronousTestCase):
         """Commands that are executed in a pod are redacted."""
         self.assertEqual(redact_uri(b"/exec?command=mysql&command=-phunter2&tty=true").count("hunter2"), 0)
 
-    def test_others(self) -> None:
+    def test_other_parameters(self) -> None:
         """Parameters of the API are not redacted."""
         uri = b"/api/v1/pods?limit=500&resourceVersion=0&labelSelector=a%3Db&continue=abc&watch"
         self.assertEqual(redact_uri(uri), uri.decode())

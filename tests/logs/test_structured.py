@@ -47,7 +47,7 @@ class LineTests(SynchronousTestCase):
         self.assertGreater(document.pop("ts"), 1e12)
         self.assertEqual(document, {"caller": "some.module", "msg": "HTTP", "v": 3, "resp": 200, "verb": "GET"})
 
-    def test_json_of_others(self) -> None:
+    def test_json_of_other_events(self) -> None:
         """A JSON line of other events has the message only, without the fields of the event."""
         text = self.logged(lambda log: log.warn("of {who}", who="a\nb", secret="s3cret"), as_json=True)
         document = json.loads(text)

@@ -18,7 +18,7 @@ def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], floa
     return found
 
 
-def told(*snapshots: MetricSnapshot) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+def parse_snapshots(*snapshots: MetricSnapshot) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     """Return the values of snapshots by name and labels, as Prometheus parses them."""
     registry = Registry()
     registry.register_collector(lambda: snapshots)

@@ -26,7 +26,7 @@ class BaselineTests(SynchronousTestCase):
         )
         self.registry.register_collector(lambda: [MetricSnapshot("looked", "gauge", "S.", ("a",), [(("x",), 3.0)])])
 
-    def shown(self) -> list[str]:
+    def samples(self) -> list[str]:
         """Return the samples since the reset."""
         text = render(self.registry.families(), self.registry.collect(), self.baseline.since).decode()
         return [line for line in text.splitlines() if not line.startswith("#")]
@@ -39,13 +39,13 @@ class BaselineTests(SynchronousTestCase):
             self.looked.observe(0.5)
         self.gauge.with_label_values("x").value = 1
         self.baseline.take(self.registry)()
-        self.assertEqual(self.shown(), ['looked{a="x"} 3', "plain_total 0"])
+        self.assertEqual(self.samples(), ['looked{a="x"} 3', "plain_total 0"])
         self.labelled.with_label_values("x").value += 1
         self.labelled.with_label_values("y").value += 1
         self.looked.observe(5.0)
         self.gauge.with_label_values("x").value = 1
         self.assertEqual(
-            self.shown(),
+            self.samples(),
             [
                 'gauge{a="x"} 1',
                 'labelled_total{a="x"} 1',
@@ -59,7 +59,7 @@ class BaselineTests(SynchronousTestCase):
             ],
         )
 
-    def test_counted_anew(self) -> None:
+    def test_reset_counter(self) -> None:
         """A counter that was reset itself does not become negative."""
         self.labelled.with_label_values("x").value = 5
         self.looked.observe(0.5)
@@ -67,5 +67,5 @@ class BaselineTests(SynchronousTestCase):
         self.labelled.with_label_values("x").value = 2
         self.looked = Summary((1.0,))
         self.looked.observe(3.0)
-        self.assertIn('labelled_total{a="x"} 2', self.shown())
-        self.assertIn('looked_seconds_count{a="x"} 1', self.shown())
+        self.assertIn('labelled_total{a="x"} 2', self.samples())
+        self.assertIn('looked_seconds_count{a="x"} 1', self.samples())

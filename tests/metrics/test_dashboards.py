@@ -109,10 +109,10 @@ class DashboardTests(AggregatedCase):
         async def all_sampled() -> bool:
             found.clear()
             _, body, _ = await self.ask("GET", "/metrics")
-            told = samples(body.decode())
+            all_samples = samples(body.decode())
             # Prometheus rejects duplicate samples.
-            self.assertEqual(len({(name, *sorted(labels.items())) for name, labels in told}), len(told))
-            for name, labels in told:
+            self.assertEqual(len({(name, *sorted(labels.items())) for name, labels in all_samples}), len(all_samples))
+            for name, labels in all_samples:
                 found.setdefault(name, []).append(labels)
             return "apiserver_flowcontrol_demand_seats_bucket" in found
 

@@ -9,7 +9,7 @@ from kubetwist.metrics.lazyvalues import LazyValues
 from kubetwist.metrics.registry import MetricSnapshot
 
 
-class LaterTests(SynchronousTestCase):
+class LazyValuesTests(SynchronousTestCase):
     """L{LazyValues}."""
 
     def test_when_written(self) -> None:

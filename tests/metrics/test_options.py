@@ -16,7 +16,7 @@ def lines(registry: Registry, shown: MetricsOptions) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-class ShownTests(SynchronousTestCase):
+class MetricsOptionsTests(SynchronousTestCase):
     """L{MetricsOptions}."""
 
     def registry(self) -> Registry:
@@ -73,7 +73,7 @@ class ShownTests(SynchronousTestCase):
         )
         self.assertIn("cardinality_enforcement_unexpected_categorizations_total 5", shown)
 
-    def test_parts_of_a_label(self) -> None:
+    def test_unrestricted_label(self) -> None:
         """A label without an allow list keeps its values beside a label with one."""
         allowed = {("a_total", "verb"): frozenset(("LIST",))}
         shown = lines(self.registry(), MetricsOptions((1, 36), allowed=allowed))

@@ -29,7 +29,7 @@ class RegistryTests(SynchronousTestCase):
         self.assertAlmostEqual(next(iter(found["seconds_sum"].values())), 8.65)
 
     @given(st.lists(st.floats(min_value=0, max_value=20, width=16), max_size=50))
-    def test_many_at_once(self, values: list[float]) -> None:
+    def test_observe_all(self, values: list[float]) -> None:
         """Adding many observations at once is equal to adding them one by one."""
         one, many = (Histogram((0.0, 0.5, 1.0, 5.0)) for _ in range(2))
         for value in values:
@@ -42,7 +42,7 @@ class RegistryTests(SynchronousTestCase):
             one.observe(1.0)
         self.assertEqual(many.counts, one.counts)
 
-    def test_settled_first(self) -> None:
+    def test_flush_hooks(self) -> None:
         """Buffered observations are flushed before metrics are read."""
         registry = Registry()
         counter = registry.gauge("noted", "Noted.").with_label_values()
@@ -89,7 +89,7 @@ class RegistryTests(SynchronousTestCase):
 class WatermarkTests(SynchronousTestCase):
     """The maximum within the last second."""
 
-    def test_most(self) -> None:
+    def test_maximum(self) -> None:
         """A short peak is reported for one to two seconds, a lasting value as long as it lasts."""
         now = 0.0
         mark = HighWatermark(lambda: now)

@@ -170,7 +170,7 @@ class RequestTests(MetricsTestCase):
         labels = {"group": "example.com", "version": "v1", "resource": "widgets", "scope": "cluster", "code": "200"}
         self.assertEqual(await self.counted("apiserver_request_total", **labels), 1)
 
-    async def test_parts(self) -> None:
+    async def test_caches_and_version(self) -> None:
         """The objects and events of caches, and the version of the server, are exposed."""
         labels = {"group": "", "resource": "configmaps"}
         before = await self.counted("apiserver_resource_objects", **labels)
@@ -182,7 +182,7 @@ class RequestTests(MetricsTestCase):
         self.assertGreater(await self.counted("apiserver_resource_size_estimate_bytes", **labels), 0)
         self.assertEqual(await self.counted("kubernetes_build_info", major="1", minor="36"), 1)
 
-    async def test_who_may(self) -> None:
+    async def test_authorization(self) -> None:
         """Users without permission cannot read metrics."""
         code, _ = await self.ask("GET", "/metrics", token="")
         self.assertEqual(code, 403)

@@ -28,7 +28,7 @@ class LevelTests(SynchronousTestCase):
             self.assertIs(is_deprecated("apiserver_storage_objects", release), deprecated)
         self.assertFalse(is_deprecated("workqueue_depth", (9, 0)))
 
-    def test_kept_by_level(self) -> None:
+    def test_hidden_by_level(self) -> None:
         """A deprecated metric is hidden after three releases if it is stable, and immediately if it is alpha."""
         for name, first in (
             ("apiserver_storage_objects", 37),

@@ -19,7 +19,7 @@ from kubetwist.tracing.propagation import RemoteSpanContext
 from kubetwist.tracing.spans import CLIENT, Span, Tracer
 
 
-class Keeper(SpanExporter):
+class CollectingExporter(SpanExporter):
     """
     Collects exported spans.
 
@@ -42,7 +42,7 @@ class Keeper(SpanExporter):
         self.ended += 1
 
 
-class Stuck(Keeper):
+class BlockingExporter(CollectingExporter):
     """Blocks in C{export} until it is shut down."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class ExportingTests(SynchronousTestCase):
 
     def exported(self, remote: RemoteSpanContext | None, *, trusted: bool) -> list[ReadableSpan]:
         """Return the exported spans of a request with an outgoing call."""
-        keeper = Keeper()
+        keeper = CollectingExporter()
         exporting = SpanExport(keeper, "apiserver-x")
         request = Tracer(1_000_000, exporting.on_end).start_trace(remote, trusted, b"", 1.0)
         assert isinstance(request, Span)
@@ -125,9 +125,9 @@ class ExportingTests(SynchronousTestCase):
         self.assertEqual((link.context.trace_id, link.context.span_id), (0xABC, 0xDEF))
         self.assertIsNone(request.parent)
 
-    def test_stuck(self) -> None:
+    def test_unresponsive_collector(self) -> None:
         """The shutdown does not wait longer than its timeout for a collector that does not respond."""
-        stuck = Stuck()
+        stuck = BlockingExporter()
         exporting = SpanExport(stuck, "apiserver-x")
         request = Tracer(1_000_000, exporting.on_end).start_trace(None, False, b"", 1.0)
         assert isinstance(request, Span)
@@ -135,9 +135,9 @@ class ExportingTests(SynchronousTestCase):
         exporting.close(0.01)
         self.assertTrue(stuck.ended)
 
-    def test_full(self) -> None:
+    def test_full_queue(self) -> None:
         """Spans above the queue size are dropped without log lines."""
-        stuck = Stuck()
+        stuck = BlockingExporter()
         exporting = SpanExport(stuck, "apiserver-x")
         warnings: list[Any] = []
         self.patch(exporting._log_handler, "_warn", lambda *arguments, **named: warnings.append(named))
@@ -150,10 +150,10 @@ class ExportingTests(SynchronousTestCase):
         self.assertEqual(warnings, [])
 
 
-class ComplaintsTests(SynchronousTestCase):
+class LogHandlerTests(SynchronousTestCase):
     """Log lines about a failing collector."""
 
-    def test_seldom(self) -> None:
+    def test_suppressed(self) -> None:
         """Repeated messages are suppressed and counted within the interval."""
         warnings: list[dict[str, Any]] = []
         now = [0.0]

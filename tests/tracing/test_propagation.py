@@ -97,7 +97,7 @@ class ParentTests(SynchronousTestCase):
 class StateTests(SynchronousTestCase):
     """Tests for C{tracestate}."""
 
-    def test_passed_on(self) -> None:
+    def test_propagated(self) -> None:
         """Entries of all fields are propagated in their order."""
         self.assertEqual(state_of("a=1, b@c=2", "d=x y"), "a=1,b@c=2,d=x y")
 
@@ -121,7 +121,7 @@ class StateTests(SynchronousTestCase):
 class BaggageTests(SynchronousTestCase):
     """Tests for L{extract_baggage}."""
 
-    def test_passed_on(self) -> None:
+    def test_propagated(self) -> None:
         """Valid members are propagated unchanged."""
         fields = {BAGGAGE: [b"user=a%20b;p=1;q , n=", b"m=2"]}
         self.assertEqual(extract_baggage(fields), b"user=a%20b;p=1;q,n=,m=2")

@@ -30,7 +30,9 @@ class SpanCase(SynchronousTestCase):
         """Start with no ended spans."""
         self.spans: list[Span] = []
 
-    def begun(self, remote: RemoteSpanContext | None = None, *, trusted: bool = False, rate: int = 1_000_000) -> Span:
+    def start_request(
+        self, remote: RemoteSpanContext | None = None, *, trusted: bool = False, rate: int = 1_000_000
+    ) -> Span:
         """Return the root span of a sampled request."""
         place = Tracer(rate, self.spans.append).start_trace(remote, trusted, b"", 1.0)
         assert isinstance(place, Span)
@@ -78,7 +80,7 @@ class TracerTests(SpanCase):
         self.assertEqual((place.parent_id, place.remote_parent, place.link), (0, False, CALLER))
         self.assertEqual(place.trace.state, b"")
 
-    def test_unrecorded_is_passed_on(self) -> None:
+    def test_not_sampled_is_propagated(self) -> None:
         """A trace that is not sampled is propagated with a stable span id."""
         place = self.place(RemoteSpanContext(0xABC, 0xDEF, False, b"a=1"), trusted=True)
         fields = dict(place.propagation_headers())
@@ -92,9 +94,9 @@ class TracerTests(SpanCase):
 class SpanTests(SpanCase):
     """Tests for L{Span}."""
 
-    def test_within(self) -> None:
+    def test_context_manager(self) -> None:
         """Spans that are started within a C{with} block are children of its span."""
-        request = self.begun()
+        request = self.start_request()
         with request:
             with current_span().child("inner", {"key": "value"}) as inner:
                 inner.add_event("happened", {"count": 1})
@@ -108,7 +110,7 @@ class SpanTests(SpanCase):
 
     def test_headers(self) -> None:
         """Outgoing headers contain the id of the span."""
-        request = self.begun(CALLER, trusted=True)
+        request = self.start_request(CALLER, trusted=True)
         child = request.child("call")
         assert isinstance(child, Span)
         expected = [(b"traceparent", b"00-%032x-%016x-01" % (0xABC, child.span_id)), (b"tracestate", b"a=1")]
@@ -118,7 +120,7 @@ class SpanTests(SpanCase):
         """An error has its type, and never its message."""
 
         def fail() -> None:
-            with self.begun():
+            with self.start_request():
                 raise ValueError("secret")
 
         self.assertRaises(ValueError, fail)
@@ -126,11 +128,11 @@ class SpanTests(SpanCase):
         self.assertTrue(span.failed)
         self.assertEqual(span.attributes, {"error.type": "ValueError"})
 
-    def test_refusal(self) -> None:
+    def test_client_error(self) -> None:
         """A client error does not set the status to an error."""
 
         def refuse() -> None:
-            with self.begun():
+            with self.start_request():
                 raise APIStatusError.bad_request("secret")
 
         self.assertRaises(APIStatusError, refuse)
@@ -149,7 +151,7 @@ class SpanTests(SpanCase):
             seen.append(current_span())
             return number + more + found
 
-        request = self.begun()
+        request = self.start_request()
         child = request.child("work")
         with request:
             running = Deferred.fromCoroutine(run_in_span(child, work, 1, more=2))
@@ -172,7 +174,7 @@ class SpanTests(SpanCase):
                 seen.append(current_span())
             seen.append(current_span())
 
-        request = self.begun()
+        request = self.start_request()
         outer = request.child("outer")
         coroutine = run_in_span(outer, work)
         copy_context().run(coroutine.send, None)
@@ -192,7 +194,7 @@ class SpanTests(SpanCase):
         async def work() -> None:
             await waited
 
-        running = Deferred.fromCoroutine(run_in_span(self.begun(), work))
+        running = Deferred.fromCoroutine(run_in_span(self.start_request(), work))
         running.cancel()
         self.failureResultOf(running, CancelledError)
         (span,) = self.spans
@@ -200,7 +202,7 @@ class SpanTests(SpanCase):
 
     def test_closed(self) -> None:
         """A coroutine that is closed ends its span with an error."""
-        coroutine = run_in_span(self.begun(), self.waiting)
+        coroutine = run_in_span(self.start_request(), self.waiting)
         coroutine.send(None)
         coroutine.close()
         (span,) = self.spans
@@ -210,9 +212,9 @@ class SpanTests(SpanCase):
         """Wait forever."""
         await Deferred()
 
-    def test_at_once(self) -> None:
+    def test_without_awaitable(self) -> None:
         """A function without an awaitable ends its span immediately, also if it fails."""
-        request = self.begun()
+        request = self.start_request()
         self.assertEqual(run_in_span(request.child("good"), lambda: 5), 5)
         self.assertRaises(KeyError, run_in_span, request.child("bad"), {}.__getitem__, 1)
         self.assertEqual([(one.name, one.failed) for one in self.spans], [("good", False), ("bad", True)])
@@ -220,14 +222,14 @@ class SpanTests(SpanCase):
 
     def test_once(self) -> None:
         """Only the first end has an effect."""
-        request = self.begun()
+        request = self.start_request()
         request.end(2.0)
         request.end(3.0)
         self.assertEqual([span.ended for span in self.spans], [2.0])
 
     def test_limits(self) -> None:
         """The number of spans of a request is bounded. Propagation continues above the limit."""
-        request = self.begun()
+        request = self.start_request()
         for _ in range(MAX_SPANS + 5):
             with request.child("one"):
                 pass
@@ -238,7 +240,7 @@ class SpanTests(SpanCase):
             request.add_event("again")
         self.assertEqual(len(request.events), MAX_EVENTS)
 
-    def test_nowhere(self) -> None:
+    def test_without_tracing(self) -> None:
         """Without tracing, all operations on spans have no effect."""
         with current_span().child("one", {"key": 1}) as span:
             span.add_event("happened")

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.levels import LevelVersion
 from kubetwist.admission_plugins.podsecurity.metrics import PodSecurityMetrics
-from tests.metrics.reading import told
+from tests.metrics.reading import parse_snapshots
 
 
 class PodSecurityTallyTests(SynchronousTestCase):
@@ -18,6 +18,7 @@ class PodSecurityTallyTests(SynchronousTestCase):
         for minor in (None, 20, 1000, 10**9):
             metrics.evaluated("enforce", LevelVersion("baseline", minor), True, ("create", "pod", ""))
         versions = {
-            dict(labels)["policy_version"] for labels in told(*metrics.collect())["pod_security_evaluations_total"]
+            dict(labels)["policy_version"]
+            for labels in parse_snapshots(*metrics.collect())["pod_security_evaluations_total"]
         }
         self.assertEqual(versions, {"latest", "v1.20", "future"})

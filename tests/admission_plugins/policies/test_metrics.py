@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.policies.metrics import PolicyMetrics
-from tests.metrics.reading import told
+from tests.metrics.reading import parse_snapshots
 
 
 class PolicyTallyTests(SynchronousTestCase):
@@ -19,7 +19,9 @@ class PolicyTallyTests(SynchronousTestCase):
         metrics.observe("p", "b", "no_error", "deny", 0.1)
         counts = {
             dict(labels)["enforcement_action"]: count
-            for labels, count in told(*metrics.collect())["apiserver_validating_admission_policy_check_total"].items()
+            for labels, count in parse_snapshots(*metrics.collect())[
+                "apiserver_validating_admission_policy_check_total"
+            ].items()
         }
         self.assertEqual(counts, {"allow": 2.0, "deny": 1.0})
 
@@ -28,5 +30,5 @@ class PolicyTallyTests(SynchronousTestCase):
         metrics = PolicyMetrics()
         for number in range(6000):
             metrics.observe(f"p{number}", "b", "no_error", "allow", 0.1)
-        result = told(*metrics.collect())
+        result = parse_snapshots(*metrics.collect())
         self.assertEqual(len(result["apiserver_validating_admission_policy_check_total"]), 5000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.webhooks.metrics import WebhookMetrics
-from tests.metrics.reading import told
+from tests.metrics.reading import parse_snapshots
 
 
 class WebhookTallyTests(SynchronousTestCase):
@@ -18,7 +18,7 @@ class WebhookTallyTests(SynchronousTestCase):
         metrics.observe("a", "CREATE", 0.1, 99999, "no_error")
         metrics.observe("a", "CREATE", 0.1, 0, "calling_webhook_error")
         metrics.failed_open("a")
-        result = told(*metrics.collect())
+        result = parse_snapshots(*metrics.collect())
         codes = {dict(labels)["code"] for labels in result["apiserver_admission_webhook_request_total"]}
         self.assertEqual(codes, {"200", "600", "0"})
         message = {
@@ -34,6 +34,6 @@ class WebhookTallyTests(SynchronousTestCase):
         for number in range(6000):
             metrics.observe(f"w{number}", "CREATE", 0.1, 200, "")
             metrics.failed_open(f"w{number}")
-        result = told(*metrics.collect())
+        result = parse_snapshots(*metrics.collect())
         self.assertEqual(len(result["apiserver_admission_webhook_request_total"]), 2000)
         self.assertEqual(len(result["apiserver_admission_webhook_fail_open_count_total"]), 2000)

@@ -20,7 +20,7 @@ class AdmissionTests(CommandLineTestCase):
         self.assertEqual(parsed(f"{flag}=")["webhook-url-denied-cidrs"], ())
         both = parsed(f"{flag}=10.0.0.0/8", f"{flag}=fd00::/8,127.0.0.1")["webhook-url-denied-cidrs"]
         self.assertEqual([str(network) for network in both], ["10.0.0.0/8", "fd00::/8", "127.0.0.1/32"])
-        self.assert_refused(
+        self.assert_rejected(
             'invalid argument "10.0.0.1/8" for "--webhook-url-denied-cidrs" flag: it must be networks such as'
             " 169.254.0.0/16: 10.0.0.1/8 has host bits set",
             f"{flag}=10.0.0.1/8",

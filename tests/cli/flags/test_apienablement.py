@@ -10,7 +10,7 @@ class RuntimeConfigTests(CommandLineTestCase):
 
     def test_bad_runtime_config(self) -> None:
         """A malformed or unknown key of --runtime-config is rejected with kube-apiserver's message."""
-        self.assert_refused("--runtime-config: unknown api groups foo.io/v1", "--runtime-config=foo.io/v1=true")
-        self.assert_refused("--runtime-config: runtime-config invalid key apps", "--runtime-config=apps")
+        self.assert_rejected("--runtime-config: unknown api groups foo.io/v1", "--runtime-config=foo.io/v1=true")
+        self.assert_rejected("--runtime-config: runtime-config invalid key apps", "--runtime-config=apps")
         self.assertEqual(parsed("--feature-gates=kube:A=true,B=false")["feature-gates"], {"A": True, "B": False})
         self.assertEqual(parsed("--watch-cache-sizes=pods#5,x.y#0")["watch-cache-sizes"], {"pods": 5, "x.y": 0})

@@ -14,15 +14,15 @@ class AuthenticationTests(CommandLineTestCase):
         """Issuer and client id must be set together, and exclude --authentication-config."""
         text = "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
         for flag in ("--oidc-issuer-url=https://issuer", "--oidc-client-id=me", "--oidc-groups-claim=groups"):
-            self.assert_refused(text, flag)
+            self.assert_rejected(text, flag)
         self.assertEqual(parsed(*ISSUER)["oidc-signing-algs"], ("RS256",))
-        self.assert_refused(
+        self.assert_rejected(
             "authentication-config file and oidc-* flags are mutually exclusive", "--authentication-config=x", *ISSUER
         )
 
     def test_algorithms(self) -> None:
         """Algorithms with a shared secret are rejected. The message lists every unsupported algorithm."""
-        self.assert_refused(
+        self.assert_rejected(
             'oidc: unsupported signing alg: "HS256"; oidc: unsupported signing alg: "none"',
             *ISSUER,
             "--oidc-signing-algs=HS256,ES256,none",
@@ -31,8 +31,8 @@ class AuthenticationTests(CommandLineTestCase):
 
     def test_issuers(self) -> None:
         """Issuers of service account tokens must not be empty or repeated."""
-        self.assert_refused("service-account-issuer should not be an empty string", "--service-account-issuer=")
-        self.assert_refused(
+        self.assert_rejected("service-account-issuer should not be an empty string", "--service-account-issuer=")
+        self.assert_rejected(
             'service-account-issuer "a" is already specified',
             "--service-account-issuer=a",
             "--service-account-issuer=b",
@@ -44,14 +44,14 @@ class AuthenticationTests(CommandLineTestCase):
         flag = "--service-account-max-token-expiration"
         text = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
         for value in ("59m", "1193047h"):
-            self.assert_refused(text, f"{flag}={value}")
+            self.assert_rejected(text, f"{flag}={value}")
         for value, seconds in (("0", 0), ("1h", 3600), ("1193046h", 1193046 * 3600)):
             self.assertEqual(parsed(f"{flag}={value}")[flag.lstrip("-")], seconds)
 
     def test_request_headers(self) -> None:
         """Headers with uids include the header of the aggregator."""
         flag = "--requestheader-uid-headers"
-        self.assert_refused(
+        self.assert_rejected(
             f"{flag} is set without specifying the standard X-Remote-Uid header - API aggregation will not work",
             f"{flag}=X-Uid",
         )

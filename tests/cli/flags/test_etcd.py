@@ -15,7 +15,7 @@ class StorageTests(CommandLineTestCase):
         taken = parsed(flag, "--etcd-servers=http://127.0.0.1:2379")
         self.assertEqual(taken["storage-media-type"], "application/vnd.kubernetes.protobuf")
         for arguments, backend in (((), "sqlite"), (("--in-memory",), "memory")):
-            self.assert_refused(
+            self.assert_rejected(
                 f"{flag} needs --etcd-servers: the storage backend {backend} keeps objects as application/json",
                 flag,
                 *arguments,

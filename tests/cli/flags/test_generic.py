@@ -22,7 +22,7 @@ class GenericTests(CommandLineTestCase):
             ("example.com", "regular expression does not pin to start/end of host in the origin header"),
             ("^a(", "error parsing regexp: missing closing ): `^a(`"),
         ):
-            self.assert_refused(
+            self.assert_rejected(
                 f'invalid argument "{pattern}" for "--cors-allowed-origins" flag: {why}',
                 f"--cors-allowed-origins={pattern}",
             )

@@ -32,7 +32,7 @@ def parsed(*arguments: str) -> Options:
 class MetricFlagTests(SynchronousTestCase):
     """Parsing of metrics flags."""
 
-    def assert_refused(self, message: str, *arguments: str) -> None:
+    def assert_rejected(self, message: str, *arguments: str) -> None:
         """Assert that a command line is rejected with a message."""
         error = self.assertRaises(UsageError, parsed, *arguments)
         self.assertEqual(str(error), message)
@@ -44,7 +44,7 @@ class MetricFlagTests(SynchronousTestCase):
         self.assertTrue(
             parsed("--kubernetes-version=1.30", "--show-hidden-metrics-for-version=1.29").metrics_options.hidden
         )
-        self.assert_refused(
+        self.assert_rejected(
             "metrics.showHiddenMetricsForVersion: Invalid value: \"1.36\": must be omitted or have the value '1.35';"
             " only the previous minor version is allowed",
             "--show-hidden-metrics-for-version=1.36",
@@ -54,7 +54,7 @@ class MetricFlagTests(SynchronousTestCase):
         """Repeated flags are merged. Invalid metric names are rejected."""
         options = parsed("--disabled-metrics=a,b", "--disabled-metrics=c").metrics_options
         self.assertEqual(options.disabled, {"a", "b", "c"})
-        self.assert_refused(
+        self.assert_rejected(
             'metrics.disabledMetrics: Invalid value: ["a","a-b"]: must be fully qualified metric names matching'
             ' "^[a-zA-Z_:][a-zA-Z0-9_:]*$", got "a-b"',
             "--disabled-metrics=a,a-b",
@@ -66,32 +66,32 @@ class MetricFlagTests(SynchronousTestCase):
         self.assertEqual(parsed(f"{flag}=a,b=1,2").metrics_options.allowed, {("a", "b"): {"1", "2"}})
         several = parsed(f'{flag}="a,b=1,2","a,c=3"', f"{flag}=d,e=").metrics_options.allowed
         self.assertEqual(several, {("a", "b"): {"1", "2"}, ("a", "c"): {"3"}, ("d", "e"): {""}})
-        self.assert_refused(f'metrics.allowListMapping: Invalid value: {{"a":"1"}}: {_KEYS}', f"{flag}=a=1")
-        self.assert_refused(f'invalid argument "a" for "{flag}" flag: a must be formatted as key=value', f"{flag}=a")
+        self.assert_rejected(f'metrics.allowListMapping: Invalid value: {{"a":"1"}}: {_KEYS}', f"{flag}=a=1")
+        self.assert_rejected(f'invalid argument "a" for "{flag}" flag: a must be formatted as key=value', f"{flag}=a")
 
     def test_manifest(self) -> None:
         """Allowed label values can be in a manifest, but not in both."""
         path = Path(self.mktemp())
         flag = f"--allow-metric-labels-manifest={path}"
-        self.assert_refused(
+        self.assert_rejected(
             f'metrics.allowListMappingManifest: Invalid value: "{path}": failed to read allow list manifest: No such'
             f" file or directory: {path}",
             flag,
         )
         path.write_text('"a,b": "1,2"\n"c,d": ""\n')
         self.assertEqual(parsed(flag).metrics_options.allowed, {("a", "b"): {"1", "2"}, ("c", "d"): {""}})
-        self.assert_refused(
+        self.assert_rejected(
             'metrics: Invalid value: {"a,b":"1"}: cannot specify both allowListMapping and allowListMappingManifest',
             flag,
             "--allow-metric-labels=a,b=1",
         )
         begin = f'metrics.allowListMappingManifest: Invalid value: "{path}": '
         path.write_text("a: 1\n")
-        self.assert_refused(
+        self.assert_rejected(
             f'{begin}invalid allow list mapping in manifest: metrics: Invalid value: {{"a":"1"}}: {_KEYS}', flag
         )
         path.write_text("- a\n")
-        self.assert_refused(f"{begin}failed to parse allow list manifest: it is not a mapping", flag)
+        self.assert_rejected(f"{begin}failed to parse allow list manifest: it is not a mapping", flag)
         path.write_text("a: [\n")
         error = self.assertRaises(UsageError, parsed, flag)
         self.assertIn(f"{begin}failed to parse allow list manifest: yaml: ", str(error))
@@ -174,7 +174,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         self.assertLess(10 * len(packed), len(plain))
         self.assertIn(b"\n# TYPE version_info gauge\n", gzip.decompress(packed))
 
-    async def test_who_may(self) -> None:
+    async def test_authorization(self) -> None:
         """A user who may only read metrics cannot reset them."""
         server = await self.startKubeAPI("--controllers=", "--authorization-mode=RBAC")
         account = "/api/v1/namespaces/default/serviceaccounts"

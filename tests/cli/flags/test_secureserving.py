@@ -79,7 +79,7 @@ class ServingTests(ServerCase):
         self.assertEqual((await self.ask("/livez")).code, 200)
         self.assertEqual((await self.ask("/healthz")).code, 500)
 
-    async def test_sent_away(self) -> None:
+    async def test_shutdown(self) -> None:
         """During shutdown the server answers new requests with 429 and health checks as usual."""
         await self.start("--authorization-mode=AlwaysAllow", "--shutdown-send-retry-after")
         waiting, late, health = [await self.connect(self.admin) for _ in range(3)]
@@ -99,7 +99,7 @@ class ServingTests(ServerCase):
         self.assertEqual(answer.body, b"done")
         await stopped
 
-    async def test_watches_one_after_the_other(self) -> None:
+    async def test_watches_end_gradually(self) -> None:
         """At shutdown, watches end within the grace period, spread over it."""
         await self.start("--authorization-mode=AlwaysAllow", "--shutdown-watch-termination-grace-period=10s")
         site = self.service.server.site
@@ -137,7 +137,7 @@ class ParsingTests(CommandLineTestCase):
         self.assertEqual(openssl_ciphers(given), "ECDHE-RSA-AES128-GCM-SHA256:AES256-SHA")
         self.assertEqual(openssl_ciphers(("TLS_AES_256_GCM_SHA384",)), "")
         for name in ("TLS_RSA_WITH_RC4_128_SHA", "x"):
-            self.assert_refused(
+            self.assert_rejected(
                 f'invalid argument "{name}" for "--tls-cipher-suites" flag: Cipher suite {name} not supported or'
                 " doesn't exist",
                 f"--tls-cipher-suites={name}",

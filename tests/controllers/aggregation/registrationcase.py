@@ -28,7 +28,7 @@ class RegistrationTestCase(SynchronousTestCase):
         self.services = apis.stores.get("apiregistration.k8s.io", "apiservices")
         self.api = apis.client()
 
-    def begin(self, *built_in: str) -> AutoRegisterController:
+    def start_controller(self, *built_in: str) -> AutoRegisterController:
         """Start a controller for built-in and custom group-versions."""
         informer = Informer(StoreSource(self.services), self.server.clock)
         informer.start()

@@ -21,7 +21,7 @@ class APIServiceTests(RegistrationTestCase):
 
     def test_local_is_available(self) -> None:
         """A local APIService is always available."""
-        self.begin("apps/v1")
+        self.start_controller("apps/v1")
         name = self.make("mine.example.com", service={"namespace": "a", "name": "b"})
         condition = {"type": "Available", "status": "False", "reason": "Spoilt"}
         for one in (name, "v1.apps"):
@@ -35,7 +35,7 @@ class APIServiceTests(RegistrationTestCase):
 
     def test_stop(self) -> None:
         """After stop no APIService is registered."""
-        self.successResultOf(self.begin().stop())
+        self.successResultOf(self.start_controller().stop())
         self.server.define(self.client, definition())
         self.assertEqual(self.names(), [])
 

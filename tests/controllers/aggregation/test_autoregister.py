@@ -10,9 +10,9 @@ from tests.resources.customserver import DEFINITIONS, definition
 class RegistrationTests(RegistrationTestCase):
     """APIServices of local group-versions."""
 
-    def test_comes_and_goes(self) -> None:
+    def test_defined_and_deleted(self) -> None:
         """A group-version is registered while a definition contains it."""
-        self.begin()
+        self.start_controller()
         self.server.define(self.client, definition())
         self.assertEqual(self.names(), ["v1.example.com"])
         found = self.find("v1.example.com")
@@ -21,9 +21,9 @@ class RegistrationTests(RegistrationTestCase):
         self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
         self.assertEqual(self.names(), [])
 
-    def test_defined_is_enough(self) -> None:
+    def test_names_not_accepted(self) -> None:
         """A group-version is registered even if the names of its definition are not accepted."""
-        self.begin()
+        self.start_controller()
         self.server.define(self.client, definition())
         second = definition(None, "boats", "Kite")
         second["spec"]["versions"][0]["name"] = "v7"
@@ -34,7 +34,7 @@ class RegistrationTests(RegistrationTestCase):
         """Existing definitions and built-in groups are registered at the start."""
         self.server.define(self.client, definition())
         self.assertEqual(self.names(), [])
-        self.begin("v1", "apps/v1", "apiregistration.k8s.io/v1")
+        self.start_controller("v1", "apps/v1", "apiregistration.k8s.io/v1")
         self.assertEqual(self.names(), ["v1.", "v1.apps", "v1.example.com"])
         found = self.find("v1.apps")
         self.assertEqual(found["metadata"]["labels"], {AUTOMANAGED: "onstart"})
@@ -45,15 +45,15 @@ class RegistrationTests(RegistrationTestCase):
 
     def test_second_start(self) -> None:
         """A second start writes nothing."""
-        self.successResultOf(self.begin("v1", "apps/v1").stop())
+        self.successResultOf(self.start_controller("v1", "apps/v1").stop())
         revision = self.services.cache.revision
-        self.begin("v1", "apps/v1")
+        self.start_controller("v1", "apps/v1")
         self.names(1)
         self.assertEqual(self.services.cache.revision, revision)
 
-    def test_custom_is_kept(self) -> None:
+    def test_custom_is_synced_continuously(self) -> None:
         """The APIService of a custom group-version is recreated after deletion, and corrected after changes."""
-        self.begin()
+        self.start_controller()
         self.server.define(self.client, definition())
         self.names()
         self.api.ask("DELETE", f"{SERVICES}/v1.example.com")
@@ -62,9 +62,9 @@ class RegistrationTests(RegistrationTestCase):
         self.names()
         self.assertEqual(self.find("v1.example.com")["spec"]["groupPriorityMinimum"], 1000)
 
-    def test_taken_over(self) -> None:
+    def test_label_removed(self) -> None:
         """An APIService without the label is not changed, and is kept when the definition is deleted."""
-        self.begin()
+        self.start_controller()
         self.make("example.com", service={"namespace": "a", "name": "b"})
         self.server.define(self.client, definition())
         self.names(1)
@@ -72,17 +72,17 @@ class RegistrationTests(RegistrationTestCase):
         self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
         self.assertEqual(self.names(1), ["v1.example.com"])
 
-    def test_built_in_once(self) -> None:
+    def test_built_in_is_synced_at_start(self) -> None:
         """
         The APIService of a built-in version is synced at each start only. Later changes are kept until the next start.
         """
-        first = self.begin("apps/v1", "batch/v1")
+        first = self.start_controller("apps/v1", "batch/v1")
         self.api.ask("DELETE", f"{SERVICES}/v1.batch")
         self.patch("v1.apps", {"spec": {"groupPriorityMinimum": 5}})
         self.assertEqual(self.names(1), ["v1.apps"])
         self.assertEqual(self.find("v1.apps")["spec"]["groupPriorityMinimum"], 5)
         self.successResultOf(first.stop())
-        self.begin("apps/v1", "batch/v1")
+        self.start_controller("apps/v1", "batch/v1")
         self.assertEqual(self.names(), ["v1.apps", "v1.batch"])
         self.assertEqual(self.find("v1.apps")["spec"]["groupPriorityMinimum"], 17800)
 
@@ -91,7 +91,7 @@ class RegistrationTests(RegistrationTestCase):
         self.make("gone.example.com", "onstart")
         self.make("custom.example.com", "true")
         self.make("mine.example.com")
-        self.begin("apps/v1")
+        self.start_controller("apps/v1")
         self.assertEqual(self.names(1), ["v1.apps", "v1.mine.example.com"])
         self.make("later.example.com", "onstart")
         self.make("managed.example.com", "true")

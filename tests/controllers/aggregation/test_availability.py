@@ -29,7 +29,7 @@ from tests.controllers.aggregation.services import FAR, NAME, SERVICES
 from tests.resources.server import Server
 
 
-class FakeOutgoing:
+class FakeClientFactory:
     """
     A factory of fake clients.
 
@@ -41,7 +41,7 @@ class FakeOutgoing:
     def __init__(self, find: Callable[[str, str], Any]) -> None:
         self.services = Services(find)
         self.answer: Callable[[], Any] = lambda: Response(200, {}, b"{}")
-        self.asked = 0
+        self.requests = 0
         self.retired = 0
         self.settings: list[Any] = []
 
@@ -52,7 +52,7 @@ class FakeOutgoing:
 
     async def fetch(self, path: str, **more: Any) -> Any:
         """Return the configured result."""
-        self.asked += 1
+        self.requests += 1
         result = self.answer()
         return await result if isinstance(result, Deferred) else result
 
@@ -69,7 +69,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.server = Server("apiservices", "services", "endpointslices")
         self.api = self.server.client()
         stores = self.server.stores
-        self.outgoing = FakeOutgoing(lambda namespace, name: stores.get_copy("", "services", namespace, name))
+        self.outgoing = FakeClientFactory(lambda namespace, name: stores.get_copy("", "services", namespace, name))
         store = stores.get("apiregistration.k8s.io", "apiservices")
         self.store = store
         self.aggregation = Aggregation(store, self.outgoing, self.server.clock)  # type: ignore[arg-type]
@@ -106,13 +106,13 @@ class AvailabilityTests(SynchronousTestCase):
         code, answer = self.api.ask("POST", SERVICES, {"metadata": {"name": NAME}, "spec": whole})
         self.assertEqual(code, 201, answer)
 
-    def patch_it(self, patch: Any, part: str = "") -> None:
+    def patch_api_service(self, patch: Any, part: str = "") -> None:
         """Change the APIService."""
         path = f"{SERVICES}/{NAME}{part}"
         code, answer = self.api.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
         self.assertEqual(code, 200, answer)
 
-    def pass_(self, seconds: float = 0.0) -> None:
+    def advance(self, seconds: float = 0.0) -> None:
         """Advance the clock."""
         for _ in range(5):
             self.server.clock.advance(0)
@@ -132,16 +132,16 @@ class AvailabilityTests(SynchronousTestCase):
     def test_passed(self) -> None:
         """A server with a successful discovery is available, and is checked again after 30 seconds."""
         self.register()
-        self.pass_()
+        self.advance()
         self.assertEqual(self.condition()["reason"], "Passed")
         self.assertTrue(self.remote.available)
-        self.assertEqual(self.outgoing.asked, 1)
+        self.assertEqual(self.outgoing.requests, 1)
         revision = self.store.cache.revision
-        self.pass_(RESYNC + 1)
-        self.assertEqual(self.outgoing.asked, 2)
+        self.advance(RESYNC + 1)
+        self.assertEqual(self.outgoing.requests, 2)
         self.assertEqual(self.store.cache.revision, revision)
 
-    def test_one_of_several(self) -> None:
+    def test_hedged_requests(self) -> None:
         """If the first request takes more than a second, concurrent requests are sent. The first success decides."""
         waiting: list[Deferred[Response]] = []
 
@@ -151,12 +151,12 @@ class AvailabilityTests(SynchronousTestCase):
 
         self.outgoing.answer = later
         self.register()
-        self.pass_(0.9)
+        self.advance(0.9)
         self.assertEqual(len(waiting), 1)
-        self.pass_(0.2)
+        self.advance(0.2)
         self.assertEqual(len(waiting), 5)
         waiting[3].callback(Response(200, {}, b""))
-        self.pass_()
+        self.advance()
         self.assertEqual(self.condition()["status"], "True")
 
     def test_failing(self) -> None:
@@ -167,18 +167,18 @@ class AvailabilityTests(SynchronousTestCase):
 
         self.outgoing.answer = refused
         self.register()
-        self.pass_()
+        self.advance()
         self.assertEqual(self.condition()["reason"], "FailedDiscoveryCheck")
         self.assertIn('far": refused', self.condition()["message"])
-        self.assertEqual(self.outgoing.asked % 5, 0)
-        self.pass_(20)
-        before = self.outgoing.asked
+        self.assertEqual(self.outgoing.requests % 5, 0)
+        self.advance(20)
+        before = self.outgoing.requests
         self.assertLess(before, 100)
         self.outgoing.answer = lambda: succeed(Response(200, {}, b""))
-        self.pass_(30)
+        self.advance(30)
         self.assertEqual(self.condition()["reason"], "Passed")
 
-    def test_too_late(self) -> None:
+    def test_timeout(self) -> None:
         """A timeout is reported with the message of Go's client."""
 
         def late() -> Any:
@@ -186,11 +186,11 @@ class AvailabilityTests(SynchronousTestCase):
 
         self.outgoing.answer = late
         self.register()
-        self.pass_()
+        self.advance()
         self.assertTrue(self.condition()["message"].endswith("(Client.Timeout exceeded while awaiting headers)"))
         self.assertEqual(TIMEOUT, 5.0)
 
-    def test_ever_other_words(self) -> None:
+    def test_changing_errors(self) -> None:
         """Changing errors do not cause more requests or updates."""
         count = 0
 
@@ -201,30 +201,30 @@ class AvailabilityTests(SynchronousTestCase):
 
         self.outgoing.answer = refused
         self.register()
-        self.pass_(20)
+        self.advance(20)
         self.assertLess(count, 100)
 
-    def test_somebody_else(self) -> None:
+    def test_other_client(self) -> None:
         """A condition of another client is checked after a delay."""
         self.register()
-        self.pass_()
+        self.advance()
         wrong = {"type": "Available", "status": "False", "reason": "Theirs"}
-        self.patch_it({"status": {"conditions": [wrong]}}, "/status")
-        self.pass_(0.5)
+        self.patch_api_service({"status": {"conditions": [wrong]}}, "/status")
+        self.advance(0.5)
         self.assertEqual(self.condition()["reason"], "Theirs")
         self.assertFalse(self.remote.available)
-        self.pass_(1)
+        self.advance(1)
         self.assertEqual(self.condition()["reason"], "Passed")
 
     def test_other_conditions(self) -> None:
         """Conditions of other types are kept."""
         self.outgoing.answer = lambda: Response(500, {}, b"")
         self.register()
-        self.pass_()
+        self.advance()
         other = {"type": "Mine", "status": "True"}
-        self.patch_it({"status": {"conditions": [other, self.condition()]}}, "/status")
+        self.patch_api_service({"status": {"conditions": [other, self.condition()]}}, "/status")
         self.outgoing.answer = lambda: Response(200, {}, b"")
-        self.pass_(RESYNC + 1)
+        self.advance(RESYNC + 1)
         found = self.api.ask("GET", f"{SERVICES}/{NAME}")[1]["status"]["conditions"]
         self.assertEqual([(one["type"], one["status"]) for one in found], [("Mine", "True"), ("Available", "True")])
 
@@ -232,31 +232,31 @@ class AvailabilityTests(SynchronousTestCase):
         """A redirect is a failure."""
         self.outgoing.answer = lambda: Response(302, {"location": "https://far/elsewhere"}, b"")
         self.register()
-        self.pass_()
+        self.advance()
         self.assertTrue(self.condition()["message"].endswith("/apis/far.example.com/v1: 302"))
 
     def test_another_spec(self) -> None:
         """A changed certificate on either side triggers a check with a new client."""
         self.register()
-        self.pass_()
-        self.patch_it({"spec": {"insecureSkipTLSVerify": True}})
-        self.pass_()
-        self.assertEqual((self.outgoing.asked, self.outgoing.retired), (2, 1))
+        self.advance()
+        self.patch_api_service({"spec": {"insecureSkipTLSVerify": True}})
+        self.advance()
+        self.assertEqual((self.outgoing.requests, self.outgoing.retired), (2, 1))
         self.assertTrue(self.outgoing.settings[-1].insecure)
         self.aggregation.use_identity(b"certificate", b"key")
-        self.pass_()
-        self.assertEqual((self.outgoing.asked, self.outgoing.retired), (3, 2))
+        self.advance()
+        self.assertEqual((self.outgoing.requests, self.outgoing.retired), (3, 2))
         self.assertEqual(self.outgoing.settings[-1].certificate, b"certificate")
 
-    def test_gone(self) -> None:
+    def test_deleted_api_service(self) -> None:
         """After the deletion of an APIService no state remains."""
         told: list[Any] = []
         self.aggregation.subscribe(lambda group_version, remote: told.append(remote))
         self.register()
-        self.pass_()
+        self.advance()
         self.api.ask("DELETE", f"{SERVICES}/{NAME}")
-        self.pass_(RESYNC + 1)
+        self.advance(RESYNC + 1)
         self.assertIsNone(told[-1])
-        self.assertEqual((self.outgoing.asked, self.outgoing.retired), (1, 1))
+        self.assertEqual((self.outgoing.requests, self.outgoing.retired), (1, 1))
         self.assertEqual(dict(self.aggregation.aggregated_servers), {})
         self.assertEqual(self.aggregation.api_services.group_versions(), [])

@@ -21,7 +21,7 @@ from tests.controllers.aggregation.services import FAR, NAME, SERVICES
 from tests.resources.server import Server
 
 
-class BackendTests(SynchronousTestCase):
+class ServiceEndpointsTests(SynchronousTestCase):
     """Endpoints of services."""
 
     def a_slice(self, *addresses: str, ready: bool | None = True, port: Any = 8443, family: str = "IPv4") -> Any:
@@ -48,7 +48,7 @@ class BackendTests(SynchronousTestCase):
         self.assertEqual(ready_endpoints(slices, "https", ["IPv6", "IPv4"]), [("fd00::1", 8443)])
         self.assertEqual(ready_endpoints(slices[:1], "https", ["IPv6"]), [("10.0.0.1", 8443)])
 
-    def test_kept_to(self) -> None:
+    def test_endpoint_is_kept(self) -> None:
         """A client keeps its endpoint as long as it exists and requests succeed."""
         server = Server("apiservices", "services", "endpointslices")
         api = server.client()

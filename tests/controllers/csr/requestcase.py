@@ -69,7 +69,7 @@ class SigningRequestTestCase(ControllerTestCase):
             spec={"request": b64encode(pem).decode(), "signerName": signer, "usages": list(usages), **spec},
         )
 
-    def say(self, name: str, kind: str) -> None:
+    def decide(self, name: str, kind: str) -> None:
         """Approve or deny a CSR."""
         condition = {"type": kind, "status": "True", "reason": "Because", "message": ""}
 

@@ -23,15 +23,15 @@ class Authorizer:
 
     def __init__(self) -> None:
         self.allowed: set[str] = set()
-        self.asked: list[Any] = []
+        self.calls: list[Any] = []
 
     def authorize(self, attributes: Any) -> Verdict:
         """Return the decision."""
-        self.asked.append(attributes)
+        self.calls.append(attributes)
         return Verdict(Decision.ALLOW if attributes.subresource in self.allowed else Decision.NO_OPINION)
 
 
-class RequestApprovingTests(SigningRequestTestCase):
+class CSRApprovingTests(SigningRequestTestCase):
     """Approval of CSRs."""
 
     def setUp(self) -> None:
@@ -39,7 +39,7 @@ class RequestApprovingTests(SigningRequestTestCase):
         self.authorizer = Authorizer()
         super().setUp()
 
-    def authorizer_over(self, grants: RuleResolver) -> Any:
+    def create_authorizer(self, grants: RuleResolver) -> Any:
         """Return the authorizer."""
         return self.authorizer
 
@@ -59,10 +59,10 @@ class RequestApprovingTests(SigningRequestTestCase):
         self.assertEqual((condition["type"], condition["reason"]), ("Approved", "AutoApproved"))
         self.assertEqual(condition["message"], "Auto approving kubelet client certificate after SubjectAccessReview.")
         self.assertEqual(self.status("other"), {})
-        (asked,) = self.authorizer.asked
-        self.assertEqual((asked.user.name, asked.verb, asked.group, asked.resource), ("admin", "create", GROUP, NAME))
+        (calls,) = self.authorizer.calls
+        self.assertEqual((calls.user.name, calls.verb, calls.group, calls.resource), ("admin", "create", GROUP, NAME))
 
-    def test_not_yet(self) -> None:
+    def test_authorized_later(self) -> None:
         """A CSR is approved later if its requester becomes authorized."""
         self.start(CSRApprovingController)
         self.node("one")

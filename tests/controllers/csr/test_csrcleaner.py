@@ -8,7 +8,7 @@ from kubetwist.controllers.csr.requests import CLIENT, GROUP
 from tests.controllers.csr.requestcase import NAME, Signing, SigningRequestTestCase
 
 
-class RequestCleanerTests(SigningRequestTestCase):
+class CSRCleanerTests(SigningRequestTestCase):
     """Deletion of old CSRs."""
 
     def setUp(self) -> None:
@@ -17,7 +17,7 @@ class RequestCleanerTests(SigningRequestTestCase):
         use_clock(self.clock.seconds)
         self.addCleanup(use_clock)
 
-    def make_all(self) -> None:
+    def create_all(self) -> None:
         """Create a CSR in each state."""
         for name in ("approved", "short", "denied", "failed", "pending", "foreign"):
             signer = "example.com/mine" if name == "foreign" else CLIENT
@@ -25,8 +25,8 @@ class RequestCleanerTests(SigningRequestTestCase):
             spec = {"expirationSeconds": 600} if name == "short" else {}
             self.request(name, signer, usages=(usage,), **spec)
         for name in ("approved", "short", "failed", "foreign"):
-            self.say(name, "Approved")
-        self.say("denied", "Denied")
+            self.decide(name, "Approved")
+        self.decide("denied", "Denied")
 
     def test_ends(self) -> None:
         """
@@ -35,7 +35,7 @@ class RequestCleanerTests(SigningRequestTestCase):
         Pending CSRs are kept for a day, and approved ones without a certificate longer.
         """
         self.start(Signing, CSRCleaner)
-        self.make_all()
+        self.create_all()
         self.settle(1)
         self.assertEqual(len(self.names(NAME, "", GROUP)), 6)
         self.settle(601)
@@ -48,7 +48,7 @@ class RequestCleanerTests(SigningRequestTestCase):
     def test_faults_and_restart(self) -> None:
         """With failing writes and after a kill, all expired CSRs are deleted in the end."""
         self.start(Signing, CSRCleaner)
-        self.make_all()
+        self.create_all()
         self.settle(1)
         self.restart(CSRCleaner)
         self.backend.fails = lambda number: number % 3 == 0

@@ -14,7 +14,7 @@ from kubetwist.controllers.csr.requests import CLIENT, KUBELET_CLIENT, KUBELET_S
 from tests.controllers.csr.requestcase import AUTHORITY, KEY, Signing, SigningRequestTestCase
 
 
-class RequestSigningTests(SigningRequestTestCase):
+class CSRSigningTests(SigningRequestTestCase):
     """Signing of CSRs."""
 
     def test_client(self) -> None:
@@ -23,9 +23,9 @@ class RequestSigningTests(SigningRequestTestCase):
         self.request("one", usages=("client auth", "digital signature"), names=(x509.DNSName("a.example.com"),))
         self.settle()
         self.assertEqual(self.status("one"), {})
-        self.say("one", "Approved")
+        self.decide("one", "Approved")
         self.request("two")
-        self.say("two", "Denied")
+        self.decide("two", "Denied")
         self.settle()
         found = self.certificate("one")
         found.verify_directly_issued_by(x509.load_pem_x509_certificate(AUTHORITY.pair.certificate))
@@ -49,13 +49,13 @@ class RequestSigningTests(SigningRequestTestCase):
         self.start(Signing)
         for name, seconds in (("short", 600), ("long", 10**9), ("day", 86400)):
             self.request(name, expirationSeconds=seconds)
-            self.say(name, "Approved")
+            self.decide(name, "Approved")
         self.settle()
         now = self.context.now()
         ends = [self.certificate(name).not_valid_after_utc - now for name in ("short", "day", "long")]
         self.assertEqual(ends, [timedelta(minutes=10), timedelta(days=1, minutes=-5), timedelta(days=365, minutes=-5)])
 
-    def test_unfit(self) -> None:
+    def test_invalid_requests(self) -> None:
         """Each signer checks its requirements. A condition has the violation."""
         node: Any = {"common": "system:node:n", "organization": "system:nodes"}
         client = ("client auth", "digital signature")
@@ -100,18 +100,18 @@ class RequestSigningTests(SigningRequestTestCase):
         for number, (signer, why, what) in enumerate(cases):
             name = f"r{number}"
             self.request(name, signer, **what)
-            self.say(name, "Approved")
+            self.decide(name, "Approved")
             self.settle()
             failed = [one for one in self.status(name)["conditions"] if one["type"] == "Failed"]
             self.assertEqual([one["message"] for one in failed], [why] if why else [], what)
             self.assertEqual([one["reason"] for one in failed], ["SignerValidationFailure"] if why else [])
             self.assertEqual("certificate" in self.status(name), not why)
 
-    def test_others(self) -> None:
+    def test_other_signers(self) -> None:
         """CSRs of other signers are ignored."""
         self.start(Signing)
         self.request("one", "example.com/mine")
-        self.say("one", "Approved")
+        self.decide("one", "Approved")
         self.settle()
         self.assertNotIn("certificate", self.status("one"))
 
@@ -127,7 +127,7 @@ class RequestSigningTests(SigningRequestTestCase):
         """With failing writes and after a kill, all approved CSRs are signed in the end."""
         for number in range(20):
             self.request(f"r{number}")
-            self.say(f"r{number}", "Approved")
+            self.decide(f"r{number}", "Approved")
         self.backend.fails = lambda number: number % 10 == 0
         self.start(Signing)
         self.settle(60)
@@ -137,7 +137,7 @@ class RequestSigningTests(SigningRequestTestCase):
         for subscription in self.running[0]._registrations:
             subscription.stop()
         self.request("last")
-        self.say("last", "Approved")
+        self.decide("last", "Approved")
         before = self.status("r0")
         self.restart(Signing)
         self.certificate("last")

@@ -80,7 +80,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         """Return the names of the keys."""
         return [item.key[len(PREFIX) :] for item in self.done(self.backend.read_page(PREFIX)).items]
 
-    def test_come_and_go(self) -> None:
+    def test_start_and_stop(self) -> None:
         """A server is added when it is ready, and removed when it stops. The last one remains."""
         self.assertEqual(self.addresses(), [])
         first = self.started(self.one, "192.0.2.1")
@@ -121,7 +121,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.clock.pump([INTERVAL] * 5)
         self.assertEqual(self.addresses(), ["192.0.2.2"])
 
-    def test_life_before(self) -> None:
+    def test_stale_key(self) -> None:
         """A server that is not ready is not in the endpoints, even if an old key exists."""
         self.started(self.other, "192.0.2.2")
         self.started(self.one, "192.0.2.1").end()
@@ -139,7 +139,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual((self.addresses(), self.leases()), ([], []))
         self.done(local.stop())
 
-    def test_mended(self) -> None:
+    def test_corrected(self) -> None:
         """Changed or deleted endpoints are restored. Ports of other servers are kept."""
         self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2", 7443)
@@ -183,7 +183,7 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         assert found is not None
         self.assertEqual(found["addressType"], "IPv6")
 
-    def test_quiet(self) -> None:
+    def test_nothing_changes(self) -> None:
         """If nothing changes, only the keys are written."""
         self.started(self.one, "192.0.2.1")
         self.started(self.other, "192.0.2.2")
@@ -194,18 +194,18 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         value = self.done(self.backend.read(f"{PREFIX}192.0.2.1")).value
         self.assertEqual(orjson.loads(value)["metadata"]["generation"], 5)
 
-    def test_lost_storage(self) -> None:
+    def test_storage_outage(self) -> None:
         """After an outage of the storage the keys are renewed."""
         first = self.started(self.one, "192.0.2.1")
         second = self.started(self.other, "192.0.2.2")
         backend, self.calls = first._backend, 0
 
-        class Away:
-            def commit(away, writes: Any) -> Any:
+        class UnavailableBackend:
+            def commit(backend, writes: Any) -> Any:
                 self.calls += 1
                 raise StorageUnavailable("gone")
 
-        first._backend = Away()
+        first._backend = UnavailableBackend()
         first.ended(RevisionCompacted(1, 2))
         self.clock.pump([5] * 6)
         self.assertGreater(self.calls, 1)

@@ -32,7 +32,7 @@ class PureTests(SynchronousTestCase):
         self.assertEqual(limit_addresses(["a", "b"], "c", 1), ["c"])
 
 
-class CountedEndpointsTests(SharedStoresTestCase):
+class MasterCountTests(SharedStoresTestCase):
     """Two servers of one service."""
 
     resources = ("endpoints", "endpointslices")
@@ -53,7 +53,7 @@ class CountedEndpointsTests(SharedStoresTestCase):
         endpoints = self.one.get_copy("", "endpoints", "default", "kubernetes")
         return [one["ip"] for one in endpoints["subsets"][0]["addresses"]]
 
-    def test_come_and_go(self) -> None:
+    def test_start_and_stop(self) -> None:
         """Servers are added at start and removed at stop. Crashed servers remain."""
         first = self.started(self.one, "192.0.2.1", 2)
         self.assertEqual(self.addresses(), ["192.0.2.1"])

@@ -13,7 +13,7 @@ from kubetwist.controllers.endpointreconcilers.single import SingleEndpointRecon
 from tests.registry.sharedstores import SharedStoresTestCase
 
 
-class SoleEndpointTests(SharedStoresTestCase):
+class SingleEndpointTests(SharedStoresTestCase):
     """The only server of a service."""
 
     resources = ("endpoints", "endpointslices")

@@ -24,7 +24,7 @@ class EndpointsControllerTests(ServiceTestCase):
         """Return the subsets of the Endpoints."""
         return self.endpoints(name).get("subsets")
 
-    def test_made(self) -> None:
+    def test_created(self) -> None:
         """A service has Endpoints from the start, with ready and not ready addresses."""
         self.start(EndpointsController)
         service = self.service()
@@ -116,7 +116,7 @@ class EndpointsControllerTests(ServiceTestCase):
         (subset,) = self.subsets()
         self.assertEqual((list(subset), subset["addresses"][0]["hostname"]), (["addresses"], "first"))
 
-    def test_not_ours(self) -> None:
+    def test_unmanaged(self) -> None:
         """Endpoints of services without selector, or with an external name, are not changed."""
         self.start(EndpointsController)
         self.service(selector=None)
@@ -127,7 +127,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.assertEqual(self.subsets(), [{"addresses": [{"ip": "1.2.3.4"}]}])
         self.assertIsNotNone(self.endpoints("alone"))
 
-    def test_service_goes(self) -> None:
+    def test_deleted_service(self) -> None:
         """Endpoints of a deleted service are deleted, also after downtime. Deleted ones are recreated."""
         self.make("endpoints", "old", "default")
         self.start(EndpointsController)
@@ -156,7 +156,7 @@ class EndpointsControllerTests(ServiceTestCase):
         self.settle()
         self.assertNotIn("endpoints.kubernetes.io/over-capacity", self.endpoints()["metadata"].get("annotations") or {})
 
-    def test_nothing_to_write(self) -> None:
+    def test_unchanged(self) -> None:
         """Irrelevant changes of pods cause no write."""
         self.start(EndpointsController)
         self.service()

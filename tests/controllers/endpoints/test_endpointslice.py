@@ -44,7 +44,7 @@ class SliceTestCase(ServiceTestCase):
 class EndpointSliceControllerTests(SliceTestCase):
     """Slices of services with one address family."""
 
-    def test_made(self) -> None:
+    def test_created(self) -> None:
         """A service has an empty slice from the start, to which endpoints are added."""
         self.start(EndpointSliceController)
         service = self.service()
@@ -170,7 +170,7 @@ class EndpointSliceControllerTests(SliceTestCase):
         self.assertEqual(sum(before[name] != after[name] for name in before), 1)
         self.assertEqual(len(self.ips()), 250)
 
-    def test_meddled_with(self) -> None:
+    def test_foreign_changes(self) -> None:
         """Changes by other clients are reverted. Slices that are managed by other controllers are kept."""
         self.start(EndpointSliceController)
         self.service()
@@ -199,7 +199,7 @@ class EndpointSliceControllerTests(SliceTestCase):
             [one["metadata"]["labels"].get("tier") for one in self.slices()].count("b"), 1, "labels are the service's"
         )
 
-    def test_service_made_again(self) -> None:
+    def test_recreated_service(self) -> None:
         """A recreated service has new slices."""
         self.start(EndpointSliceController)
         self.service()
@@ -242,14 +242,14 @@ def _end(number: int, ready: bool) -> Any:
     }
 
 
-class PackTests(SynchronousTestCase):
+class ReconcileSlicesTests(SynchronousTestCase):
     """Assignment of endpoints to slices."""
 
     @given(
         st.lists(st.lists(st.integers(0, 300), max_size=CAPACITY), max_size=3),
         st.dictionaries(st.integers(0, 300), st.booleans()),
     )
-    def test_all_are_there_once(self, stored: list[list[int]], wanted: dict[int, bool]) -> None:
+    def test_each_endpoint_once(self, stored: list[list[int]], wanted: dict[int, bool]) -> None:
         """
         Each endpoint is in one slice, no slice exceeds its capacity, and unchanged slices are not marked as changed.
         """

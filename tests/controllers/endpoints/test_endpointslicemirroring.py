@@ -18,7 +18,7 @@ SUBSET = {
 }
 
 
-class SliceMirroringTests(ServiceTestCase):
+class EndpointSliceMirroringTests(ServiceTestCase):
     """Mirroring of custom Endpoints."""
 
     def slices(self) -> list[Any]:

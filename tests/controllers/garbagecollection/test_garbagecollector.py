@@ -61,7 +61,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertEqual(self.maps(), ["other"])
         self.assertTrue(self.collector.graph.empty)
 
-    def test_one_owner_left(self) -> None:
+    def test_remaining_owner(self) -> None:
         """A dependent with another owner is kept, and the reference to the deleted owner is removed."""
         self.gc()
         a, b = self.map("a"), self.map("b")
@@ -88,7 +88,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.gc()
         self.assertEqual(self.maps(), ["a"])
 
-    def test_later_owner(self) -> None:
+    def test_added_owner(self) -> None:
         """An owner reference that is added later is effective."""
         self.gc()
         a = self.map("a")
@@ -100,7 +100,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.settle()
         self.assertEqual(self.maps(), [])
 
-    def test_let_go(self) -> None:
+    def test_removed_reference(self) -> None:
         """An object whose owner reference was removed is kept when the owner is deleted."""
         self.gc()
         a = self.map("a")
@@ -303,7 +303,7 @@ class GarbageCollectorTests(ControllerTestCase):
 
     # --- interruptions and failures
 
-    def test_begun_before(self) -> None:
+    def test_downtime(self) -> None:
         """Deletions during downtime are processed afterwards, with each propagation policy."""
         for way in ("Background", "Foreground", "Orphan"):
             with self.subTest(way):
@@ -358,7 +358,7 @@ class GarbageCollectorTests(ControllerTestCase):
         self.assertNotIn("a", self.maps())
         self.flushLoggedErrors()
 
-    def test_unowned_cost_nothing(self) -> None:
+    def test_objects_without_owners(self) -> None:
         """Objects without owners and dependents are not in the graph, and are not decoded."""
         self.gc()
         done = self.collector.queue.metrics.done

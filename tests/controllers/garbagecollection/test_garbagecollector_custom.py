@@ -95,7 +95,7 @@ class CustomTests(ControllerTestCase):
         """Return the names of the custom objects."""
         return [record.name for record in self.custom.things.cache.list().records]
 
-    def test_sleeps(self) -> None:
+    def test_empty_resource(self) -> None:
         """A custom resource without objects is not cached."""
         self.start(GarbageCollector, NamespaceController)
         self.remove("namespaces", "one")
@@ -103,7 +103,7 @@ class CustomTests(ControllerTestCase):
         self.assertEqual(self.names("namespaces"), [])
         self.assertFalse(self.custom.things.ready)
 
-    def test_wakes(self) -> None:
+    def test_first_object(self) -> None:
         """Custom objects that are created later are owners and dependents immediately."""
         self.start(GarbageCollector)
         top = self.map("top")
@@ -112,7 +112,7 @@ class CustomTests(ControllerTestCase):
         self.settle(1)
         self.assertEqual((self.names("configmaps"), self.things()), ([], []))
 
-    def test_owner_of_a_moment(self) -> None:
+    def test_short_lived_owner(self) -> None:
         """Dependents of a custom object are deleted, even if it was the first one and was deleted immediately."""
         collector = self.start(GarbageCollector)
         self.map("bottom", self.thing("top"))
@@ -121,7 +121,7 @@ class CustomTests(ControllerTestCase):
         self.settle(1)
         self.assertEqual(self.names("configmaps"), [])
 
-    def test_begun_before(self) -> None:
+    def test_downtime(self) -> None:
         """After a restart, a deletion cascades through custom objects that are not cached."""
         for policy in ("Foreground", "Background"):
             top = self.map("top")
@@ -131,7 +131,7 @@ class CustomTests(ControllerTestCase):
             self.settle(1)
             self.assertEqual((self.names("configmaps"), self.things()), ([], []), policy)
 
-    def test_asked_for_while_looked_at(self) -> None:
+    def test_cached_during_probe(self) -> None:
         """A custom resource that another request caches during the probe is watched."""
         self.thing("orphan", {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11"})
         self.restart()

@@ -122,7 +122,7 @@ class OwnerGraphTests(SynchronousTestCase):
                     left.append(dependent)
         self.assertEqual(graph.in_blocking_cycle(UIDS[start]), UIDS[start] in reached)
 
-    def test_made_again(self) -> None:
+    def test_recreated(self) -> None:
         """An object that is recreated with the same name replaces the old one, whose owners are unblocked."""
         graph = OwnerGraph()
         graph.waiting = {"a": object_key("a")}
@@ -130,7 +130,7 @@ class OwnerGraphTests(SynchronousTestCase):
         fresh, unblocked = graph.put(object_key("b"), "new", [reference("c")])
         self.assertEqual((fresh, unblocked), (True, ["a"]))
 
-    def test_alike(self) -> None:
+    def test_shared_references(self) -> None:
         """Dependents of the same owner share their references."""
         graph = OwnerGraph()
         for number in range(10):

@@ -70,10 +70,10 @@ class ClientTests(ControllerTestCase):
         self.assertIn("system:serviceaccounts:kube-system", users[0].groups)
         self.assertEqual(controller_user("system:kube-scheduler").name, "system:kube-scheduler")
 
-    def test_namespace_ends(self) -> None:
+    def test_terminating_namespace(self) -> None:
         """A create in a terminating namespace is recognized."""
         self.admission = True
-        self.begin_anew()
+        self.reset_stores()
         self.client = self.context.client("some-controller")
         self.make("namespaces", "one")
         self.remove("namespaces", "one")

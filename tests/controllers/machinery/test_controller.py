@@ -14,7 +14,7 @@ from kubetwist.storage.errors import StorageUnavailable
 from tests.controllers.harness import ControllerTestCase
 
 
-class Counting(Controller[str]):
+class RecordingController(Controller[str]):
     """A controller that records its keys, and fails on request."""
 
     name: ClassVar[str] = "counting-controller"
@@ -43,7 +43,7 @@ class ControllerTests(ControllerTestCase):
         """Start a controller."""
         super().setUp()
         self.make("configmaps", "a", "one")
-        self.controller: Counting = self.start(Counting)
+        self.controller: RecordingController = self.start(RecordingController)
 
     def failing(self, error: Exception, seconds: float = 1.0) -> None:
         """Let C{sync} fail for a while."""
@@ -71,7 +71,7 @@ class ControllerTests(ControllerTestCase):
             self.assertEqual(self.controller.queue.num_requeues("one/a"), 0)
             self.assertEqual(len(self.flushLoggedErrors(ValueError)), logged)
 
-    def test_quiet(self) -> None:
+    def test_expected_errors(self) -> None:
         """Conflicts and missing objects are retried without a log line."""
         events: list[Any] = []
         globalLogPublisher.addObserver(events.append)
@@ -97,8 +97,8 @@ class ControllerTests(ControllerTestCase):
     def test_unserved(self) -> None:
         """A controller of a resource that is not served fails to start with an error."""
 
-        class Other(Counting):
+        class UnservedController(RecordingController):
             def register_handlers(self) -> None:
                 self.watch("", "unicorns")
 
-        self.assertRaises(KeyError, Other(self.context).start)
+        self.assertRaises(KeyError, UnservedController(self.context).start)

@@ -103,7 +103,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(lease["leaseTransitions"], 0)
         self.assertNotEqual(lease["acquireTime"], lease["renewTime"])
 
-    def test_goodbye(self) -> None:
+    def test_release(self) -> None:
         """A stopped leader releases the Lease for the next attempt of another server."""
         first = self.server("a")
         self.server("b")
@@ -127,7 +127,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.at_work, {"b"})
         self.assertEqual(self.lease()["holderIdentity"], "b")
 
-    def test_cut_off(self) -> None:
+    def test_renew_deadline(self) -> None:
         """A leader that cannot renew for ten seconds stops before others may start, and may lead again."""
         self.server("a")
         self.backend.fails = lambda number: True
@@ -139,7 +139,7 @@ class ElectionTests(ControllerTestCase):
         self.settle(3)
         self.assertEqual(self.at_work, {"a"})
 
-    def test_taken(self) -> None:
+    def test_other_holder(self) -> None:
         """A leader that sees another holder stops immediately."""
         self.server("a")
 

@@ -86,7 +86,7 @@ class EventRecorderTests(ControllerTestCase):
         self.record("it runs", name="two")
         self.assertEqual(len(self.events()), 3)
 
-    def test_combined(self) -> None:
+    def test_aggregated(self) -> None:
         """Events that differ only in their messages are aggregated after the first ten."""
         for number in range(14):
             self.record(f"pod {number}")
@@ -99,7 +99,7 @@ class EventRecorderTests(ControllerTestCase):
         self.record("pod 14")
         self.assertEqual(self.events()[-1]["message"], "pod 14")
 
-    def test_flood(self) -> None:
+    def test_rate_limit(self) -> None:
         """Events are rate limited per object: a burst, then one in five minutes."""
         for _ in range(BURST + 10):
             self.record("it runs")
@@ -116,7 +116,7 @@ class EventRecorderTests(ControllerTestCase):
         self.record("x" * 2000)
         self.assertEqual(self.events()[0]["message"], "x" * 1021 + "...")
 
-    def test_lost(self) -> None:
+    def test_failed_write(self) -> None:
         """An event that cannot be written is dropped."""
         self.backend.fails = lambda number: True
         self.record("it runs")

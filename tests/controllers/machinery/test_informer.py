@@ -23,7 +23,7 @@ from tests.controllers.harness import ControllerTestCase
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 
 
-class Told:
+class EventLog:
     """A handler that records its events."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Told:
         """Record the event."""
         self.seen.append((event_type, record.key, old is not None))
 
-    def take(self) -> list[tuple[str, str, bool]]:
+    def take_events(self) -> list[tuple[str, str, bool]]:
         """Return the events since the last call, and clear them."""
         seen, self.seen = self.seen, []
         return seen
@@ -49,9 +49,9 @@ class InformerTests(ControllerTestCase):
         super().setUp()
         self.make("configmaps", "a", "one", data={"color": "red"})
         self.informer = self.context.informer("", "configmaps")
-        self.told = Told()
+        self.events = EventLog()
 
-    def alter(self, name: str, **data: str) -> None:
+    def update(self, name: str, **data: str) -> None:
         """Change a config map."""
         self.change("configmaps", name, lambda obj: obj.update(data=data), "one")
 
@@ -67,27 +67,28 @@ class InformerTests(ControllerTestCase):
         )
         self.assertEqual(sorted(info.resource for info in self.context.resources()), sorted(self.resources))
 
-    def test_told(self) -> None:
+    def test_handlers_are_called(self) -> None:
         """Handlers are called for existing objects, and for changes before the write completes."""
-        registration = self.informer.add_event_handler(self.told)
-        self.assertEqual(self.told.take(), [("ADDED", "one/a", False)])
+        registration = self.informer.add_event_handler(self.events)
+        self.assertEqual(self.events.take_events(), [("ADDED", "one/a", False)])
         self.make("configmaps", "b", "one")
-        self.alter("b", color="blue")
+        self.update("b", color="blue")
         self.remove("configmaps", "b", "one")
         self.assertEqual(
-            self.told.take(), [("ADDED", "one/b", False), ("MODIFIED", "one/b", True), ("DELETED", "one/b", True)]
+            self.events.take_events(),
+            [("ADDED", "one/b", False), ("MODIFIED", "one/b", True), ("DELETED", "one/b", True)],
         )
         registration.stop()
         self.make("configmaps", "b", "one")
-        self.assertEqual(self.told.take(), [])
+        self.assertEqual(self.events.take_events(), [])
 
-    def test_from_now_on(self) -> None:
+    def test_without_initial_events(self) -> None:
         """A handler can be registered without calls for existing objects."""
-        self.informer.add_event_handler(self.told, initial=False)
+        self.informer.add_event_handler(self.events, initial=False)
         self.make("configmaps", "b", "one")
-        self.assertEqual(self.told.take(), [("ADDED", "one/b", False)])
+        self.assertEqual(self.events.take_events(), [("ADDED", "one/b", False)])
 
-    def test_asking(self) -> None:
+    def test_reads(self) -> None:
         """Objects are found by name, and listed by namespace."""
         self.make("configmaps", "b", "two")
         found = self.informer.get("one", "a")
@@ -107,10 +108,10 @@ class InformerTests(ControllerTestCase):
             raise RuntimeError("oops")
 
         self.informer.add_event_handler(fail, initial=False)
-        self.informer.add_event_handler(self.told, initial=False)
+        self.informer.add_event_handler(self.events, initial=False)
         self.make("configmaps", "b", "one")
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
-        self.assertEqual(len(self.told.take()), 1)
+        self.assertEqual(len(self.events.take_events()), 1)
 
     def test_index(self) -> None:
         """An index follows additions, changes and deletions, and is current when handlers are called."""
@@ -124,27 +125,27 @@ class InformerTests(ControllerTestCase):
         seen = []
         self.informer.add_event_handler(lambda event_type, record, old: seen.append(sorted(index.values())))
         self.assertEqual([record.name for record in index.get("red")], ["a"])
-        self.alter("a", color="blue green")
+        self.update("a", color="blue green")
         self.make("configmaps", "b", "one", data={"color": "blue"})
         self.assertEqual(sorted(record.name for record in index.get("blue")), ["a", "b"])
         self.assertEqual((index.count("blue"), index.count("red"), index.get("red")), (2, 0, []))
         self.assertEqual(index.get("green")[0].revision, self.informer.get("one", "a").revision)  # type: ignore[union-attr]
-        self.alter("a", color="blue", size="1")
+        self.update("a", color="blue", size="1")
         self.assertEqual(index.get("green"), [])
         self.assertEqual(
             {record.revision for record in index.get("blue")}, {record.revision for record in self.informer.list()}
         )
         self.remove("configmaps", "a", "one")
-        self.alter("b")
+        self.update("b")
         self.assertEqual(index.values(), [])
         self.assertEqual(seen[:2], [["red"], ["blue", "green"]])
 
-    def test_lost_place(self) -> None:
+    def test_cache_reload(self) -> None:
         """When a cache reloads, handlers are called for the differences."""
         for name in "bcd":
             self.make("configmaps", name, "one")
         index = self.informer.index("name", lambda record: [record.name])
-        self.informer.add_event_handler(self.told, initial=False)
+        self.informer.add_event_handler(self.events, initial=False)
         cache = self.stores.get("", "configmaps").cache
         # The watch of the cache misses the following events.
         assert cache._source is not None
@@ -160,20 +161,21 @@ class InformerTests(ControllerTestCase):
         cache.ended(RevisionCompacted(1, 2))
         self.settle(5)
         self.assertEqual(
-            self.told.take(), [("DELETED", "one/b", True), ("MODIFIED", "one/c", True), ("ADDED", "one/e", False)]
+            self.events.take_events(),
+            [("DELETED", "one/b", True), ("MODIFIED", "one/c", True), ("ADDED", "one/e", False)],
         )
         self.assertEqual(sorted(index.values()), ["a", "c", "d", "e"])
         self.make("configmaps", "f", "one")
-        self.assertEqual(self.told.take(), [("ADDED", "one/f", False)])
+        self.assertEqual(self.events.take_events(), [("ADDED", "one/f", False)])
 
     def test_stop(self) -> None:
         """After stop, no handler is called and no delayed call remains."""
-        self.informer.add_event_handler(self.told, initial=False)
+        self.informer.add_event_handler(self.events, initial=False)
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.make("configmaps", "b", "one")
         self.stores.get("", "configmaps").cache.ended(RevisionCompacted(1, 2))
         self.settle(5)
-        self.assertEqual(self.told.take(), [])
+        self.assertEqual(self.events.take_events(), [])
 
     def test_owners(self) -> None:
         """Owners and controllers are read from records. Records without owners are not decoded."""
@@ -203,7 +205,7 @@ class CustomInformerTests(SynchronousTestCase):
         self.context = ControllerContext(self.server.registry, self.server.clock, None, self.server.custom)
         self.changes = 0
         self.context.on_resources_changed(self.changed)
-        self.told = Told()
+        self.events = EventLog()
 
     def changed(self) -> None:
         """Count the calls."""
@@ -226,26 +228,26 @@ class CustomInformerTests(SynchronousTestCase):
             self.server.clock.advance(0.25)
             self.server.settle()
 
-    def test_told(self) -> None:
+    def test_handlers_are_called(self) -> None:
         """An informer of a custom resource caches its objects and delivers changes."""
         self.fly("a")
         informer = self.informer()
         self.successResultOf(informer.synced)
-        informer.add_event_handler(self.told)
+        informer.add_event_handler(self.events)
         self.fly("b")
         self.client.ask("DELETE", f"{KITES}/a")
         self.assertEqual(
-            self.told.take(),
+            self.events.take_events(),
             [("ADDED", "default/a", False), ("ADDED", "default/b", False), ("DELETED", "default/a", True)],
         )
 
-    def test_coming_and_going(self) -> None:
+    def test_resources_added_and_removed(self) -> None:
         """
         Listeners are called when resources are added or removed. The informer of a removed resource sends deletions.
         """
         self.assertEqual([info.resource for info in self.context.resources()], ["customresourcedefinitions", "kites"])
         informer = self.informer()
-        informer.add_event_handler(self.told)
+        informer.add_event_handler(self.events)
         self.fly("a")
         before = self.changes
         self.server.define(self.client, definition(None, "boats", "Boat"))
@@ -256,36 +258,36 @@ class CustomInformerTests(SynchronousTestCase):
         self.settle()
         self.assertGreater(self.changes, before)
         self.assertFalse(self.context.served("example.com", "kites"))
-        self.assertEqual(self.told.take()[-1], ("DELETED", "default/a", True))
+        self.assertEqual(self.events.take_events()[-1], ("DELETED", "default/a", True))
         self.assertRaises(KeyError, self.context.informer, "example.com", "kites")
         self.server.define(self.client, definition())
         self.assertIsNot(self.informer(), informer)
 
-    def test_gone_with_objects(self) -> None:
+    def test_removed_resource_with_objects(self) -> None:
         """Objects that remain when their resource is removed are reported as deleted."""
         self.fly("a")
         informer = self.informer()
         index = informer.index("name", lambda record: [record.name])
-        informer.add_event_handler(self.told)
-        self.told.take()
+        informer.add_event_handler(self.events)
+        self.events.take_events()
         self.server.custom.remove("kites.example.com")
         self.settle()
-        self.assertEqual(self.told.take(), [("DELETED", "default/a", True)])
+        self.assertEqual(self.events.take_events(), [("DELETED", "default/a", True)])
         self.assertEqual((informer.list(), informer.get("default", "a"), index.values()), ([], None, []))
 
     def test_changed_definition(self) -> None:
         """A changed definition keeps objects, and handlers are not called again."""
         self.fly("a")
         informer = self.informer()
-        informer.add_event_handler(self.told)
-        self.told.take()
+        informer.add_event_handler(self.events)
+        self.events.take_events()
         patch = {"spec": {"names": {**definition()["spec"]["names"], "shortNames": ["kt"]}}}
         headers = {"Content_Type": "application/merge-patch+json"}
         self.assertEqual(self.client.ask("PATCH", f"{DEFINITIONS}/kites.example.com", patch, **headers)[0], 200)
         self.settle()
         self.fly("b")
         self.settle()
-        self.assertEqual(self.told.take(), [("ADDED", "default/b", False)])
+        self.assertEqual(self.events.take_events(), [("ADDED", "default/b", False)])
         self.assertEqual([record.name for record in informer.list()], ["a", "b"])
 
     def test_writes(self) -> None:
@@ -321,22 +323,22 @@ class ManyObjectsTests(ControllerTestCase):
         for number in range(300):
             self.make("configmaps", f"n{number:03}", "one")
         self.informer = self.context.informer("", "configmaps")
-        self.told = Told()
+        self.events = EventLog()
 
     def slowly(self, event_type: str, record: Record, old: Record | None) -> None:
         """A slow handler."""
         self.clock.rightNow += 0.0001
-        self.told(event_type, record, old)
+        self.events(event_type, record, old)
 
     def keys(self, record: Record) -> list[str]:
         """A slow index function."""
         self.clock.rightNow += 0.0001
         return [record.name]
 
-    def test_little_by_little(self) -> None:
+    def test_chunks(self) -> None:
         """Initial objects are delivered in chunks, and changes in between are delivered once."""
         self.informer.add_event_handler(self.slowly)
-        first = self.told.take()
+        first = self.events.take_events()
         self.assertLess(len(first), 150)
         done: list[bool] = []
         self.informer.when_handlers_synced(lambda: done.append(True))
@@ -345,12 +347,12 @@ class ManyObjectsTests(ControllerTestCase):
         self.change("configmaps", "n000", lambda obj: obj.update(data={"a": "b"}), "one")
         self.make("configmaps", "new", "one")
         self.assertEqual(
-            self.told.take(),
+            self.events.take_events(),
             [("ADDED", "one/n299", False), ("MODIFIED", "one/n000", True), ("ADDED", "one/new", False)],
         )
         self.assertEqual(done, [])
         self.settle()
-        rest = self.told.take()
+        rest = self.events.take_events()
         self.assertEqual(done, [True])
         self.assertEqual(len(first) + len(rest), 298)
         self.assertEqual({kind for kind, _, _ in rest}, {"ADDED"})
@@ -365,11 +367,11 @@ class ManyObjectsTests(ControllerTestCase):
         self.assertTrue(self.informer.handlers_synced)
         self.assertEqual(sorted(index.values()), sorted({*self.names("configmaps")}))
 
-    def test_work_waits(self) -> None:
+    def test_start_waits_for_handlers(self) -> None:
         """A controller starts its queue when all handlers have synced. A stop before that prevents the start."""
         self.informer.index("name", self.keys)
 
-        class Looking(Controller[str]):
+        class RecordingController(Controller[str]):
             name: ClassVar[str] = "looking-controller"
             seen: ClassVar[list[int]] = []
 
@@ -380,15 +382,15 @@ class ManyObjectsTests(ControllerTestCase):
             async def sync(self, key: str) -> None:
                 self.seen.append(len(self.index.values()))
 
-        controller = Looking(self.context)
+        controller = RecordingController(self.context)
         controller.start()
-        self.assertEqual(Looking.seen, [])
+        self.assertEqual(RecordingController.seen, [])
         self.settle()
-        self.assertEqual(Looking.seen, [300] * 300)
+        self.assertEqual(RecordingController.seen, [300] * 300)
         self.successResultOf(Deferred.fromCoroutine(controller.stop()))
         self.informer.index("other", self.keys)
-        other = Looking(self.context)
+        other = RecordingController(self.context)
         other.start()
         self.successResultOf(Deferred.fromCoroutine(other.stop()))
         self.settle()
-        self.assertEqual(len(Looking.seen), 300)
+        self.assertEqual(len(RecordingController.seen), 300)

@@ -15,7 +15,7 @@ from tests.controllers.harness import ControllerTestCase
 from tests.controllers.machinery.controllers import Factory
 
 
-class Noting(Controller[str]):
+class RecordingController(Controller[str]):
     """A controller that records its start and stop."""
 
     life: ClassVar[list[str]] = []
@@ -30,7 +30,7 @@ class Noting(Controller[str]):
         self.life.append(f"{self.name} stops")
 
 
-class Failing(Noting):
+class FailingController(RecordingController):
     """A controller that fails to start and to stop."""
 
     name: ClassVar[str] = "failing"
@@ -44,13 +44,13 @@ class Failing(Noting):
         raise RuntimeError("no")
 
 
-class Other(Noting):
+class OtherController(RecordingController):
     """Another controller."""
 
     name: ClassVar[str] = "two"
 
 
-class RunningTests(ControllerTestCase):
+class ControllerManagerTests(ControllerTestCase):
     """The controllers of a server."""
 
     resources = ("configmaps",)
@@ -58,7 +58,7 @@ class RunningTests(ControllerTestCase):
     def setUp(self) -> None:
         """Clear the record."""
         super().setUp()
-        Noting.life = []
+        RecordingController.life = []
 
     def controllers(self, *classes: Any) -> ControllerManager:
         """Return a manager of controllers of the classes."""
@@ -66,42 +66,44 @@ class RunningTests(ControllerTestCase):
 
     def test_life(self) -> None:
         """Controllers start one after the other, with reactor iterations in between, and stop together."""
-        running = self.controllers(Noting, Other)
+        running = self.controllers(RecordingController, OtherController)
         running.start()
-        self.assertEqual(Noting.life, [])
-        self.clock.callLater(0, Noting.life.append, "a request")
+        self.assertEqual(RecordingController.life, [])
+        self.clock.callLater(0, RecordingController.life.append, "a request")
         self.settle()
         self.successResultOf(running.started)
-        self.assertEqual(Noting.life, ["one starts", "a request", "two starts"])
+        self.assertEqual(RecordingController.life, ["one starts", "a request", "two starts"])
         self.successResultOf(Deferred.fromCoroutine(running.stop()))
         self.successResultOf(Deferred.fromCoroutine(running.stop()))
-        self.assertEqual(Noting.life[3:], ["one stops", "two stops"])
+        self.assertEqual(RecordingController.life[3:], ["one stops", "two stops"])
         self.assertEqual(list(running.controllers), ["one", "two"])
         for controller in running.controllers.values():
             verifyObject(IController, controller)
 
     def test_stopped_early(self) -> None:
         """After a stop during the start, no further controllers start."""
-        running = self.controllers(Noting, Other)
+        running = self.controllers(RecordingController, OtherController)
         running.start()
         self.clock.callLater(0, lambda: Deferred.fromCoroutine(running.stop()))
         self.settle()
-        self.assertEqual(Noting.life, ["one starts", "one stops"])
+        self.assertEqual(RecordingController.life, ["one starts", "one stops"])
 
     def test_failing(self) -> None:
         """A controller that fails to start or stop is logged and does not affect others."""
-        running = self.controllers(Failing, Other)
+        running = self.controllers(FailingController, OtherController)
         running.start()
         self.settle()
-        self.assertEqual(Noting.life, ["two starts"])
+        self.assertEqual(RecordingController.life, ["two starts"])
         self.successResultOf(Deferred.fromCoroutine(running.stop()))
-        self.assertEqual(Noting.life, ["two starts", "two stops"])
+        self.assertEqual(RecordingController.life, ["two starts", "two stops"])
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 2)
 
     def test_needs(self) -> None:
         """A controller is neither made nor imported if a resource that it needs is not served."""
-        place = f"{__name__}:Noting"
-        self.assertIsInstance(ControllerFactory("one", place, needs=("configmaps",)).make(self.context), Noting)
+        place = f"{__name__}:RecordingController"
+        self.assertIsInstance(
+            ControllerFactory("one", place, needs=("configmaps",)).make(self.context), RecordingController
+        )
         self.assertIsNone(ControllerFactory("one", "nowhere:Nothing", needs=("jobs.batch",)).make(self.context))
         running = ControllerManager(self.context, [ControllerFactory("one", "no:No", needs=("jobs.batch",))])
         running.start()

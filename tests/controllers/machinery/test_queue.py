@@ -84,7 +84,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(self.done, ["a"])
 
-    def test_again(self) -> None:
+    def test_added_during_processing(self) -> None:
         """A key that is added while it is processed is processed once more afterwards."""
         queue = self.queue(self.hold, workers=5)
         queue.add("a")
@@ -128,7 +128,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.clock.pump([20, 0])
         self.assertEqual(self.done, ["b", "a"])
 
-    def test_patience(self) -> None:
+    def test_backoff_of_keys(self) -> None:
         """Failed keys are retried with exponential backoff from 5 ms to 1000 s, until forgotten."""
         queue = self.queue()
         delays = [queue.add_rate_limited("a") for _ in range(30)]
@@ -141,7 +141,7 @@ class WorkQueueTests(SynchronousTestCase):
         for _ in range(2000):
             self.assertLessEqual(queue.add_rate_limited("b"), 1000.0)
 
-    def test_turns(self) -> None:
+    def test_yields_between_keys(self) -> None:
         """The queue yields to the reactor between slow keys."""
 
         async def slow(key: str) -> None:
@@ -155,7 +155,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(self.done, ["a", "b", "other", "c", "d"])
 
-    def test_pause(self) -> None:
+    def test_yield_to_reactor(self) -> None:
         """C{yield_to_reactor} yields after long work, and returns immediately otherwise."""
 
         async def slow(key: str) -> None:
@@ -187,7 +187,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual((self.done, self.clock.getDelayedCalls()), (["a"], []))
         self.successResultOf(Deferred.fromCoroutine(queue.stop()))
 
-    def test_stop_impatient(self) -> None:
+    def test_stop_timeout(self) -> None:
         """Keys in progress are cancelled after the timeout."""
         cancelled = []
 
@@ -228,7 +228,7 @@ class WorkQueueTests(SynchronousTestCase):
 
     @settings(deadline=None)
     @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["add", "later", "fail", "turn", "end"]))))
-    def test_nothing_is_lost(self, steps: list[tuple[str, str]]) -> None:
+    def test_any_order(self, steps: list[tuple[str, str]]) -> None:
         """With any order of operations, each key is processed after its last add, and never concurrently."""
         clock = Clock()
         running: dict[str, Deferred[None]] = {}

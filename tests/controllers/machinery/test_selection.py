@@ -27,15 +27,15 @@ INSTALLED = (
 class SelectionTests(SynchronousTestCase):
     """The items of C{--controllers}."""
 
-    def names(self, *wanted: str) -> str:
+    def names(self, *items: str) -> str:
         """Return the names of the enabled controllers."""
-        return " ".join(factory.name.removesuffix("-controller") for factory in select_controllers(wanted, INSTALLED))
+        return " ".join(factory.name.removesuffix("-controller") for factory in select_controllers(items, INSTALLED))
 
     def test_meaning(self) -> None:
         """
         C{*} enables the default controllers, a name one controller, and C{-name} disables one. The first match decides.
         """
-        for wanted, on in (
+        for items, on in (
             ("*", "garbage-collector namespace"),
             ("", ""),
             ("namespace-controller", "namespace"),
@@ -51,7 +51,7 @@ class SelectionTests(SynchronousTestCase):
             ("-deployment-controller,workloads", "replicaset"),
             ("workloads,*,-workloads", "deployment garbage-collector namespace replicaset"),
         ):
-            self.assertEqual(self.names(*filter(None, wanted.split(","))), on, wanted)
+            self.assertEqual(self.names(*filter(None, items.split(","))), on, items)
 
     def test_aliases(self) -> None:
         """Former names of controllers are accepted."""
@@ -61,7 +61,7 @@ class SelectionTests(SynchronousTestCase):
         self.assertEqual(len(set(aliases)), len(aliases))
         self.assertFalse(set(aliases) & set(KNOWN))
 
-    def test_others(self) -> None:
+    def test_unimplemented(self) -> None:
         """Controllers that exist only in kube-controller-manager can be disabled, but not enabled."""
         self.assertEqual(self.names("*", "-nodeipam", "-node-lifecycle-controller"), "garbage-collector namespace")
         for name in ("nodeipam", "node-ipam-controller", "+node-ipam-controller"):

@@ -24,7 +24,7 @@ OK_CONDITIONS = {
 class ConditionTests(SynchronousTestCase):
     """Conditions of namespaces."""
 
-    def test_well(self) -> None:
+    def test_no_errors(self) -> None:
         """Without errors all conditions are False, in the order of kube-controller-manager."""
         namespace: dict[str, Any] = {}
         update_conditions(namespace, ContentDeletionResult(), "now")

@@ -37,7 +37,7 @@ class NamespaceControllerTests(ControllerTestCase):
         conditions = self.find("namespaces", "one")["status"]["conditions"]
         return next(one for one in conditions if one["type"] == type)
 
-    def test_emptied(self) -> None:
+    def test_content_is_deleted(self) -> None:
         """Deleting a namespace removes its content, and no objects of other namespaces."""
         self.start(NamespaceController)
         self.remove("namespaces", "one")
@@ -98,7 +98,7 @@ class NamespaceControllerTests(ControllerTestCase):
         self.settle(1)
         self.assertEqual(self.names("namespaces"), ["two"])
 
-    def test_waits_calmly(self) -> None:
+    def test_resync_interval(self) -> None:
         """A waiting namespace is synced every few seconds."""
         self.make("configmaps", "held", "one", metadata={"finalizers": ["example.com/wait"]})
         controller = self.start(NamespaceController)

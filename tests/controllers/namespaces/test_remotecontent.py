@@ -57,7 +57,7 @@ class NamespaceTests(AggregatedCase):
         if not self.things.get(name, {}).get("finalizers"):
             self.things.pop(name, None)
 
-    async def doom(self) -> None:
+    async def delete_namespace(self) -> None:
         """Create a namespace, and delete it."""
         await self.done("POST", "/api/v1/namespaces", {"metadata": {"name": "doomed"}})
         await self.done("DELETE", NAMESPACE)
@@ -66,7 +66,7 @@ class NamespaceTests(AggregatedCase):
         """Return whether the namespace is deleted."""
         return (await self.ask("GET", NAMESPACE))[0] == 404
 
-    async def told(self, kind: str, status: str) -> str:
+    async def wait_for_condition(self, kind: str, status: str) -> str:
         """Wait for a condition of the namespace, and return its message."""
         message = ""
 
@@ -83,11 +83,11 @@ class NamespaceTests(AggregatedCase):
         await self.until(so)
         return message
 
-    async def test_emptied(self) -> None:
+    async def test_content_is_deleted(self) -> None:
         """Deleting a namespace removes its content of the aggregated server, on behalf of the namespace controller."""
         await self.begin()
         self.serve("delete", "deletecollection", a={}, b={})
-        await self.doom()
+        await self.delete_namespace()
         await self.until(self.gone)
         self.assertEqual(self.things, {})
         deletions = [one for one in self.backend.received if one.method == "DELETE"]
@@ -101,7 +101,7 @@ class NamespaceTests(AggregatedCase):
         """Without deletecollection, objects are deleted one by one."""
         await self.begin()
         self.serve("delete", a={}, b={})
-        await self.doom()
+        await self.delete_namespace()
         await self.until(self.gone)
         self.assertEqual(self.things, {})
 
@@ -109,10 +109,10 @@ class NamespaceTests(AggregatedCase):
         """Finalizers of aggregated objects block deletion of the namespace and are in its conditions."""
         await self.begin()
         self.serve("delete", "deletecollection", a={"finalizers": ["example.com/wait"]})
-        await self.doom()
-        message = await self.told("NamespaceFinalizersRemaining", "True")
+        await self.delete_namespace()
+        message = await self.wait_for_condition("NamespaceFinalizersRemaining", "True")
         self.assertIn("example.com/wait in 1 resource instances", message)
-        message = await self.told("NamespaceContentRemaining", "True")
+        message = await self.wait_for_condition("NamespaceContentRemaining", "True")
         self.assertEqual(message, f"Some resources are remaining: things.{GROUP} has 1 resource instances")
 
     async def test_dead_server(self) -> None:
@@ -120,8 +120,8 @@ class NamespaceTests(AggregatedCase):
         self.backend = Backend()
         self.server = await self.startKubeAPI(*self.flags)
         await self.register()
-        await self.doom()
-        message = await self.told("NamespaceDeletionDiscoveryFailure", "True")
+        await self.delete_namespace()
+        message = await self.wait_for_condition("NamespaceDeletionDiscoveryFailure", "True")
         self.assertEqual(
             message,
             "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs:"

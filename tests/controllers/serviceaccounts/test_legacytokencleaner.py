@@ -97,13 +97,13 @@ class LegacyTokenCleanerTests(ControllerTestCase):
         self.label(used=day(YEAR - 2 * DAY))
         self.assertIn(INVALID_SINCE, self.after_two_years())
 
-    def test_unclear(self) -> None:
+    def test_invalid_date(self) -> None:
         """A Secret with an invalid date label is not changed."""
         self.token()
         self.label(used="yesterday")
         self.assertNotIn(INVALID_SINCE, self.after_two_years())
 
-    def test_made_by_hand(self) -> None:
+    def test_manual_secret(self) -> None:
         """Tokens that their account does not refer to are kept."""
         self.token("manual")
         self.clock.advance(2 * YEAR)

@@ -19,7 +19,7 @@ from tests.registry.storetools import StoreTestCase
 SCOPE = RequestScope("kube-system")
 
 
-class TokenTrackingTests(StoreTestCase):
+class LegacyTokenTrackingTests(StoreTestCase):
     """Tests for L{LegacyTokenTracking}."""
 
     resources = ("configmaps", "namespaces")
@@ -52,7 +52,7 @@ class TokenTrackingTests(StoreTestCase):
             update = self.store("configmaps").update(SCOPE, NAME, lambda stored: obj, legacytokens.UpdateOptions())
             self.successResultOf(update)
 
-    def test_made(self) -> None:
+    def test_created(self) -> None:
         """The config map contains the date of its creation."""
         self.start()
         self.assertEqual(self.since(), "2026-11-22")

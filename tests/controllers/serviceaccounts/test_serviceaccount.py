@@ -11,7 +11,7 @@ class ServiceAccountControllerTests(ControllerTestCase):
 
     resources = ("namespaces", "serviceaccounts")
 
-    def test_made(self) -> None:
+    def test_created(self) -> None:
         """Existing and new namespaces get a default account."""
         self.make("namespaces", "old")
         self.start(ServiceAccountController)
@@ -20,7 +20,7 @@ class ServiceAccountControllerTests(ControllerTestCase):
         self.assertEqual(self.names("serviceaccounts", "old"), ["default"])
         self.assertEqual(self.names("serviceaccounts", "new"), ["default"])
 
-    def test_made_again(self) -> None:
+    def test_recreated(self) -> None:
         """A deleted default account is created again. Other accounts are not."""
         self.make("namespaces", "one")
         self.start(ServiceAccountController)
@@ -46,7 +46,7 @@ class ServiceAccountControllerTests(ControllerTestCase):
             for name in "abc":
                 self.make("namespaces", name)
 
-        self.killed_at_each_write(
+        self.check_kill_at_each_write(
             namespaces, lambda: [self.names("serviceaccounts", name) for name in "abc"], ServiceAccountController
         )
 

@@ -47,7 +47,7 @@ class Config:
             follower()
 
 
-class AccountTokensTests(ControllerTestCase):
+class TokensControllerTests(ControllerTestCase):
     """Secrets with tokens of service accounts."""
 
     resources = ("namespaces", "secrets", "serviceaccounts")
@@ -124,7 +124,7 @@ class AccountTokensTests(ControllerTestCase):
         self.assertIsNone(self.secret(uid="another"))
         self.assertIsNotNone(self.secret(uid=self.uid))
 
-    def test_account_goes(self) -> None:
+    def test_deleted_account(self) -> None:
         """Deleting a service account deletes its tokens. Tokens of a new account with the same name are kept."""
         self.start(TokensController)
         self.secret("a")
@@ -139,7 +139,7 @@ class AccountTokensTests(ControllerTestCase):
         self.settle(60)
         self.assertEqual(self.names("secrets"), ["c", "d"])
 
-    def test_account_goes_unseen(self) -> None:
+    def test_account_deleted_during_downtime(self) -> None:
         """Tokens of an account that was deleted during downtime are deleted."""
         self.start(TokensController)
         self.secret()
@@ -177,8 +177,8 @@ class AccountTokensTests(ControllerTestCase):
                 self.secret(name)
             self.secret("lost", "nobody")
 
-        self.begin_anew()
-        self.killed_at_each_write(
+        self.reset_stores()
+        self.check_kill_at_each_write(
             prepare,
             lambda: [sorted(self.data(self.find("secrets", name, "one"))) for name in self.names("secrets")],
             TokensController,

@@ -33,14 +33,14 @@ class JobTestCase(ControllerTestCase):
         self.settle()
         return made
 
-    def seen(self) -> Any:
+    def current(self) -> Any:
         """Return the current job."""
         return self.find("jobs", "a", "default", "batch")
 
     @property
     def status(self) -> Any:
         """Return the status of the job."""
-        return self.seen().get("status", {})
+        return self.current().get("status", {})
 
     def conditions(self) -> dict[str, tuple[str, str]]:
         """Return the reasons and messages of true conditions."""
@@ -61,7 +61,7 @@ class JobTestCase(ControllerTestCase):
         found = [self.find("pods", name, "default") for name in self.names("pods", "default")]
         return [pod for pod in found if pod["status"]["phase"] == phase and "deletionTimestamp" not in pod["metadata"]]
 
-    def over(self, *pods: Any, code: int = 0, condition: str = "", **status: Any) -> None:
+    def terminate(self, *pods: Any, code: int = 0, condition: str = "", **status: Any) -> None:
         """Terminate pods."""
         stamp = format_time(self.clock.seconds())
         ended = {"name": "c", "state": {"terminated": {"exitCode": code, "finishedAt": stamp}}, "image": "c"}
@@ -85,7 +85,7 @@ class JobTestCase(ControllerTestCase):
             "pods", pod["metadata"]["name"], lambda obj: obj.update(status=status), "default", subresource="status"
         )
 
-    def run_to_the_end(self, rounds: int) -> None:
+    def succeed_all(self, rounds: int) -> None:
         """Let all pods succeed, repeatedly."""
         for _ in range(rounds):
             fails, self.backend.fails = self.backend.fails, lambda number: False

@@ -161,7 +161,7 @@ class CronJobTests(ControllerTestCase):
             self.finish(name, "Complete" if number % 2 else "Failed")
         self.assertEqual(sorted(self.jobs()), sorted([seen[5], seen[6], seen[7]]))
 
-    def test_lost_job(self) -> None:
+    def test_missing_job(self) -> None:
         """A deleted job is removed from the active jobs."""
         self.start(CronJobController)
         self.cron()

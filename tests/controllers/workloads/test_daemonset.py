@@ -103,7 +103,7 @@ class PlacementTests(DaemonSetTestCase):
         self.edit(template=template(hostNetwork=True))
         self.assertIn("n3", self.placed())
 
-    def test_node_comes_and_goes(self) -> None:
+    def test_nodes_added_and_deleted(self) -> None:
         """A new node gets a pod. An unbound pod of a deleted node is deleted."""
         self.nodes(1)
         self.daemon()
@@ -134,7 +134,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertIsNone(self.find("pods", first["metadata"]["name"], "default"))
         self.assertIsNotNone(self.find("pods", "theirs", "default"))
 
-    def test_pods_that_end(self) -> None:
+    def test_terminated_pods(self) -> None:
         """A failed pod is replaced with increasing backoff, a succeeded one immediately."""
         self.nodes(1)
         self.daemon()
@@ -332,8 +332,8 @@ class ReliabilityTests(DaemonSetTestCase):
             spec = {"selector": {"matchLabels": LABELS}, "template": template()}
             self.make("daemonsets", "agent", "default", "apps", spec=spec)
 
-        self.begin_anew()
-        self.killed_at_each_write(
+        self.reset_stores()
+        self.check_kill_at_each_write(
             prepare, lambda: (self.placed(), self.revisions(), dict(self.status)), DaemonSetController
         )
 

@@ -153,7 +153,7 @@ class DeploymentTests(KubeletTestCase):
         self.run_pods()
         self.assertEqual(self.sizes(), {"a": 0, "b": 5})
 
-    def test_pause_is_told(self) -> None:
+    def test_paused_conditions(self) -> None:
         """A paused deployment has a condition and no progress deadline."""
         self.broken.add("a")
         self.deploy(progressDeadlineSeconds=60)

@@ -59,7 +59,7 @@ class HistoryTests(UpdateTestCase):
         self.assertEqual({pod["metadata"]["labels"][REVISION_LABEL] for pod in self.pods()}, {"twin"})
         self.assertEqual(self.names("pods", "default"), names)
 
-    def test_name_taken(self) -> None:
+    def test_hash_collision(self) -> None:
         """A hash collision is resolved by another name, and counted."""
         self.begin(maxUnavailable=4)
         (name,) = self.names("controllerrevisions", "default", "apps")

@@ -22,7 +22,7 @@ class JobTests(JobTestCase):
         self.assertEqual((status["active"], status["ready"], status["terminating"]), (1, 0, 0))
         self.assertEqual(status["uncountedTerminatedPods"], {})
         self.settle(5)
-        self.over(pod)
+        self.terminate(pod)
         status = self.status
         self.assertEqual(status["succeeded"], 1)
         self.assertNotIn("active", status)
@@ -40,7 +40,7 @@ class JobTests(JobTestCase):
         total = 0
         while pods := self.pods():
             self.assertLessEqual(len(pods), 2)
-            self.over(pods[0])
+            self.terminate(pods[0])
             total += 1
         self.assertEqual((total, self.status["succeeded"]), (5, 5))
         self.assertIn("Complete", self.conditions())
@@ -50,9 +50,9 @@ class JobTests(JobTestCase):
         self.start(JobController)
         self.job(parallelism=3)
         first, *others = self.pods()
-        self.over(first)
+        self.terminate(first)
         self.assertEqual((len(self.pods()), self.conditions()), (2, {}))
-        self.over(*others)
+        self.terminate(*others)
         self.assertIn("Complete", self.conditions())
 
     def test_backoff(self) -> None:
@@ -60,13 +60,13 @@ class JobTests(JobTestCase):
         self.start(JobController)
         self.job(backoffLimit=2)
         for wait in (10, 20):
-            self.over(self.pods()[0], code=1)
+            self.terminate(self.pods()[0], code=1)
             self.assertEqual(self.pods(), [])
             self.settle(wait - 1)
             self.assertEqual(self.pods(), [])
             self.settle(1)
             self.assertEqual(len(self.pods()), 1)
-        self.over(self.pods()[0], code=1)
+        self.terminate(self.pods()[0], code=1)
         why = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
         self.assertEqual(self.conditions(), {"FailureTarget": why, "Failed": why})
         self.assertEqual(self.status["failed"], 3)
@@ -137,7 +137,7 @@ class JobTests(JobTestCase):
         self.assertEqual((self.names("pods", "default"), self.status.get("failed")), ([], None))
         self.assertIn("Resumed", self.events())
 
-    def test_fewer(self) -> None:
+    def test_scale_down(self) -> None:
         """When parallelism is decreased, pods are deleted and do not count as failed."""
         self.start(JobController)
         self.job(parallelism=3, completions=3)
@@ -145,7 +145,7 @@ class JobTests(JobTestCase):
         self.settle()
         self.assertEqual((len(self.pods()), self.status["active"], self.status.get("failed")), (1, 1, None))
 
-    def test_managed_by_others(self) -> None:
+    def test_managed_by(self) -> None:
         """A job with another managedBy is ignored."""
         self.start(JobController)
         self.job(managedBy="example.com/mine")
@@ -168,7 +168,7 @@ class JobTests(JobTestCase):
         self.remove("pods", name, "default", grace=30)
         self.settle(60)
         self.assertEqual((self.pods(), self.status["terminating"]), ([], 1))
-        self.over(self.find("pods", name, "default"), code=1)
+        self.terminate(self.find("pods", name, "default"), code=1)
         self.settle(11)
         self.assertEqual((len(self.pods()), self.status["failed"]), (1, 1))
 
@@ -179,7 +179,7 @@ class JobTests(JobTestCase):
         self.remove("jobs", "a", "default", "batch", propagation="Orphan")
         self.change("jobs", "a", lambda job: job["metadata"].pop("finalizers", None), "default", "batch")
         self.settle()
-        self.assertIsNone(self.seen())
+        self.assertIsNone(self.current())
         (pod,) = self.pods()
         self.assertNotIn("finalizers", pod["metadata"])
 
@@ -188,7 +188,7 @@ class JobTests(JobTestCase):
         self.start(JobController)
         self.job(parallelism=4, completions=20)
         self.backend.fails = lambda number: number % 10 == 0
-        self.run_to_the_end(30)
+        self.succeed_all(30)
         self.backend.fails = lambda number: False
         self.settle(60)
         self.assertEqual((self.status["succeeded"], len(self.pods("Succeeded"))), (20, 20))
@@ -209,6 +209,6 @@ class JobTests(JobTestCase):
             self.settle()
             self.backend.fails = lambda number: False
             self.restart(JobController)
-        self.run_to_the_end(6)
+        self.succeed_all(6)
         self.assertEqual((self.status["succeeded"], len(self.pods("Succeeded"))), (6, 6))
         self.assertIn("Complete", self.conditions())

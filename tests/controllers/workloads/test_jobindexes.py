@@ -25,14 +25,14 @@ class IndexTests(JobTestCase):
         (variable,) = second["spec"]["containers"][0]["env"]
         self.assertEqual(variable["name"], "JOB_COMPLETION_INDEX")
         self.assertEqual(variable["valueFrom"]["fieldRef"]["fieldPath"], f"metadata.labels['{INDEX}']")
-        self.over(second)
+        self.terminate(second)
         self.assertEqual(self.status["completedIndexes"], "1")
         self.assertEqual(sorted(map(self.index, self.pods())), [0, 2])
-        self.over(*self.pods())
+        self.terminate(*self.pods())
         self.assertEqual((self.status["completedIndexes"], self.status["succeeded"]), ("0-2", 3))
         self.assertIn("Complete", self.conditions())
 
-    def test_texts_of_indexes(self) -> None:
+    def test_format(self) -> None:
         """Three or more consecutive indexes are formatted as a range."""
         for text, indexes in (("", set()), ("0,1", {0, 1}), ("0-2,4", {0, 1, 2, 4}), ("3", {3})):
             self.assertEqual((format_indexes(indexes), parse_indexes(text, 10)), (text, indexes))

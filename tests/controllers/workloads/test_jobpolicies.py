@@ -16,7 +16,7 @@ class PolicyTests(JobTestCase):
         self.start(JobController)
         self.job(completionMode="Indexed", completions=2, parallelism=2, backoffLimitPerIndex=1)
         first, second = sorted(self.pods(), key=self.index)
-        self.over(first, code=1)
+        self.terminate(first, code=1)
         self.assertEqual(
             self.find("pods", first["metadata"]["name"], "default")["metadata"]["finalizers"], [TRACKING_FINALIZER]
         )
@@ -24,17 +24,17 @@ class PolicyTests(JobTestCase):
         (again,) = (pod for pod in self.pods() if self.index(pod) == 0)
         self.assertEqual(again["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"], "1")
         self.assertNotIn("finalizers", self.find("pods", first["metadata"]["name"], "default")["metadata"])
-        self.over(again, code=1)
+        self.terminate(again, code=1)
         self.assertEqual((self.status["failedIndexes"], self.conditions()), ("0", {}))
-        self.over(second)
+        self.terminate(second)
         self.assertEqual(self.conditions()["Failed"], ("FailedIndexes", "Job has failed indexes"))
         self.assertEqual((self.status["completedIndexes"], self.status["failed"]), ("1", 2))
 
-    def test_most_failed_indexes(self) -> None:
+    def test_max_failed_indexes(self) -> None:
         """More failed indexes than maxFailedIndexes fail the job."""
         self.start(JobController)
         self.job(completionMode="Indexed", completions=5, parallelism=2, backoffLimitPerIndex=0, maxFailedIndexes=1)
-        self.over(*self.pods(), code=1)
+        self.terminate(*self.pods(), code=1)
         self.assertEqual(self.conditions()["Failed"][0], "MaxFailedIndexesExceeded")
         self.assertEqual(self.pods(), [])
 
@@ -44,7 +44,7 @@ class PolicyTests(JobTestCase):
         rules = [{"succeededIndexes": "1-2", "succeededCount": 1}]
         self.job(completionMode="Indexed", completions=3, parallelism=3, successPolicy={"rules": rules})
         second = sorted(self.pods(), key=self.index)[1]
-        self.over(second)
+        self.terminate(second)
         why = ("SuccessPolicy", "Matched rules at index 0")
         self.assertEqual(self.conditions(), {"SuccessCriteriaMet": why, "Complete": why})
         self.assertEqual((self.pods(), self.status["succeeded"], self.status.get("failed")), ([], 1, None))
@@ -57,11 +57,11 @@ class PolicyTests(JobTestCase):
             {"action": "FailJob", "onExitCodes": {"containerName": "c", "operator": "In", "values": [42]}},
         ]
         self.job(backoffLimit=0, podFailurePolicy={"rules": rules})
-        self.over(self.pods()[0], code=137, condition="DisruptionTarget")
+        self.terminate(self.pods()[0], code=137, condition="DisruptionTarget")
         self.settle(10)
         self.assertEqual((len(self.pods()), self.status.get("failed"), self.conditions()), (1, None, {}))
         (pod,) = self.pods()
-        self.over(pod, code=42)
+        self.terminate(pod, code=42)
         where = f"Container c for pod default/{pod['metadata']['name']}"
         text = f"{where} failed with exit code 42 matching FailJob rule at index 1"
         self.assertEqual(self.conditions()["Failed"], ("PodFailurePolicy", text))
@@ -73,8 +73,8 @@ class PolicyTests(JobTestCase):
         rules = [{"action": "FailIndex", "onExitCodes": {"operator": "NotIn", "values": [1]}}]
         policy = {"rules": rules}
         self.job(completionMode="Indexed", completions=1, backoffLimitPerIndex=5, podFailurePolicy=policy)
-        self.over(self.pods()[0], code=1)
+        self.terminate(self.pods()[0], code=1)
         self.assertEqual(self.conditions(), {})
         self.settle(10)
-        self.over(self.pods()[0], code=2)
+        self.terminate(self.pods()[0], code=2)
         self.assertEqual(self.conditions()["Failed"][0], "FailedIndexes")

@@ -19,7 +19,7 @@ def fits(spec: Any, candidate: Any) -> bool:
     return node_is_selected(spec, candidate["metadata"]["name"], candidate["metadata"]["labels"])
 
 
-def asking(*terms: Any) -> Any:
+def requiring(*terms: Any) -> Any:
     """Return the spec of a pod that requires one of the terms."""
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
     return {"affinity": {"nodeAffinity": required}}
@@ -53,21 +53,21 @@ class AffinityTests(SynchronousTestCase):
             (("Gt", "x"), False, False, False),
         ]
         for arguments, one, seven, absent in cases:
-            spec = asking(expression(*arguments))
+            spec = requiring(expression(*arguments))
             found = [fits(spec, candidate) for candidate in (node(a="1"), node(a="7"), node())]
             self.assertEqual(found, [one, seven, absent], arguments)
-        self.assertFalse(fits(asking(expression("Gt", "5")), node(a="1_0")))
+        self.assertFalse(fits(requiring(expression("Gt", "5")), node(a="1_0")))
 
     def test_terms(self) -> None:
         """One of the terms must match with all its expressions. An empty term never matches."""
-        spec = asking(expression("In", "1"), expression("In", "2"))
+        spec = requiring(expression("In", "1"), expression("In", "2"))
         self.assertTrue(fits(spec, node(a="2")))
         self.assertFalse(fits(spec, node(a="3")))
-        self.assertFalse(fits(asking({}), node(a="1")))
-        self.assertFalse(fits(asking(), node(a="1")))
+        self.assertFalse(fits(requiring({}), node(a="1")))
+        self.assertFalse(fits(requiring(), node(a="1")))
         both = {**expression("In", "1"), **by_name("n")}
-        self.assertTrue(fits(asking(both), node(a="1")))
-        self.assertFalse(fits(asking({**both, **by_name("m")}), node(a="1")))
+        self.assertTrue(fits(requiring(both), node(a="1")))
+        self.assertFalse(fits(requiring({**both, **by_name("m")}), node(a="1")))
 
 
 def by_name(name: str) -> Any:

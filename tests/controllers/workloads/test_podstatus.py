@@ -31,7 +31,7 @@ def pod(image: str = "app", spec: Any = None, **annotations: str) -> dict[str, A
     return {"metadata": meta, "spec": {"containers": [{"name": "c", "image": image}], **(spec or {})}, "status": {}}
 
 
-class PlanTests(SynchronousTestCase):
+class ReadBehaviorTests(SynchronousTestCase):
     """Tests for L{read_behavior}."""
 
     def test_images(self) -> None:
@@ -61,10 +61,10 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(read_behavior(of_job).seconds, 1.0)
 
 
-class RunTests(SynchronousTestCase):
+class PodStatusSimulatorTests(SynchronousTestCase):
     """Tests for L{PodStatusSimulator}."""
 
-    def look(self, obj: dict[str, Any], now: float) -> PodStatusSimulator:
+    def simulate(self, obj: dict[str, Any], now: float) -> PodStatusSimulator:
         """Compute the status of a pod, and store it in the pod."""
         run = PodStatusSimulator(obj, PLACE, START + now)
         obj["status"] = run.status
@@ -82,31 +82,31 @@ class RunTests(SynchronousTestCase):
     def test_runs(self) -> None:
         """A pod without annotations runs, is ready, and does not change any more."""
         obj = pod()
-        run = self.look(obj, 0)
+        run = self.simulate(obj, 0)
         self.assertEqual((run.wait, obj["status"]["phase"], self.ready(obj)), (None, "Running", "True"))
         self.assertEqual((obj["status"]["hostIP"], obj["status"]["podIP"]), ("192.0.2.1", "10.0.0.1"))
         before = dict(obj["status"])
-        self.look(obj, 100)
+        self.simulate(obj, 100)
         self.assertEqual(obj["status"], before)
 
     def test_probe(self) -> None:
         """A pod becomes ready after the initial delay of its probes."""
         obj = pod()
         obj["spec"]["containers"][0]["readinessProbe"] = {"initialDelaySeconds": 5}
-        self.assertEqual((self.look(obj, 0).wait, self.ready(obj)), (5.0, "False"))
-        self.assertEqual((self.look(obj, 5).wait, self.ready(obj)), (None, "True"))
+        self.assertEqual((self.simulate(obj, 0).wait, self.ready(obj)), (5.0, "False"))
+        self.assertEqual((self.simulate(obj, 5).wait, self.ready(obj)), (None, "True"))
 
     def test_ends(self) -> None:
         """A container with restart policy Never terminates with success or failure."""
         for image, phase, code in (("true", "Succeeded", 0), ("false", "Failed", 1)):
             obj = pod(image, {"restartPolicy": "Never"})
-            self.assertEqual(self.look(obj, 0).wait, 1.0)
-            self.assertIsNone(self.look(obj, 1).wait)
+            self.assertEqual(self.simulate(obj, 0).wait, 1.0)
+            self.assertIsNone(self.simulate(obj, 1).wait)
             ended = obj["status"]["containerStatuses"][0]["state"]["terminated"]
             self.assertEqual((obj["status"]["phase"], ended["exitCode"]), (phase, code))
             self.assertEqual(ended["finishedAt"], format_time(START + 1))
             before = dict(obj["status"])
-            self.look(obj, 50)
+            self.simulate(obj, 50)
             self.assertEqual(obj["status"], before)
 
     def test_crashes(self) -> None:
@@ -114,16 +114,16 @@ class RunTests(SynchronousTestCase):
         obj = pod("false", {"restartPolicy": "OnFailure"}, exit_code="1,1,0")
         now = 0.0
         for wait in (1.0, 10.0, 1.0, 20.0, 1.0):
-            self.assertEqual(self.look(obj, now).wait, wait)
+            self.assertEqual(self.simulate(obj, now).wait, wait)
             self.assertEqual(self.state(obj), "running" if wait == 1.0 else "waiting")
             now += wait
-        self.assertIsNone(self.look(obj, now).wait)
+        self.assertIsNone(self.simulate(obj, now).wait)
         self.assertEqual(obj["status"]["phase"], "Succeeded")
 
     def test_not_pulled(self) -> None:
         """A pod whose image cannot be pulled waits."""
         obj = pod("pull-error")
-        self.look(obj, 0)
+        self.simulate(obj, 0)
         waiting = obj["status"]["containerStatuses"][0]["state"]["waiting"]
         self.assertEqual((obj["status"]["phase"], waiting["reason"]), ("Pending", "ImagePullBackOff"))
         self.assertNotIn("podIP", obj["status"])
@@ -131,15 +131,15 @@ class RunTests(SynchronousTestCase):
     def test_deadline(self) -> None:
         """A pod that is active longer than its deadline fails."""
         obj = pod(spec={"activeDeadlineSeconds": 5})
-        self.assertEqual(self.look(obj, 0).wait, 5.0)
-        self.look(obj, 5)
+        self.assertEqual(self.simulate(obj, 0).wait, 5.0)
+        self.simulate(obj, 5)
         self.assertEqual((obj["status"]["phase"], obj["status"]["reason"]), ("Failed", "DeadlineExceeded"))
 
     def test_stopped(self) -> None:
         """A deleted pod stops after its stop time, but within its grace period."""
         obj = pod(stop_seconds="7")
         self.assertEqual(stop_wait(obj, START), 0.0)
-        self.look(obj, 0)
+        self.simulate(obj, 0)
         for grace, wait in ((30, 7.0), (2, 2.0), (0, 0.0)):
             obj["metadata"].update(deletionTimestamp=format_time(START + grace), deletionGracePeriodSeconds=grace)
             self.assertEqual(stop_wait(obj, START), wait)
@@ -150,8 +150,8 @@ class RunTests(SynchronousTestCase):
     def test_gates(self) -> None:
         """A pod with a readiness gate is ready when its condition is True."""
         obj = pod(spec={"readinessGates": [{"conditionType": "x/y"}]})
-        self.look(obj, 0)
+        self.simulate(obj, 0)
         self.assertEqual(self.ready(obj), "False")
         obj["status"]["conditions"].append({"type": "x/y", "status": "True"})
-        self.look(obj, 1)
+        self.simulate(obj, 1)
         self.assertEqual(self.ready(obj), "True")

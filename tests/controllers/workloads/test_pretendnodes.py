@@ -31,15 +31,15 @@ class PretendNodeTests(ControllerTestCase):
         spec = {**SPEC, "nodeName": node, **parts.pop("spec", {})}
         self.make("pods", name, "default", spec=spec, **parts)
         self.settle()
-        return self.seen(name)
+        return self.current(name)
 
-    def seen(self, name: str = "a") -> Any:
+    def current(self, name: str = "a") -> Any:
         """Return the current pod."""
         return self.find("pods", name, "default")
 
     def conditions(self, name: str = "a") -> dict[str, str]:
         """Return the conditions of a pod."""
-        return {one["type"]: one["status"] for one in self.seen(name)["status"]["conditions"]}
+        return {one["type"]: one["status"] for one in self.current(name)["status"]["conditions"]}
 
     def test_nodes(self) -> None:
         """The requested number of nodes is registered: ready, with addresses, resources and a pod network."""
@@ -148,9 +148,9 @@ class PretendNodeTests(ControllerTestCase):
         said = {"kubetwist.dev/run-seconds": "20", "kubetwist.dev/exit-code": "3"}
         self.pod(metadata={"annotations": said}, spec={"restartPolicy": "Never"})
         self.settle(19)
-        self.assertEqual(self.seen()["status"]["phase"], "Running")
+        self.assertEqual(self.current()["status"]["phase"], "Running")
         self.settle(1)
-        status = self.seen()["status"]
+        status = self.current()["status"]
         self.assertEqual(status["phase"], "Failed")
         ended = status["containerStatuses"][0]["state"]["terminated"]
         self.assertEqual((ended["exitCode"], ended["reason"]), (3, "Error"))
@@ -163,7 +163,7 @@ class PretendNodeTests(ControllerTestCase):
             name = image.replace("/", "-").replace(":", "-")
             self.pod(name, spec={"containers": [{"name": "c", "image": image}], "restartPolicy": "Never"})
             self.settle(1)
-            self.assertEqual(self.seen(name)["status"]["phase"], phase)
+            self.assertEqual(self.current(name)["status"]["phase"], phase)
 
     def test_restarts(self) -> None:
         """Containers that exit are restarted with increasing backoff."""
@@ -171,21 +171,21 @@ class PretendNodeTests(ControllerTestCase):
         said = {"kubetwist.dev/run-seconds": "1", "kubetwist.dev/exit-code": "1,0"}
         self.pod(metadata={"annotations": said}, spec={"restartPolicy": "OnFailure"})
         self.settle(1)
-        (status,) = self.seen()["status"]["containerStatuses"]
+        (status,) = self.current()["status"]["containerStatuses"]
         self.assertEqual(status["state"]["waiting"]["reason"], "CrashLoopBackOff")
         self.assertEqual(self.conditions()["Ready"], "False")
         self.settle(10)
-        (status,) = self.seen()["status"]["containerStatuses"]
+        (status,) = self.current()["status"]["containerStatuses"]
         self.assertEqual((status["restartCount"], status["lastState"]["terminated"]["exitCode"]), (1, 1))
         self.settle(1)
-        self.assertEqual(self.seen()["status"]["phase"], "Succeeded")
+        self.assertEqual(self.current()["status"]["phase"], "Succeeded")
 
     def test_deadline(self) -> None:
         """A pod that is active longer than its deadline fails."""
         self.start(FakeNodes)
         self.pod(spec={"activeDeadlineSeconds": 7})
         self.settle(7)
-        status = self.seen()["status"]
+        status = self.current()["status"]
         self.assertEqual((status["phase"], status["reason"]), ("Failed", "DeadlineExceeded"))
 
     def test_deletion(self) -> None:
@@ -194,17 +194,17 @@ class PretendNodeTests(ControllerTestCase):
         self.pod()
         self.remove("pods", "a", "default")
         self.settle()
-        self.assertIsNone(self.seen())
+        self.assertIsNone(self.current())
         self.pod("slow", metadata={"annotations": {"kubetwist.dev/stop-seconds": "12"}})
         self.remove("pods", "slow", "default")
         self.settle(11)
-        self.assertEqual(self.seen("slow")["status"]["phase"], "Running")
+        self.assertEqual(self.current("slow")["status"]["phase"], "Running")
         self.settle(1)
-        self.assertIsNone(self.seen("slow"))
+        self.assertIsNone(self.current("slow"))
         self.pod("held", metadata={"annotations": {"kubetwist.dev/stop-seconds": "99"}, "finalizers": ["x.io/f"]})
         self.remove("pods", "held", "default", grace=5)
         self.settle(6)
-        held = self.seen("held")
+        held = self.current("held")
         self.assertEqual((held["status"]["phase"], held["metadata"]["deletionGracePeriodSeconds"]), ("Failed", 0))
 
     def test_addresses_return(self) -> None:
@@ -213,7 +213,7 @@ class PretendNodeTests(ControllerTestCase):
         for number in range(300):
             name = f"p{number}"
             self.pod(name)
-            self.assertTrue(self.seen(name)["status"]["podIP"].startswith("10.244.1."))
+            self.assertTrue(self.current(name)["status"]["podIP"].startswith("10.244.1."))
             self.remove("pods", name, "default", grace=0)
         self.assertEqual(len(controller.nodes["pretend-node-1"]._used), 0)
 
@@ -227,8 +227,8 @@ class PretendNodeTests(ControllerTestCase):
             self.make("pods", f"p{number}", "default", spec={**SPEC, "nodeName": f"pretend-node-{number % 3}"})
         self.backend.fails = lambda number: number % 10 == 0
         self.settle(60)
-        self.assertEqual({self.seen(name)["status"]["phase"] for name in self.names("pods", "default")}, {"Running"})
-        addresses = {self.seen(name)["status"]["podIP"] for name in self.names("pods", "default")}
+        self.assertEqual({self.current(name)["status"]["phase"] for name in self.names("pods", "default")}, {"Running"})
+        addresses = {self.current(name)["status"]["podIP"] for name in self.names("pods", "default")}
         self.assertEqual(len(addresses), 30)
         self.backend.fails = lambda number: False
         for name in self.names("pods", "default"):
@@ -249,8 +249,8 @@ class PretendNodeTests(ControllerTestCase):
         self.config = SimpleNamespace(options={"pretend-nodes": 2}, kubernetes_version="1.36")
         self.restart(FakeNodes)
         self.assertEqual(self.names("nodes"), ["pretend-node-0", "pretend-node-1"])
-        self.assertEqual(self.seen(), before)
+        self.assertEqual(self.current(), before)
         self.assertNotEqual(self.pod("b")["status"]["podIP"], before["status"]["podIP"])
         self.settle(15)
-        self.assertEqual(self.seen()["status"]["phase"], "Succeeded")
-        self.assertIsNone(self.seen("lost"))
+        self.assertEqual(self.current()["status"]["phase"], "Succeeded")
+        self.assertIsNone(self.current("lost"))

@@ -11,7 +11,7 @@ from tests.controllers.workloads.replicasetcase import LABELS, ReplicaSetTestCas
 class ReplicaSetTests(ReplicaSetTestCase):
     """Pods of ReplicaSets."""
 
-    def test_pods_are_made(self) -> None:
+    def test_pods_are_created(self) -> None:
         """The desired number of pods is created, with labels, owner and the name of the ReplicaSet as prefix."""
         self.start(ReplicaSetController)
         made = self.set_of(3)
@@ -29,7 +29,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
             {"replicas": 3, "fullyLabeledReplicas": 3, "terminatingReplicas": 0, "observedGeneration": 1},
         )
 
-    def test_pod_that_goes_is_replaced(self) -> None:
+    def test_pod_is_replaced(self) -> None:
         """A deleted or failed pod is replaced."""
         self.start(ReplicaSetController)
         self.set_of(2)
@@ -41,7 +41,7 @@ class ReplicaSetTests(ReplicaSetTestCase):
         self.settle()
         self.assertEqual(len(self.pods()), 3)
 
-    def test_fewer(self) -> None:
+    def test_scale_down(self) -> None:
         """Scaling down deletes pods that are not ready first."""
         self.start(ReplicaSetController)
         self.set_of(3)

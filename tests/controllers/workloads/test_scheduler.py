@@ -42,14 +42,14 @@ class SchedulerTests(ControllerTestCase):
             container["ports"] = spec.pop("ports")
         self.make("pods", name, "default", metadata={"labels": labels or {}}, spec={"containers": [container], **spec})
         self.settle()
-        return self.where(name)
+        return self.node_of(name)
 
-    def where(self, name: str) -> str:
+    def node_of(self, name: str) -> str:
         """Return the node of a pod."""
         node: str = self.find("pods", name, "default")["spec"].get("nodeName") or ""
         return node
 
-    def why(self, name: str) -> str:
+    def reason_of(self, name: str) -> str:
         """Return the reason why a pod is unschedulable."""
         (condition,) = (
             one for one in self.find("pods", name, "default")["status"]["conditions"] if one["type"] == "PodScheduled"
@@ -80,7 +80,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.pod("gated", schedulingGates=[{"name": "x.io/wait"}]), "")
         self.change("pods", "gated", lambda pod: pod["spec"].pop("schedulingGates"), "default")
         self.settle()
-        self.assertEqual(self.where("gated"), "a")
+        self.assertEqual(self.node_of("gated"), "a")
 
     def test_resources(self) -> None:
         """An unschedulable pod has the reason in its condition and is bound when a node fits."""
@@ -88,18 +88,18 @@ class SchedulerTests(ControllerTestCase):
         self.pod("one", cpu="1500m")
         self.pod("two", cpu="1500m")
         self.assertEqual(self.pod("three", cpu="1"), "")
-        self.assertEqual(self.why("three"), f"0/2 nodes are available: 2 Insufficient cpu. {NO_VICTIMS}")
-        self.assertEqual(self.events("three"), [("FailedScheduling", self.why("three"))])
+        self.assertEqual(self.reason_of("three"), f"0/2 nodes are available: 2 Insufficient cpu. {NO_VICTIMS}")
+        self.assertEqual(self.events("three"), [("FailedScheduling", self.reason_of("three"))])
         self.assertEqual(self.pod("huge", cpu="3"), "")
-        self.assertEqual(self.why("huge"), f"0/2 nodes are available: 2 Insufficient cpu. {NO_HELP}")
+        self.assertEqual(self.reason_of("huge"), f"0/2 nodes are available: 2 Insufficient cpu. {NO_HELP}")
         self.remove("pods", "one", "default", grace=0)
         self.settle(2)
-        self.assertEqual((self.where("three"), self.where("huge")), ("a", ""))
+        self.assertEqual((self.node_of("three"), self.node_of("huge")), ("a", ""))
         self.node("c", cpu="4")
         self.settle(2)
-        self.assertEqual(self.where("huge"), "c")
+        self.assertEqual(self.node_of("huge"), "c")
 
-    def test_ended_pods(self) -> None:
+    def test_terminated_pods(self) -> None:
         """Resources of terminated pods are released."""
         self.start(Scheduler)
         for name in ("one", "two"):
@@ -118,7 +118,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(self.pod("two", nodeSelector={"kubernetes.io/hostname": "small"}), "")
         self.assertIn(
             "0/3 nodes are available: 1 Too many pods, 2 node(s) didn't match Pod's node affinity/selector. ",
-            self.why("two"),
+            self.reason_of("two"),
         )
 
     def test_no_nodes(self) -> None:
@@ -127,7 +127,7 @@ class SchedulerTests(ControllerTestCase):
             self.remove("nodes", name)
         self.start(Scheduler)
         self.pod("p")
-        self.assertEqual(self.why("p"), "no nodes available to schedule pods")
+        self.assertEqual(self.reason_of("p"), "no nodes available to schedule pods")
 
     def test_affinity_to_nodes(self) -> None:
         """Required node affinity is respected: terms are alternatives, and all expressions of a term must match."""
@@ -153,21 +153,21 @@ class SchedulerTests(ControllerTestCase):
         self.start(Scheduler)
         self.assertEqual(self.pod("p"), "")
         self.assertEqual(
-            self.why("p"),
+            self.reason_of("p"),
             "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. " + NO_HELP,
         )
         self.assertEqual(self.pod("t", tolerations=[{"key": "k", "operator": "Equal", "value": "v"}]), "a")
         self.assertEqual(self.pod("e", tolerations=[{"operator": "Exists"}]), "b")
         self.change("nodes", "b", lambda node: node["spec"].pop("unschedulable"))
         self.settle(2)
-        self.assertEqual(self.where("p"), "b")
+        self.assertEqual(self.node_of("p"), "b")
 
     def test_host_ports(self) -> None:
         """Two pods with the same host port are on different nodes."""
         self.start(Scheduler)
         ports = [{"containerPort": 80, "hostPort": 80}]
         self.assertEqual([self.pod(f"p{number}", ports=ports) for number in range(3)], ["a", "b", ""])
-        self.assertIn("2 node(s) didn't have free ports for the requested pod ports.", self.why("p2"))
+        self.assertIn("2 node(s) didn't have free ports for the requested pod ports.", self.reason_of("p2"))
 
     def test_pod_affinity(self) -> None:
         """Pod affinity and anti-affinity are respected, also anti-affinity of existing pods."""
@@ -176,15 +176,15 @@ class SchedulerTests(ControllerTestCase):
         far = {"podAntiAffinity": {AFFINITY: [term]}}
         near = {"podAffinity": {AFFINITY: [term]}}
         self.assertEqual(self.pod("lonely", affinity=near), "")
-        self.assertIn("2 node(s) didn't match pod affinity rules.", self.why("lonely"))
+        self.assertIn("2 node(s) didn't match pod affinity rules.", self.reason_of("lonely"))
         self.assertEqual(self.pod("x0", labels={"app": "x"}, affinity=far), "a")
         self.settle(2)
-        self.assertEqual(self.where("lonely"), "a")
+        self.assertEqual(self.node_of("lonely"), "a")
         self.assertEqual(self.pod("x1", labels={"app": "x"}, affinity=far), "b")
         self.assertEqual(self.pod("x2", labels={"app": "x"}, affinity=far), "")
-        self.assertIn("2 node(s) didn't match pod anti-affinity rules.", self.why("x2"))
+        self.assertIn("2 node(s) didn't match pod anti-affinity rules.", self.reason_of("x2"))
         self.assertEqual(self.pod("x3", labels={"app": "x"}), "")
-        self.assertIn("2 node(s) didn't satisfy existing pods anti-affinity rules.", self.why("x3"))
+        self.assertIn("2 node(s) didn't satisfy existing pods anti-affinity rules.", self.reason_of("x3"))
 
     def test_topology_spread(self) -> None:
         """A topology spread constraint limits the skew between zones."""
@@ -203,7 +203,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual(placed, ["a", ""])
         self.assertIn(
             "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints. ",
-            self.why("p1"),
+            self.reason_of("p1"),
         )
 
     def test_faults(self) -> None:
@@ -213,7 +213,7 @@ class SchedulerTests(ControllerTestCase):
             self.make("pods", f"p{number}", "default", spec={"containers": [{"name": "c", "image": "c"}]})
         self.backend.fails = lambda number: number % 10 == 0
         self.settle(60)
-        self.assertEqual({self.where(f"p{number}") for number in range(15)}, {"a", "b"})
+        self.assertEqual({self.node_of(f"p{number}") for number in range(15)}, {"a", "b"})
 
     def test_restart(self) -> None:
         """After a kill bound pods are counted, and the others are scheduled."""
@@ -222,7 +222,7 @@ class SchedulerTests(ControllerTestCase):
         self.pod("two", cpu="2")
         self.pod("three", cpu="1")
         self.restart(Scheduler)
-        self.assertEqual(self.where("three"), "")
+        self.assertEqual(self.node_of("three"), "")
         self.remove("pods", "two", "default", grace=0)
         self.settle(2)
-        self.assertEqual(self.where("three"), "b")
+        self.assertEqual(self.node_of("three"), "b")

@@ -16,7 +16,7 @@ def at(text: str) -> float:
     return datetime.strptime(text, "%Y-%m-%d %H:%M").replace(tzinfo=UTC).timestamp()
 
 
-class TimesTests(SynchronousTestCase):
+class CronScheduleTests(SynchronousTestCase):
     """Times of schedules."""
 
     def check(self, schedule: str, since: str, *expected: str, zone: str | None = None) -> None:
@@ -78,7 +78,7 @@ class TimesTests(SynchronousTestCase):
         self.assertEqual(CronSchedule("@every 10s", None).most_recent(100.0, 135.0), (130.0, False))
         self.assertEqual(CronSchedule("@every 10s", None).next_after(100.0, 135.0), 140.0)
 
-    def test_no_schedule(self) -> None:
+    def test_invalid_schedule(self) -> None:
         """An invalid schedule is rejected."""
         for text, why in (
             ("x", 'time: invalid duration "x"'),

@@ -32,7 +32,7 @@ def near(app: str, topology: str = "zone") -> dict[str, Any]:
     return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 
 
-class DecisionTests(SynchronousTestCase):
+class SchedulePodTests(SynchronousTestCase):
     """Tests for L{schedule_pod}."""
 
     def refused(self, decision: ScheduleResult, *why: str) -> None:

@@ -9,7 +9,7 @@ from tests.controllers.workloads.statefulsetcase import StatefulSetTestCase
 class StatefulPodTests(StatefulSetTestCase):
     """Tests for L{kubetwist.controllers.workloads.statefulpods}."""
 
-    def test_claims_go_with_their_owner(self) -> None:
+    def test_retention_policy(self) -> None:
         """The retention policy decides whether claims are deleted with the StatefulSet, or when it is scaled down."""
         policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
         made = self.set_of(2, persistentVolumeClaimRetentionPolicy=policy)
@@ -28,7 +28,7 @@ class StatefulPodTests(StatefulSetTestCase):
         self.run_pods()
         self.assertEqual(owners("data-db-0"), [])
 
-    def test_claim_that_goes(self) -> None:
+    def test_terminating_claim(self) -> None:
         """A pod is not created while its claim is being deleted."""
         self.set_of(1)
         self.run_pods()

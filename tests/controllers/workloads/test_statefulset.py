@@ -10,7 +10,7 @@ from tests.controllers.workloads.statefulsetcase import LABELS, StatefulSetTestC
 class StatefulSetTests(StatefulSetTestCase):
     """Pods of StatefulSets."""
 
-    def test_one_after_another(self) -> None:
+    def test_ordered(self) -> None:
         """A pod is created when its predecessors are running. Each has its name, labels and claim."""
         self.set_of()
         self.settle()
@@ -58,7 +58,7 @@ class StatefulSetTests(StatefulSetTestCase):
         self.settle()
         self.assertEqual(self.pod_names(), [])
 
-    def test_fewer(self) -> None:
+    def test_scale_down(self) -> None:
         """Scaling down deletes the highest ordinal first, and keeps its claim."""
         self.set_of()
         self.run_pods()

@@ -12,7 +12,7 @@ from kubetwist.resources.handlers.watch import (
     WatchFlusher,
     WatchMetrics,
 )
-from tests.metrics.reading import told
+from tests.metrics.reading import parse_snapshots
 from tests.resources.handlers.watch.watchcase import END, MAPS, WatchTestCase
 from tests.resources.server import events
 
@@ -137,5 +137,5 @@ class WatchTallyTests(SynchronousTestCase):
         for version in ("v1", "v2"):
             flusher.metrics(SimpleNamespace(group="g", version=version, resource="things")).terminated += 2
         flusher.metrics(SimpleNamespace(group="g", version="v1", resource="others"))
-        terminated_watchers = told(*flusher.collect())["apiserver_terminated_watchers_total"]
+        terminated_watchers = parse_snapshots(*flusher.collect())["apiserver_terminated_watchers_total"]
         self.assertEqual(terminated_watchers, {(("group", "g"), ("resource", "things")): 4.0})
