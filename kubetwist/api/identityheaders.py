@@ -89,7 +89,7 @@ def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Seq
         if b"_" not in name or name in exact:
             continue
         dashed = name.replace(b"_", b"-")
-        if dashed in exact or any(dashed.startswith(ours) and not name.startswith(ours) for ours in prefixes):
+        if dashed in exact or any(dashed.startswith(known) and not name.startswith(known) for known in prefixes):
             raise AmbiguousHeaderError(
                 f"the header {canonical_field_name(name)} can be taken for {canonical_field_name(dashed)}"
             )

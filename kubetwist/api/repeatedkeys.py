@@ -41,20 +41,20 @@ def merged(value: JSONValue) -> JSONValue:
         return [merged(item) for item in value]
     if not isinstance(value, dict):
         return value
-    made: JSONObject = {}
+    result: JSONObject = {}
     for key, item, again in entries(value):
         item = merged(item)
-        made[key] = _into(made[key], item) if again else item
-    return made
+        result[key] = _into(result[key], item) if again else item
+    return result
 
 
 def _into(before: JSONValue, after: JSONValue) -> JSONValue:
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return after
-    made = dict(before)
+    result = dict(before)
     for key, item in after.items():
-        made[key] = _into(made[key], item) if key in made else item
-    return made
+        result[key] = _into(result[key], item) if key in result else item
+    return result
 
 
 def duplicate_key_paths(value: JSONValue, path: str = "") -> Iterator[str]:

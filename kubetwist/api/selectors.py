@@ -146,8 +146,8 @@ def _requirement(key: str, operator: str, values: Sequence[str], path: str = "")
     """
     problems = []
     if not is_qualified_name(key):
-        trouble = validate_qualified_name(key)
-        problems.append(f"key: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
+        detail = validate_qualified_name(key)
+        problems.append(f"key: Invalid value: {quoted(key)}: {'; '.join(detail)}")
     if operator in ("in", "notin"):
         if not values:
             problems.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
@@ -162,9 +162,9 @@ def _requirement(key: str, operator: str, values: Sequence[str], path: str = "")
             if _int64(value) is None
         ]
     for index, value in enumerate(values):
-        trouble = validate_label_value(value)
-        if trouble:
-            problems.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(trouble)}")
+        detail = validate_label_value(value)
+        if detail:
+            problems.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(detail)}")
     if problems:
         problems = list(dict.fromkeys(problems))
         raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
@@ -387,8 +387,8 @@ class _Parser:
             raise SelectorError(f"found '{text}', expected: identifier")
         key = text
         if not is_qualified_name(key):
-            trouble = validate_qualified_name(key)
-            raise SelectorError(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
+            detail = validate_qualified_name(key)
+            raise SelectorError(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(detail)}")
         if negated:
             return _requirement(key, "!", ())
         if self._peek()[0] in (_END, ","):

@@ -38,20 +38,20 @@ def parse_nanoseconds(text: str) -> int:
     @raise ValueError: The value is invalid; the message is Go's.
     """
     rest = text[1:] if text[:1] in ("+", "-") else text
-    bad = ValueError(f"time: invalid duration {quoted(text)}")
+    error = ValueError(f"time: invalid duration {quoted(text)}")
     if rest == "0":
         return 0
     if not rest:
-        raise bad
+        raise error
     total = 0
     while rest:
         match = _duration_part(rest)
         assert match is not None, "it matches the empty string"
         whole, fraction, unit = match.groups()
         if not whole and not fraction:
-            raise bad
+            raise error
         if len(whole) > 19:
-            raise bad
+            raise error
         if not unit:
             raise ValueError(f"time: missing unit in duration {quoted(text)}")
         if unit not in _UNITS:
@@ -64,7 +64,7 @@ def parse_nanoseconds(text: str) -> int:
     if text.startswith("-"):
         total = -total
     if not -(1 << 63) <= total < 1 << 63:
-        raise bad
+        raise error
     return total
 
 

@@ -81,13 +81,13 @@ def set_crd_condition(crd: JSONObject, kind: str, status: str, reason: str, mess
     """
     conditions = crd.setdefault("status", {}).get("conditions") or []
     now = times.now()
-    fresh = {"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind}
+    condition = {"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind}
     for index, one in enumerate(conditions):
         if one.get("type") == kind:
             if one.get("status") == status:
-                fresh["lastTransitionTime"] = one.get("lastTransitionTime") or now
-            conditions[index] = fresh
+                condition["lastTransitionTime"] = one.get("lastTransitionTime") or now
+            conditions[index] = condition
             break
     else:
-        conditions.append(fresh)
+        conditions.append(condition)
     crd["status"]["conditions"] = conditions

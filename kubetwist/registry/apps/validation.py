@@ -78,8 +78,8 @@ def _add_invalid_selector(spec: JSONObject, errors: ErrorList) -> None:
 
 
 def _validate_immutable_selector(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    new, was = obj["spec"].get("selector"), (old.get("spec") or {}).get("selector")
-    immutable(new, was, "spec.selector", errors, selector_shown(new))
+    new_selector, old_selector = obj["spec"].get("selector"), (old.get("spec") or {}).get("selector")
+    immutable(new_selector, old_selector, "spec.selector", errors, selector_shown(new_selector))
 
 
 # --- deployments -------------------------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[FieldEr
 
 
 def _validate_not_decremented(status: JSONObject, before: JSONObject, errors: ErrorList) -> None:
-    count, was = status.get("collisionCount"), before.get("collisionCount")
-    if was is not None and (count is None or count < was):
+    count, old_count = status.get("collisionCount"), before.get("collisionCount")
+    if old_count is not None and (count is None or count < old_count):
         errors.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
 
 

@@ -108,8 +108,8 @@ def authorizer_attributes(
     if resource is None:
         other = other or {}
         return AuthorizerAttributes(user, other.get("verb", ""), path=other.get("path", ""), is_resource_request=False)
-    fields = _understood("fieldSelector", resource, parse_field_selector, _field_term, problems)
-    labels = _understood("labelSelector", resource, _raw_labels, _label_term, problems)
+    fields = _parse_requirements("fieldSelector", resource, parse_field_selector, _field_term, problems)
+    labels = _parse_requirements("labelSelector", resource, _raw_labels, _label_term, problems)
     return AuthorizerAttributes(
         user,
         resource.get("verb", ""),
@@ -124,7 +124,7 @@ def authorizer_attributes(
     )
 
 
-def _understood(
+def _parse_requirements(
     what: str,
     resource: JSONObject,
     raw: Callable[[str], Iterable[Any]],

@@ -54,9 +54,9 @@ def _metric(metric: JSONObject, current: JSONObject) -> str:
     if kind in ("Resource", "ContainerResource"):
         if average is not None:
             return f"{source.get('name', '')}: {_value(now, 'averageValue', known)}/{average}"
-        goal, used = target.get("averageUtilization"), now.get("averageUtilization")
+        target_value, used = target.get("averageUtilization"), now.get("averageUtilization")
         shown = "<unknown>" if used is None else f"{used}%"
-        return f"{source.get('name', '')}: {shown}/{'<auto>' if goal is None else f'{goal}%'}"
+        return f"{source.get('name', '')}: {shown}/{'<auto>' if target_value is None else f'{target_value}%'}"
     if kind == "Pods":
         return f"{_value(now, 'averageValue', known)}/{_quantity(average)}"
     if average is not None:

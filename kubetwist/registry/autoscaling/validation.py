@@ -46,8 +46,8 @@ def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[
         errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to `minReplicas`"))
     target = spec.get("scaleTargetRef") or {}
     _validate_reference(target, "spec.scaleTargetRef", errors)
-    was = before.get("scaleTargetRef") or {}
-    if old is None or any((target.get(name) or "") != (was.get(name) or "") for name in ("apiVersion", "kind")):
+    old_target = before.get("scaleTargetRef") or {}
+    if old is None or any((target.get(name) or "") != (old_target.get(name) or "") for name in ("apiVersion", "kind")):
         grouped = target.get("kind") != "ReplicationController"
         _validate_api_version(target, "spec.scaleTargetRef.apiVersion", errors, grouped)
     versions = not any(_has_invalid_object(metric) for metric in before.get("metrics") or ())
@@ -88,17 +88,17 @@ def _validate_metric(metric: JSONObject, path: str, errors: ErrorList, versions:
         errors.append(required(f"{path}.type", "must specify a metric source type"))
     if kind not in _SOURCES:
         errors.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
-    given = [field for field in _SOURCES.values() if metric.get(field) is not None]
-    if given:
-        _validate_source(metric[given[0]], given[0], f"{path}.{given[0]}", errors, versions)
+    sources = [field for field in _SOURCES.values() if metric.get(field) is not None]
+    if sources:
+        _validate_source(metric[sources[0]], sources[0], f"{path}.{sources[0]}", errors, versions)
     source = _SOURCES.get(kind)
-    if source is not None and source not in given:
+    if source is not None and source not in sources:
         text = "must populate information for the given metric source"
         errors.append(required(f"{path}.{source}", text))
     elif source is None:
         # The reference repeats the error.
         errors.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
-    for field in given if len(given) > 1 else ():
+    for field in sources if len(sources) > 1 else ():
         if field != source:
             errors.append(forbidden(f"{path}.{field}", "must populate the given metric source only"))
 

@@ -102,7 +102,7 @@ def _validate_conditions(obj: JSONObject, old: JSONObject | None = None) -> list
     errors: ErrorList = []
     seen: set[str] = set()
     before = [one.get("type") or "" for one in ((old or {}).get("status") or {}).get("conditions") or ()]
-    twice, both = len(set(before)) < len(before), set(before).issuperset(VERDICTS)
+    duplicates, both = len(set(before)) < len(before), set(before).issuperset(VERDICTS)
     for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
         path, kind, status = f"status.conditions[{index}]", condition.get("type") or "", condition.get("status") or ""
         if not kind and "" not in before:
@@ -115,7 +115,7 @@ def _validate_conditions(obj: JSONObject, old: JSONObject | None = None) -> list
         if not both and kind in VERDICTS and seen.intersection(VERDICTS) - {kind}:
             text = "Approved and Denied conditions are mutually exclusive"
             errors.append(invalid("status.conditions", kind, text))
-        if kind in seen and not twice:
+        if kind in seen and not duplicates:
             errors.append(duplicate(f"{path}.type", kind))
         seen.add(kind)
     return errors

@@ -253,8 +253,8 @@ class CustomCodec(Codec):
         """
         assert self.conversion is not None
         if all(one.name != version for one in self._version.definition.versions):
-            wrong = f"{self.gvk.group}/{version}"
-            raise APIStatusError.unknown(f"request to convert CR from an invalid group/version: {wrong}")
+            source_version = f"{self.gvk.group}/{version}"
+            raise APIStatusError.unknown(f"request to convert CR from an invalid group/version: {source_version}")
         head = {"kind": self.gvk.kind, "apiVersion": f"{self.gvk.group}/{version}"}
         objects = [{**head, **orjson.loads(record.item)} for record in records]
         for record, obj in zip(records, await self.conversion.convert(objects, self.gvk), strict=True):

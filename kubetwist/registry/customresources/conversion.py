@@ -355,9 +355,9 @@ class CRConverterFactory:
             many = "two plugins of that name are" if matches else "no plugin of that name is"
             return _failing_converter(f"{many} installed")
         plugin = matches[0]
-        wrong = interface_error(plugin, IConversionPlugin)
-        if wrong:
-            return _failing_converter(wrong)
+        error = interface_error(plugin, IConversionPlugin)
+        if error:
+            return _failing_converter(error)
 
         def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
             # The plugin may change its arguments.

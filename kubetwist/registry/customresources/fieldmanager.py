@@ -111,7 +111,7 @@ class CustomScaleManager(FieldManager):
 
 
 class CustomVersionConverter:
-    """Converts a custom resource for field ownership; see L{kubetwist.schema.merge.ownership.Versions}."""
+    """Converts a custom resource for field ownership; see L{kubetwist.schema.merge.ownership.MergeConverter}."""
 
     def __init__(self, definition: CustomDefinition) -> None:
         self._definition = definition
@@ -134,7 +134,7 @@ class CustomVersionConverter:
         raise TypedError(f"request to convert CR to an invalid group/version: {api_version}")
 
     def type_of(self, api_version: str) -> MergeType:
-        """See L{kubetwist.schema.merge.ownership.Versions.type_of}."""
+        """See L{kubetwist.schema.merge.ownership.MergeConverter.type_of}."""
         merge_type = self._types.get(api_version)
         if merge_type is None:
             version = self._version(api_version)
@@ -147,7 +147,7 @@ class CustomVersionConverter:
 
     def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
         """
-        See L{kubetwist.schema.merge.ownership.Versions.convert}.
+        See L{kubetwist.schema.merge.ownership.MergeConverter.convert}.
 
         @raise ConversionNeeded: A webhook or plugin must convert the object first.
         """

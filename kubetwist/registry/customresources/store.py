@@ -125,10 +125,10 @@ class CustomStore(Store):
             else:
                 own_records.setdefault(stored_version(record) or codec.storage.version, []).append(record)
         try:
-            for version, chosen in own_records.items():
-                await codec.convert_records(chosen, version)
+            for version, batch in own_records.items():
+                await codec.convert_records(batch, version)
         finally:
-            in_flight.finish([(codec.gvk.version, record) for chosen in own_records.values() for record in chosen])
+            in_flight.finish([(codec.gvk.version, record) for batch in own_records.values() for record in batch])
         for record in in_flight_records:
             await in_flight.wait((codec.gvk.version, record))
         if in_flight_records:

@@ -148,11 +148,11 @@ class CustomStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return new finalizers without a domain in their names."""
-        fresh = set(obj["metadata"].get("finalizers") or ())
+        new_finalizers = set(obj["metadata"].get("finalizers") or ())
         if old is not None:
-            fresh -= set(old["metadata"].get("finalizers") or ())
+            new_finalizers -= set(old["metadata"].get("finalizers") or ())
         texts: list[str] = []
-        for name in sorted(fresh):
+        for name in sorted(new_finalizers):
             field_path = f"metadata.finalizers: {quoted(name)}"
             texts += [f"{field_path}: {problem}" for problem in validate_qualified_name(name)]
             if "/" not in name and name not in _STANDARD_FINALIZERS:

@@ -322,11 +322,11 @@ def validate_priority_level(obj: JSONObject) -> list[FieldError]:
 
 
 def _validate_share(settings: JSONObject, path: str, errors: ErrorList) -> None:
-    shares, lent = settings.get("nominalConcurrencyShares"), settings.get("lendablePercent")
+    shares, lendable = settings.get("nominalConcurrencyShares"), settings.get("lendablePercent")
     if shares is not None and shares < 0:
         errors.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
-    if lent is not None and not 0 <= lent <= 100:
-        errors.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
+    if lendable is not None and not 0 <= lendable <= 100:
+        errors.append(invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
 
 
 def _validate_limited(limited: JSONObject, errors: ErrorList) -> None:
@@ -349,16 +349,16 @@ def _validate_limited(limited: JSONObject, errors: ErrorList) -> None:
             _validate_queuing(queuing, f"{item_path}.queuing", errors)
     else:
         errors.append(unsupported(f"{item_path}.type", kind, ("Queue", "Reject")))
-    lent, borrowed = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
-    if lent is not None and not 0 <= lent <= 100:
-        errors.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
-    if borrowed is not None and borrowed < 0:
+    lendable, borrowing_limit = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
+    if lendable is not None and not 0 <= lendable <= 100:
+        errors.append(invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
+    if borrowing_limit is not None and borrowing_limit < 0:
         text = "if specified, must be a non-negative integer"
-        errors.append(invalid(f"{path}.borrowingLimitPercent", borrowed, text))
+        errors.append(invalid(f"{path}.borrowingLimitPercent", borrowing_limit, text))
 
 
 def _validate_queuing(queuing: JSONObject, path: str, errors: ErrorList) -> None:
-    length, queues, hand = (queuing.get(name) or 0 for name in ("queueLengthLimit", "queues", "handSize"))
+    length, queues, hand_size = (queuing.get(name) or 0 for name in ("queueLengthLimit", "queues", "handSize"))
     if length <= 0:
         errors.append(invalid(f"{path}.queueLengthLimit", length, "must be positive"))
     if queues <= 0:
@@ -366,11 +366,11 @@ def _validate_queuing(queuing: JSONObject, path: str, errors: ErrorList) -> None
     elif queues > 10000000:
         text = "must not be greater than 10000000"
         errors.append(invalid(f"{path}.queues", queues, text))
-    if hand <= 0:
-        errors.append(invalid(f"{path}.handSize", hand, "must be positive"))
-    elif hand > queues:
+    if hand_size <= 0:
+        errors.append(invalid(f"{path}.handSize", hand_size, "must be positive"))
+    elif hand_size > queues:
         text = f"should not be greater than queues ({queues})"
-        errors.append(invalid(f"{path}.handSize", hand, text))
-    elif math.ceil(math.log2(queues) * hand) > _HASH_BITS:
-        needed = f"required entropy bits of deckSize {queues} and handSize {hand}"
-        errors.append(invalid(f"{path}.handSize", hand, f"{needed} should not be greater than {_HASH_BITS}"))
+        errors.append(invalid(f"{path}.handSize", hand_size, text))
+    elif math.ceil(math.log2(queues) * hand_size) > _HASH_BITS:
+        needed = f"required entropy bits of deckSize {queues} and handSize {hand_size}"
+        errors.append(invalid(f"{path}.handSize", hand_size, f"{needed} should not be greater than {_HASH_BITS}"))

@@ -129,12 +129,12 @@ def _validate_http_path(one: JSONObject, path: str, errors: ErrorList) -> None:
         if not http_path.startswith("/"):
             errors.append(invalid(f"{path}.path", http_path, "must be an absolute path"))
         if http_path:
-            for bad in _BAD_IN_PATH:
-                if bad in http_path:
-                    errors.append(invalid(f"{path}.path", http_path, f"must not contain '{bad}'"))
-            for bad in _BAD_ENDS:
-                if http_path.endswith(bad):
-                    errors.append(invalid(f"{path}.path", http_path, f"cannot end with '{bad}'"))
+            for invalid_part in _BAD_IN_PATH:
+                if invalid_part in http_path:
+                    errors.append(invalid(f"{path}.path", http_path, f"must not contain '{invalid_part}'"))
+            for invalid_part in _BAD_ENDS:
+                if http_path.endswith(invalid_part):
+                    errors.append(invalid(f"{path}.path", http_path, f"cannot end with '{invalid_part}'"))
     elif kind == "ImplementationSpecific":
         if http_path and not http_path.startswith("/"):
             errors.append(invalid(f"{path}.path", http_path, "must be an absolute path"))
@@ -362,10 +362,12 @@ def validate_ip_address(obj: JSONObject) -> list[FieldError]:
 def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate that the parent is unchanged."""
     errors: ErrorList = []
-    new, was = (obj.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
-    if new != was:
+    new_parent, old_parent = (obj.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
+    if new_parent != old_parent:
         names = ("Group", "Resource", "Namespace", "Name")
-        shown = None if new is None else {name: value or "" for name, value in go_struct(new, names).items()}
+        shown = (
+            None if new_parent is None else {name: value or "" for name, value in go_struct(new_parent, names).items()}
+        )
         errors.append(invalid_shown("spec.parentRef", go_json(shown), "field is immutable"))
     return UpdateErrors(validate_ip_address(obj), errors)
 

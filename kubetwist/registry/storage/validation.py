@@ -91,11 +91,11 @@ def _validate_topologies(terms: list[JSONObject], errors: ErrorList) -> None:
             values, key = expression.get("values") or [], expression.get("key") or ""
             if not values:
                 errors.append(required(f"{item_path}.values"))
-            taken: set[str] = set()
+            seen_values: set[str] = set()
             for number, value in enumerate(values):
-                if value in taken:
+                if value in seen_values:
                     errors.append(duplicate(f"{item_path}.values[{number}]", value))
-                taken.add(value)
+                seen_values.add(value)
             check(key, f"{item_path}.key", validate_qualified_name, errors)
             if key in values_by_key:
                 errors.append(duplicate(f"{item_path}.key", key))

@@ -209,8 +209,8 @@ def _validate_versions(spec: JSONObject, old: JSONObject | None, options: Schema
     if len(set(names)) != len(names):
         errors.append(_versions_cause(versions, common, "must contain unique version names"))
     if sum(1 for one in versions if one.get("storage")) != 1:
-        text, given = "must have exactly one version marked as storage version", spec.get("versions") is not None
-        errors.append(_versions_cause(versions, common, text, given=given))
+        text, has_list = "must have exactly one version marked as storage version", spec.get("versions") is not None
+        errors.append(_versions_cause(versions, common, text, given=has_list))
     if names and names[0]:
         # In the internal type, the first version is also the deprecated field spec.version.
         problems = validate_dns1035_label(names[0])

@@ -314,7 +314,7 @@ def _validate_map_keys(items: JSONValue, keys: list[str], path: str) -> list[Fie
         properties: JSONObject = items.get("properties") or {}
         # Computed once, since each error quotes all keys.
         unknown = invalid(field_path, keys, "entries must all be names of item properties")
-        twice = invalid(field_path, keys, "must not contain duplicate entries")
+        duplicate_error = invalid(field_path, keys, "must not contain duplicate entries")
         seen: set[str] = set()
         for key in keys:
             if key not in properties:
@@ -323,7 +323,7 @@ def _validate_map_keys(items: JSONValue, keys: list[str], path: str) -> list[Fie
                 text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
                 errors.append(invalid(f"{path}.items.properties[{key}].type", items.get("type"), text))
             if key in seen:
-                errors.append(twice)
+                errors.append(duplicate_error)
             seen.add(key)
     return errors
 
@@ -336,13 +336,13 @@ def _validate_nullable_keys(items: JSONObject, keys: list[str], list_type: str, 
     if list_type != "map":
         return errors
     properties: JSONObject = items.get("properties") or {}
-    needed = set(items.get("required") or ())
+    required_keys = set(items.get("required") or ())
     for key in keys:
         part = properties.get(key)
         if part is None:
             continue
         field_path = f"{path}.items.properties[{key}]"
-        if key not in needed and part.get("default") is None:
+        if key not in required_keys and part.get("default") is None:
             text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
             errors.append(required(f"{field_path}.default", text))
         if part.get("nullable"):

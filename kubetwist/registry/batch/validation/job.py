@@ -137,14 +137,14 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
     selector = spec.get("selector")
     if selector is None:
         errors.append(required(f"{path}.selector"))
-        good = False
+        is_valid = False
     else:
         before = len(errors)
         label_selector(selector, f"{path}.selector", errors)
-        good = len(errors) == before
+        is_valid = len(errors) == before
     result = (template.get("metadata") or {}).get("labels")
     # A missing selector selects nothing; an invalid one has an error already.
-    if selector is None or (good and not selects(selector, result or {})):
+    if selector is None or (is_valid and not selects(selector, result or {})):
         text = "`selector` does not match template `labels`"
         errors.append(invalid(f"{path}.template.metadata.labels", result, text))
 

@@ -128,30 +128,33 @@ def validate_pool_name(name: str, path: str, errors: ErrorList) -> None:
 
 def validate_binding_conditions(one: JSONObject, path: str, errors: ErrorList) -> None:
     """Validate the binding conditions and binding failure conditions of a device."""
-    good, bad = one.get("bindingConditions") or [], one.get("bindingFailureConditions") or []
+    binding_conditions, failure_conditions = (
+        one.get("bindingConditions") or [],
+        one.get("bindingFailureConditions") or [],
+    )
 
     def name(value: str, item_path: str, errors: ErrorList) -> None:
         check(value, item_path, validate_qualified_name, errors)
 
-    validate_list(good, name, f"{path}.bindingConditions", errors, max_items=4)
-    validate_list(bad, name, f"{path}.bindingFailureConditions", errors, max_items=4)
+    validate_list(binding_conditions, name, f"{path}.bindingConditions", errors, max_items=4)
+    validate_list(failure_conditions, name, f"{path}.bindingFailureConditions", errors, max_items=4)
     conditions: set[str] = set()
-    for index, value in enumerate(good):
+    for index, value in enumerate(binding_conditions):
         if value in conditions:
             errors.append(duplicate(f"{path}.bindingConditions[{index}]", value))
         conditions.add(value)
     seen: set[str] = set()
-    for index, value in enumerate(bad):
+    for index, value in enumerate(failure_conditions):
         item_path = f"{path}.bindingFailureConditions[{index}]"
         if value in seen:
             errors.append(duplicate(item_path, value))
         seen.add(value)
         if value in conditions:
             errors.append(invalid(item_path, value, "bindingFailureConditions must not overlap with bindingConditions"))
-    if bad and not good:
+    if failure_conditions and not binding_conditions:
         text = "bindingConditions are required to use bindingFailureConditions"
         errors.append(invalid(f"{path}.bindingConditions", one.get("bindingConditions"), text))
-    if good and not bad:
+    if binding_conditions and not failure_conditions:
         text = "bindingFailureConditions are required to use bindingConditions"
         errors.append(invalid(f"{path}.bindingFailureConditions", one.get("bindingFailureConditions"), text))
 

@@ -71,12 +71,12 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
     advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
     each = bool(spec.get("perDeviceNodeSelection"))
 
-    stored_devices: dict[str, list[JSONObject]] = {}
+    stored_taints: dict[str, list[JSONObject]] = {}
     for one in reversed((old["spec"].get("devices") or []) if old is not None else []):
-        stored_devices[one.get("name") or ""] = one.get("taints") or []
+        stored_taints[one.get("name") or ""] = one.get("taints") or []
 
     def device(one: JSONObject, path: str, errors: ErrorList) -> None:
-        _validate_device(one, path, each, errors, stored_devices.get(one.get("name") or ""))
+        _validate_device(one, path, each, errors, stored_taints.get(one.get("name") or ""))
 
     max_devices = 64 if advanced else 128
     validate_set(devices, device, lambda one: one.get("name") or "", "spec.devices", errors, max_items=max_devices)
@@ -159,7 +159,7 @@ def _validate_node_selection(
 
 
 def _validate_device(
-    device: JSONObject, path: str, each: bool, errors: ErrorList, held: list[JSONObject] | None
+    device: JSONObject, path: str, each: bool, errors: ErrorList, stored_taints: list[JSONObject] | None
 ) -> None:
     check(device.get("name") or "", f"{path}.name", dns_label, errors)
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
@@ -180,7 +180,7 @@ def _validate_device(
                 validate_request_policy(amount["requestPolicy"], quantity(amount.get("value") or 0), field_path, errors)
             else:
                 errors.append(forbidden(field_path, "allowMultipleAllocations must be true"))
-    if held is None or held != (device.get("taints") or []):
+    if stored_taints is None or stored_taints != (device.get("taints") or []):
         validate_list(device.get("taints"), _validate_taint, f"{path}.taints", errors, max_items=16)
     consumed = device.get("consumesCounters") or []
     field_path = f"{path}.consumesCounters"
@@ -203,16 +203,16 @@ def _validate_device(
 
 
 def _validate_attribute(attribute: JSONObject, path: str, errors: ErrorList) -> None:
-    given = [name for name in ("bool", "int", "string", "version") if attribute.get(name) is not None]
+    value_fields = [name for name in ("bool", "int", "string", "version") if attribute.get(name) is not None]
     for name in ("string", "version"):
-        if name == "version" and name in given and not _VERSION(attribute["version"]):
+        if name == "version" and name in value_fields and not _VERSION(attribute["version"]):
             text = "must be a string compatible with semver.org spec 2.0.0"
             errors.append(invalid(f"{path}.version", attribute["version"], text))
-        if name in given and byte_length(attribute[name]) > 64:
+        if name in value_fields and byte_length(attribute[name]) > 64:
             errors.append(too_long(f"{path}.{name}", 64))
-    if not given:
+    if not value_fields:
         errors.append(invalid(path, "", "exactly one value must be specified"))
-    elif len(given) > 1:
+    elif len(value_fields) > 1:
         shown = go_json(go_struct(attribute, "resource.DeviceAttribute"))
         errors.append(invalid_shown(path, shown, "exactly one value must be specified"))
 
