@@ -7,10 +7,11 @@ All code that inspects containers uses this module, so that no type of container
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from .renamed import renamed_names
 from .resource import JSONObject
 
 #: The container lists of a pod spec in the reference's order, with the type of their containers.
@@ -79,3 +80,7 @@ def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObjec
 def declared_containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
     """Yield all L{containers} except for ephemeral ones: the containers with which a pod is created."""
     return (result for result in containers(spec, path) if result[2] != DEBUGGING)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_names(__name__, {"declared": "declared_containers"})

@@ -51,9 +51,9 @@ class StubServer:
         self.objects[group, resource, meta.get("namespace", ""), meta["name"]] = obj
         return self
 
-    def _found(self, group: str, resource: str, namespace: str) -> Iterable[JSONObject]:
-        for (in_group, of_resource, where, _), obj in sorted(self.objects.items()):
-            if (in_group, of_resource) == (group, resource) and namespace in ("", where):
+    def _select(self, group: str, resource: str, namespace: str) -> Iterable[JSONObject]:
+        for (in_group, of_resource, in_namespace, _), obj in sorted(self.objects.items()):
+            if (in_group, of_resource) == (group, resource) and namespace in ("", in_namespace):
                 yield obj
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
@@ -69,7 +69,7 @@ class StubServer:
 
     def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See the method of the server."""
-        return [frozen(obj) for obj in self._found(group, resource, namespace)]
+        return [frozen(obj) for obj in self._select(group, resource, namespace)]
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See the method of the server."""
@@ -78,7 +78,7 @@ class StubServer:
 
     def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See the method of the server."""
-        return [_copy(obj) for obj in self._found(group, resource, namespace)]
+        return [_copy(obj) for obj in self._select(group, resource, namespace)]
 
     async def ensure_cached(self, group: str, resource: str) -> bool:
         """Return whether there is an object of the resource."""
@@ -86,7 +86,7 @@ class StubServer:
 
     def list_lazy(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
         """See the method of the server."""
-        return [partial(_copy, obj) for obj in self._found(group, resource, namespace)]
+        return [partial(_copy, obj) for obj in self._select(group, resource, namespace)]
 
     def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
         """Return the resources in C{kinds}."""

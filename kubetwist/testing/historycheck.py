@@ -207,12 +207,12 @@ class _Check:
             if writer is None:
                 self._report(f"{one.key} at revision {revision} is {value!r}, which no request wrote")
             elif writer.outcome in _FAILED:
-                self._report(f"{one.key} at revision {revision} is what was refused: {writer}")
+                self._report(f"{one.key} at revision {revision} has the value of a rejected write: {writer}")
             elif self._revisions.setdefault(writer, revision) != revision:
                 self._report(f"done twice, at revisions {self._revisions[writer]} and {revision}: {writer}")
         for revision in sorted(one.deletions):
             if revision in one.values:
-                self._report(f"{one.key} is there and deleted at revision {revision}")
+                self._report(f"{one.key} exists and is deleted at revision {revision}")
             self._match_deletion(one, revision)
         one.unobserved_writes = [
             write for write in one.writes if write.outcome is Outcome.UNKNOWN and write not in self._revisions
@@ -279,7 +279,7 @@ class _Check:
             return
         position = next((index for index, version in enumerate(versions) if version.earliest == expected), None)
         if position is None or not versions[position].exists:
-            self._report(f"what it expects was never there: {write}")
+            self._report(f"the expected revision never existed: {write}")
             return
         successor = versions[position + 1] if position + 1 < len(versions) else None
         if successor is not None and (successor.cause is None or successor.cause.action is not Action.CREATE):
@@ -300,7 +300,7 @@ class _Check:
         for write, revision in self._revisions.items():
             other = writes_by_revision.setdefault(revision, write)
             if other is not write:
-                self._report(f"revision {revision} was given twice: {other}; {write}")
+                self._report(f"revision {revision} was assigned twice: {other}; {write}")
 
     def _check_writes(self, one: _Object) -> None:
         for index, version in enumerate(one.versions):
@@ -365,7 +365,7 @@ class _Check:
         one = self._object(operation.key)
         revision = operation.revision
         if revision > last:
-            self._report(f"shows what was written after it was answered: {operation}")
+            self._report(f"shows a write that began after the response: {operation}")
         elif not any(version.exists and version.earliest == revision for version, _ in one.between(first, last)):
             self._report(f"stale, {first} was known before it began: {operation}")
 
@@ -375,7 +375,7 @@ class _Check:
         if revision < first:
             self._report(f"stale, {first} was known before it began: {operation}")
         if revision > last:
-            self._report(f"as of a revision that was given after it was answered: {operation}")
+            self._report(f"at a revision that was assigned after the response: {operation}")
         for key, one in self._objects.items():
             if not key.startswith(operation.key) or not one.versions:
                 continue
@@ -397,25 +397,25 @@ class _Check:
 
     def _check_watch(self, watch: WatchHistory) -> None:
         newest = passed = watch.start
-        shown: set[tuple[int, str]] = set()
+        delivered: set[tuple[int, str]] = set()
         for event in watch.events:
             if event.kind == "BOOKMARK":
                 if event.revision < newest:
                     self._report(f"{watch}: a bookmark of {event.revision} comes after {newest}")
                 newest = passed = max(newest, event.revision)
                 continue
-            if (event.revision, event.key) in shown:
+            if (event.revision, event.key) in delivered:
                 self._report(f"{watch}: {event} is shown twice")
             elif event.revision < newest or event.revision <= passed:
                 self._report(f"{watch}: {event} comes after {newest}")
             newest = max(newest, event.revision)
-            shown.add((event.revision, event.key))
+            delivered.add((event.revision, event.key))
             self._check_event(watch, event)
-        self._check_gaps(watch, _INFINITE if watch.complete else newest, shown)
+        self._check_gaps(watch, _INFINITE if watch.complete else newest, delivered)
 
     def _check_event(self, watch: WatchHistory, event: WatchEvent) -> None:
         if not event.key.startswith(watch.prefix):
-            self._report(f"{watch}: {event} is not what it asked for")
+            self._report(f"{watch}: {event} is outside of its prefix")
         one = self._object(event.key)
         previous = one.before(event.revision)
         if previous is None or one.may_have_been_overwritten(NEVER, previous, None):
@@ -425,12 +425,12 @@ class _Check:
         elif event.kind == "DELETED" and event.value not in ("", previous.value):
             self._report(f"{watch}: {event} shows {event.value!r}, where there was {previous.value!r}")
 
-    def _check_gaps(self, watch: WatchHistory, end: int, shown: set[tuple[int, str]]) -> None:
+    def _check_gaps(self, watch: WatchHistory, end: int, delivered: set[tuple[int, str]]) -> None:
         for key, one in self._objects.items():
             if not key.startswith(watch.prefix):
                 continue
             versions = one.versions
             first = bisect_right(versions, watch.start, key=_earliest)
             for version in islice(versions, first, bisect_right(versions, end, key=_earliest)):
-                if version.latest <= end and (version.earliest, key) not in shown:
+                if version.latest <= end and (version.earliest, key) not in delivered:
                     self._report(f"{watch}: it shows nothing of {key} at {version.earliest}: {version.cause}")

@@ -271,7 +271,7 @@ def storage_tests(
             self.delete("/r/gone")
             compacted = self.put("/r/a", b"2")
             self.put("/r/a", b"3")
-            then, now = self.page("/r/", revision=compacted), self.page("/r/")
+            snapshot, now = self.page("/r/", revision=compacted), self.page("/r/")
             self.reactor.run(self.storage.compact(compacted))
             self.assertEqual(self.storage.compacted, compacted)
             for attempt in (
@@ -281,8 +281,8 @@ def storage_tests(
                 with self.assertRaises(RevisionCompacted) as caught:
                     self.reactor.run(attempt)
                 self.assertEqual(caught.exception.oldest, compacted)
-            self.assertEqual((self.page("/r/", revision=compacted), self.page("/r/")), (then, now))
-            self.assertEqual(then, [("/r/a", b"2", compacted)])
+            self.assertEqual((self.page("/r/", revision=compacted), self.page("/r/")), (snapshot, now))
+            self.assertEqual(snapshot, [("/r/a", b"2", compacted)])
             observer = RecordingObserver()
             self.watch("/r/", compacted, observer)
             self.assertEqual(observer.seen(), [("/r/a", b"3", compacted + 1, compacted)])
@@ -565,7 +565,7 @@ def storage_tests(
                 if step == "compact":
                     revision = (storage.compacted + storage.revision + 1) // 2
                     self.reactor.run(storage.compact(revision))
-                    past = {kept: then for kept, then in past.items() if kept >= storage.compacted}
+                    past = {at: snapshot for at, snapshot in past.items() if at >= storage.compacted}
                     continue
                 writes = [
                     Write(key, value, _expected_revision(options, state[key][1] if key in state else 0))
@@ -586,8 +586,8 @@ def storage_tests(
                     else:
                         state[write.key] = (write.value, revision)
                 past[revision] = dict(state)
-            for revision, then in past.items():
-                expected = [(key, *then[key]) for key in sorted(then)]
+            for revision, snapshot in past.items():
+                expected = [(key, *snapshot[key]) for key in sorted(snapshot)]
                 self.assertEqual(self.page("/registry/", revision=revision), expected)
                 self.assertEqual(
                     self.page("/registry/a/", revision=revision, start="/registry/a/y", limit=1),

@@ -15,6 +15,7 @@ from kubetwist.testing.admission import StubServer
 RENAMED = (
     ("kubetwist.api.errors", "Cause", "FieldError"),
     ("kubetwist.api.storage", "SOME", "UNKNOWN_REVISION"),
+    ("kubetwist.api.podspecs", "declared", "declared_containers"),
     ("kubetwist.client.factory", "Outgoing", "ClientFactory"),
     ("kubetwist.controllers.machinery.context", "Context", "ControllerContext"),
     ("kubetwist.interfaces", "IForwardStorage", "IBumpableStorage"),

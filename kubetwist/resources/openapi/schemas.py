@@ -44,8 +44,8 @@ def reachable(
         kinds = schema.get("x-kubernetes-group-version-kind", ())
         if group_version is not None and len(kinds) > 1 and kinds[0]["kind"] in _IN_EVERY_GROUP:
             listed = [("", "v1"), tuple(group_version)]
-            kept = [kind for kind in kinds if (kind["group"], kind["version"]) in listed]
-            found[name] = schema | {"x-kubernetes-group-version-kind": kept}
+            listed_kinds = [kind for kind in kinds if (kind["group"], kind["version"]) in listed]
+            found[name] = schema | {"x-kubernetes-group-version-kind": listed_kinds}
     return dict(sorted(found.items()))
 
 
@@ -55,8 +55,8 @@ def limit_to_kube_groups(schemas: JSONObject) -> JSONObject:
     for name in schemas:
         kinds = schemas[name].get("x-kubernetes-group-version-kind", ())
         if len(kinds) > 1 and kinds[0]["kind"] in _IN_EVERY_GROUP:
-            kept = [kind for kind in kinds if kind["group"] not in _GROUPS_OF_OTHER_SERVERS]
-            found[name] = schemas[name] | {"x-kubernetes-group-version-kind": kept}
+            listed_kinds = [kind for kind in kinds if kind["group"] not in _GROUPS_OF_OTHER_SERVERS]
+            found[name] = schemas[name] | {"x-kubernetes-group-version-kind": listed_kinds}
     return found
 
 

@@ -81,20 +81,20 @@ class _Reader:
 
     def spec(self, paths: Mapping[str, bytes], prefix: str, unused: Iterable[str]) -> RemoteSpec:
         """Return the parts for the paths that begin with C{prefix}, and the C{unused} definitions."""
-        kept: dict[str, bytes] = {}
+        selected_paths: dict[str, bytes] = {}
         pending = {(V2_REFERENCE, name) for name in unused}
         for name, text in paths.items():
             if name.startswith(prefix):
-                kept[name], references = _check_member("paths", name, text)
+                selected_paths[name], references = _check_member("paths", name, text)
                 pending |= references
         found: dict[str, dict[str, bytes]] = {V2_REFERENCE: {}, PARAMETERS: {}}
-        while kept and pending:
+        while selected_paths and pending:
             place, name = pending.pop()
             if name in found[place] or name not in self._sources[place]:
                 continue
             found[place][name], references = self._part(place, name)
             pending |= references
-        return RemoteSpec(kept, found[V2_REFERENCE], found[PARAMETERS])
+        return RemoteSpec(selected_paths, found[V2_REFERENCE], found[PARAMETERS])
 
     def _part(self, place: str, name: str) -> tuple[bytes, set[tuple[str, str]]]:
         known = self._known.get((place, name))

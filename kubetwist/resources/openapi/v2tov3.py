@@ -108,8 +108,8 @@ def _content(media_types: JSONValue, schema: JSONObject) -> JSONObject:
 
 
 def _parameter(parameter: JSONObject) -> JSONObject:
-    kept = ("name", "in", "description", "required", "allowEmptyValue")
-    converted = {name: parameter[name] for name in kept if name in parameter} | _extensions(parameter)
+    names = ("name", "in", "description", "required", "allowEmptyValue")
+    converted = {name: parameter[name] for name in names if name in parameter} | _extensions(parameter)
     schema = parameter.get("schema")
     if schema is None:
         schema = {name: parameter[name] for name in ("type", "format", "uniqueItems", "items") if name in parameter}
