@@ -98,8 +98,8 @@ def _qualifier(planner: ExpressionPlanner, expr: Expr) -> Qualifier:
     constant_key = planner.constant(index)
     if constant_key is not MISSING:
         return Qualifier(constant_key, None, optional)
-    step = planner.plan_branch(index) if is_attribute(planner, index) else planner.plan(index)
-    return Qualifier(None, step, optional)
+    compute_key = planner.plan_branch(index) if is_attribute(planner, index) else planner.plan(index)
+    return Qualifier(None, compute_key, optional)
 
 
 def _named(

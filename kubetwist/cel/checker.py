@@ -172,8 +172,8 @@ class Checker:
         if self.issues:
             return None
         bindings = self._substitutions.mapping
-        found = {node: substitute(bindings, type_, free_to_dyn=True) for node, type_ in self._types.items()}
-        return Checked(self._parsed, found, self._names, self._calls)
+        types_by_id = {node: substitute(bindings, type_, free_to_dyn=True) for node, type_ in self._types.items()}
+        return Checked(self._parsed, types_by_id, self._names, self._calls)
 
     def _report(self, node: int, message: str) -> None:
         self.issues.append(Issue(message, *self._source.position(self._parsed.offsets.get(node, -1))))
@@ -198,9 +198,9 @@ class Checker:
         return types.type_parameter(f"_var{self._fresh_count - 1}")
 
     def _check(self, expr: Expr) -> Type:
-        found = self._checks[type(expr)](expr)
-        self._types[expr.id] = found
-        return found
+        type_ = self._checks[type(expr)](expr)
+        self._types[expr.id] = type_
+        return type_
 
     # Names
 
@@ -243,8 +243,8 @@ class Checker:
             if resolved is not None:
                 self._names[expr.id] = resolved
                 return resolved.type
-        found = self._field(expr, expr.operand, expr.field, optional=False)
-        return types.BOOL if expr.test_only else self._substitute(found)
+        field_type = self._field(expr, expr.operand, expr.field, optional=False)
+        return types.BOOL if expr.test_only else self._substitute(field_type)
 
     def _field(self, expr: Expr, operand: Expr, name: str, optional: bool) -> Type:
         """Check an operand and return the type of its field."""
@@ -252,25 +252,25 @@ class Checker:
         wrapped = types.is_optional(target)
         if wrapped:
             target = target.parameters[0]
-        found = types.DYN
+        field_type = types.DYN
         if target.kind is Kind.MAP:
-            found = target.parameters[1]
+            field_type = target.parameters[1]
         elif target.kind is Kind.STRUCT:
-            found = self._declared_field(expr.id, target, name)
+            field_type = self._declared_field(expr.id, target, name)
         elif target.kind is Kind.TYPE_PARAM:
             self._assign(types.DYN, target)
         elif target.kind not in _DYNAMIC:
             self._report(expr.id, f"type '{format_cel_type(target)}' does not support field selection")
-        return types.optional_of(found) if wrapped or optional else found
+        return types.optional_of(field_type) if wrapped or optional else field_type
 
     def _declared_field(self, node: int, type_: Type, name: str) -> Type:
-        found = type_.fields().get(name)
-        if found is None:
+        field_type = type_.fields().get(name)
+        if field_type is None:
             closed = isinstance(type_, types.ObjectType) and type_.closed
             problem = f"unexpected failed resolution of '{type_.name}'" if closed else f"undefined field '{name}'"
             self._report(node, problem)
             return types.ERROR
-        return found
+        return field_type
 
     # Calls
 
@@ -278,9 +278,9 @@ class Checker:
         if expr.function == "_?._":
             field_name = expr.args[1]
             assert isinstance(field_name, Literal)
-            found = self._field(expr, expr.args[0], field_name.value, optional=True)
+            field_type = self._field(expr, expr.args[0], field_name.value, optional=True)
             self._types[field_name.id] = types.STRING
-            return self._substitute(found)
+            return self._substitute(field_type)
         arguments = [self._check(argument) for argument in expr.args]
         if expr.target is None:
             functions = self._functions(expr.function)
@@ -311,7 +311,7 @@ class Checker:
             self._calls[expr.id] = cached[0]
             return cached[1]
         generic = False
-        found: list[Overload] = []
+        matching: list[Overload] = []
         result: Type | None = None
         for overload in overloads:
             if overload.member is not member or len(overload.parameters) != len(arguments):
@@ -319,7 +319,7 @@ class Checker:
             parameters, returned = self._instance(overload)
             if not self._substitutions.assign_all(arguments, parameters):
                 continue
-            found.append(overload)
+            matching.append(overload)
             generic = generic or overload.result is not returned
             candidate = self._substitute(returned)
             if result is None:
@@ -329,7 +329,7 @@ class Checker:
         if result is None:
             self._no_overload(expr, name, arguments, member)
             return types.ERROR
-        self._calls[expr.id] = Resolution(name, found, member)
+        self._calls[expr.id] = Resolution(name, matching, member)
         if key and not generic:
             self._declared.cache_resolution(key, self._calls[expr.id], result)
         return result
@@ -383,10 +383,10 @@ class Checker:
     def _list(self, expr: ListExpr) -> Type:
         joined: Type | None = None
         for index, element in enumerate(expr.elements):
-            found = self._check(element)
+            element_type = self._check(element)
             if index in expr.optional:
-                found = self._optional_element_type(element, found)
-            joined = self._join_types(joined, found)
+                element_type = self._optional_element_type(element, element_type)
+            joined = self._join_types(joined, element_type)
         return types.list_of(self._fresh_type_param() if joined is None else joined)
 
     def _map(self, expr: MapExpr) -> Type:
@@ -400,8 +400,8 @@ class Checker:
         return types.map_of(keys, values)
 
     def _entry_value(self, entry: Entry) -> Type:
-        found = self._check(entry.value)
-        return self._optional_element_type(entry.value, found) if entry.optional else found
+        value_type = self._check(entry.value)
+        return self._optional_element_type(entry.value, value_type) if entry.optional else value_type
 
     def _struct(self, expr: StructExpr) -> Type:
         resolved = self._lookup(expr.type_name)
@@ -416,17 +416,17 @@ class Checker:
             result = resolved.type.parameters[0]
         self._names[expr.id] = resolved
         for entry in expr.entries:
-            found = self._check(entry.value)
+            actual = self._check(entry.value)
             expected = types.ERROR
             if result.kind is Kind.STRUCT:
                 expected = self._declared_field(entry.id, result, entry.key)
             if entry.optional:
-                found = self._optional_element_type(entry.value, found)
-            if not self._assign(expected, found):
+                actual = self._optional_element_type(entry.value, actual)
+            if not self._assign(expected, actual):
                 self._report(
                     entry.id,
                     f"expected type of field '{entry.key}' is '{format_cel_type(expected)}' "
-                    f"but provided type is '{format_cel_type(found)}'",
+                    f"but provided type is '{format_cel_type(actual)}'",
                 )
         return result
 
@@ -450,9 +450,9 @@ class Checker:
         return self._substitute(result)
 
     def _require(self, expr: Expr, expected: Type) -> None:
-        found = self._check(expr)
-        if not self._assign(expected, found):
-            self._mismatch(expr, expected, found)
+        actual = self._check(expr)
+        if not self._assign(expected, actual):
+            self._mismatch(expr, expected, actual)
 
     def _iteration_types(self, expr: Comprehension, range_type: Type) -> tuple[Type, Type]:
         """Return the types of both iteration variables; with a single variable only the first is used."""

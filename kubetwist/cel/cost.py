@@ -339,10 +339,10 @@ class _Coster:
         call: Estimate | None = None
         size: Estimate | None = None
         for overload in resolution.overloads:
-            found = self._overload(expr, resolution.function, overload, target, nodes, costs)
-            call = found.cost if call is None else call.union(found.cost)
-            if found.size is not None:
-                size = found.size if size is None else size.union(found.size)
+            call_estimate = self._overload(expr, resolution.function, overload, target, nodes, costs)
+            call = call_estimate.cost if call is None else call.union(call_estimate.cost)
+            if call_estimate.size is not None:
+                size = call_estimate.size if size is None else size.union(call_estimate.size)
             size = self._indexed(expr, overload.id, size)
             if size is None:
                 size = self._size(expr)
@@ -388,8 +388,8 @@ class _Coster:
             return CallEstimate(Estimate(left.min, left.add(right).max))
         if overload.id == "conditional":
             return self._conditional(expr, args, costs)
-        found = self._builtin(expr, overload.id, target, args)
-        return CallEstimate(found.cost.add(arguments), found.size)
+        call_estimate = self._builtin(expr, overload.id, target, args)
+        return CallEstimate(call_estimate.cost.add(arguments), call_estimate.size)
 
     def _conditional(self, expr: Call, args: Sequence[_Node], costs: Sequence[Estimate]) -> CallEstimate:
         true, false = expr.args[1], expr.args[2]

@@ -18,8 +18,8 @@ def _selection(node: Expr) -> tuple[Expr, str] | None:
 
 def selected_fields(root: Expr) -> set[str]:
     """Return the names of all selected fields of any operand."""
-    found = map(_selection, walk(root))
-    return {selection[1] for selection in found if selection is not None}
+    selections = map(_selection, walk(root))
+    return {selection[1] for selection in selections if selection is not None}
 
 
 def selects(root: Expr, variable: str, field: str) -> bool:

@@ -506,8 +506,8 @@ class Parser:
                 self._position += 1
                 entries.append(self._entry())
         self._close("}")
-        below = [part for entry in entries for part in (entry.key, entry.value)]
-        return self._set_depth(MapExpr(node, entries), *below, by=0)
+        children = [child for entry in entries for child in (entry.key, entry.value)]
+        return self._set_depth(MapExpr(node, entries), *children, by=0)
 
     def _entry(self) -> Entry:
         optional = self._optional_mark()

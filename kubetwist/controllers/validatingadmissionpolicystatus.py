@@ -88,7 +88,7 @@ class ValidatingAdmissionPolicyStatusController(Controller[str]):
         from ..cel.schemas import schema_decl_type
 
         definitions = self.context.registry.context.definitions
-        if definitions is not None and definitions.knows(gvk):
+        if definitions is not None and definitions.has_kind(gvk):
             named = definitions.definition_of(gvk)
 
             def resolve(reference: str) -> JSONObject:

@@ -176,7 +176,7 @@ class VersionConverter:
             store.strategy.default(obj)
             return obj
         definitions = self._definitions
-        if definitions is None or not definitions.knows(source):
+        if definitions is None or not definitions.has_kind(source):
             if not isinstance(value, dict):
                 raise ValueError("the mutated value is not an object")
             return value

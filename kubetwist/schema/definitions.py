@@ -110,7 +110,7 @@ class Definitions:
         """Return all kinds, including C{DeleteOptions} and C{WatchEvent} of every group."""
         return self._kinds.keys()
 
-    def knows(self, gvk: GroupVersionKind) -> bool:
+    def has_kind(self, gvk: GroupVersionKind) -> bool:
         """Return whether the release has a kind."""
         return gvk in self._kinds
 

@@ -217,7 +217,7 @@ def _item_type(*lists: list[JSONValue]) -> type:
 
     @raise StrategicMergeError: The types differ (500), there are no items (500), or the first is a list (422).
     """
-    items = [item for one in lists for item in one]
+    items = [item for items_ in lists for item in items_]
     if not items:
         raise StrategicMergeError("no elements in any of the given slices")
     if items[0].__class__ is list:
@@ -400,15 +400,15 @@ def _check_order(change: list[JSONValue], order: list[JSONValue], merge_key: str
         checked = [item for item in change if _DIRECTIVE not in item]
     else:
         checked = change
-    found = 0
+    position = 0
     for identity in _identities(order, merge_key):
-        if found == len(checked):
+        if position == len(checked):
             return
-        if merge_key and merge_key not in checked[found]:
-            raise _missing_merge_key(checked[found], merge_key)
-        if _identity(checked[found], merge_key) == identity:
-            found += 1
-    if found < len(checked):
+        if merge_key and merge_key not in checked[position]:
+            raise _missing_merge_key(checked[position], merge_key)
+        if _identity(checked[position], merge_key) == identity:
+            position += 1
+    if position < len(checked):
         raise StrategicMergeError(
             f"The order in patch list:\n{go_text(change)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
         )

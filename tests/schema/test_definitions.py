@@ -39,8 +39,8 @@ class ReleaseTests(SynchronousTestCase):
     def test_kinds_differ_by_release(self) -> None:
         """A release has the API versions that it served."""
         beta = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1beta3", "FlowSchema")
-        self.assertTrue(Definitions.load("1.28").knows(beta))
-        self.assertFalse(definitions().knows(beta))
+        self.assertTrue(Definitions.load("1.28").has_kind(beta))
+        self.assertFalse(definitions().has_kind(beta))
         self.assertRaises(KeyError, definitions().type_for, beta)
 
     def test_types_are_compiled_once(self) -> None:

@@ -233,7 +233,7 @@ class _MutatingDispatcher:
         group, _, version = api_version.rpartition("/")
         patched_kind = GroupVersionKind(group, version, kind.kind)
         definitions = self._server.definitions
-        if patched_kind in STILL_KNOWN or (definitions is not None and definitions.knows(patched_kind)):
+        if patched_kind in STILL_KNOWN or (definitions is not None and definitions.has_kind(patched_kind)):
             message = f"converting ({version}.{name}) to ({kind.version}.{name}): unknown conversion"
             raise MutationFailed(message)
 
@@ -244,7 +244,7 @@ class _MutatingDispatcher:
         @raise APIStatusError: The type is not available yet (503).
         """
         definitions = self._server.definitions
-        if definitions is not None and definitions.knows(kind):
+        if definitions is not None and definitions.has_kind(kind):
             return definitions.merge_type_for(kind)
         served = self._server.stores.custom.get(f"{self._attributes.resource}.{kind.group}")
         merge_type = served.versions.type_of(kind.api_version) if served is not None else None

@@ -150,8 +150,8 @@ _TYPES: Final = {_OBJECT: OBJECT_TYPE, JSON_PATCH_TYPE.name: JSON_PATCH_TYPE}
 
 def find_type(name: str) -> Type | None:
     """Return the type with the name C{Object}, C{Object.spec.containers} or C{JSONPatch}."""
-    found = _TYPES.get(name)
-    return found or (_object_type(name) if name.startswith(f"{_OBJECT}.") else None)
+    type_ = _TYPES.get(name)
+    return type_ or (_object_type(name) if name.startswith(f"{_OBJECT}.") else None)
 
 
 def type_mismatches(value: ObjectValue) -> str:

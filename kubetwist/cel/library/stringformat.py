@@ -357,5 +357,5 @@ def _find_mismatch(checked: Checked, argument: Expr, kinds: frozenset[Kind], ins
         subexpressions = argument.elements
     elif isinstance(argument, MapExpr):
         subexpressions = [subexpression for entry in argument.entries for subexpression in (entry.key, entry.value)]
-    found = (_find_mismatch(checked, subexpression, kinds, inside) for subexpression in subexpressions)
-    return next((subexpression for subexpression in found if subexpression is not None), None)
+    mismatches = (_find_mismatch(checked, subexpression, kinds, inside) for subexpression in subexpressions)
+    return next((subexpression for subexpression in mismatches if subexpression is not None), None)

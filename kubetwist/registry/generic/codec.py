@@ -96,7 +96,7 @@ class Codec:
 
     def knows(self, gvk: GroupVersionKind) -> bool:
         """Return whether L{scheme} contains a kind."""
-        return self._definitions.knows(gvk) or gvk.kind == "List"
+        return self._definitions.has_kind(gvk) or gvk.kind == "List"
 
     def zero(self) -> JSONObject:
         """Return the zero value of this version."""
@@ -293,7 +293,7 @@ class Codec:
         """
         if gvk.kind == "Scale" and gvk in STILL_KNOWN:
             check_scale(value)
-        if self.knows(gvk) and self._definitions.knows(gvk):
+        if self.knows(gvk) and self._definitions.has_kind(gvk):
             problems: list[str] = []
             try:
                 self._definitions.type_for(gvk).decode(value, problems)

@@ -36,7 +36,7 @@ def decode_stored(definitions: Definitions, value: bytes) -> JSONObject:
         gvk = GroupVersionKind(*GroupVersion.parse(envelope_fields.api_version), envelope_fields.kind)
     except ValueError:
         gvk = None
-    if gvk is None or not definitions.knows(gvk):
+    if gvk is None or not definitions.has_kind(gvk):
         raise unknown_format_error(envelope_fields.kind, envelope_fields.api_version)
     content = definitions.protobuf.decode(definitions.definition_of(gvk), envelope_fields.raw)
     obj = definitions.type_for(gvk).decode(content, [])

@@ -36,17 +36,15 @@ def make_node(children: FieldSet, member: bool) -> FieldSet | None:
     return {SELF: LEAF, **children} if member else children
 
 
-def is_member(found: FieldSet) -> bool:
+def is_member(node: FieldSet) -> bool:
     """Return whether a node is a member."""
-    return not found or SELF in found
+    return not node or SELF in node
 
 
-def without_self(found: FieldSet) -> FieldSet:
+def without_self(node: FieldSet) -> FieldSet:
     """Return a node as a set, without its membership mark."""
     return (
-        {path_element: child for path_element, child in found.items() if path_element != SELF}
-        if SELF in found
-        else found
+        {path_element: child for path_element, child in node.items() if path_element != SELF} if SELF in node else node
     )
 
 
@@ -54,10 +52,10 @@ def field_set_from_paths(paths: Iterable[Iterable[str]]) -> FieldSet:
     """Return the set with these paths of path elements."""
     result: FieldSet = LEAF
     for path in paths:
-        found = LEAF
+        node = LEAF
         for path_element in reversed(tuple(path)):
-            found = {path_element: found}
-        result = union(result, found)
+            node = {path_element: node}
+        result = union(result, node)
     return result
 
 
@@ -78,22 +76,22 @@ def _paths(prefix: tuple[str, ...], fields: FieldSet) -> Iterator[tuple[str, ...
 
 def has(fields: FieldSet, path: Iterable[str]) -> bool:
     """Return whether a path is in a set."""
-    found: FieldSet | None = fields
+    node: FieldSet | None = fields
     for path_element in path:
-        found = found.get(path_element) if found else None
-        if found is None:
+        node = node.get(path_element) if node else None
+        if node is None:
             return False
-    return found is not None and is_member(found)
+    return node is not None and is_member(node)
 
 
-def union(one: FieldSet, other: FieldSet) -> FieldSet:
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the union of two sets."""
-    if not one or one is other:
-        return other
-    if not other:
-        return one
-    result = dict(one)
-    for path_element, child in other.items():
+    if not left or left is right:
+        return right
+    if not right:
+        return left
+    result = dict(left)
+    for path_element, child in right.items():
         existing = result.get(path_element)
         if existing is None:
             result[path_element] = child
@@ -102,74 +100,74 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
     return result
 
 
-def _union_node(one: FieldSet, other: FieldSet) -> FieldSet:
-    if not one:
-        one = {SELF: LEAF}
-    elif not other:
-        other = {SELF: LEAF}
-    return union(one, other)
+def _union_node(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not left:
+        left = {SELF: LEAF}
+    elif not right:
+        right = {SELF: LEAF}
+    return union(left, right)
 
 
-def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the intersection of two sets."""
-    if one is other:
-        return one
+    if left is right:
+        return left
     result = {}
-    for path_element, child in one.items():
-        other_node = other.get(path_element)
+    for path_element, child in left.items():
+        other_node = right.get(path_element)
         if other_node is not None and path_element != SELF:
             if child is other_node or child == other_node:
                 result[path_element] = child
                 continue
-            found = make_node(intersection(child, other_node), is_member(child) and is_member(other_node))
-            if found is not None:
-                result[path_element] = found
+            node = make_node(intersection(child, other_node), is_member(child) and is_member(other_node))
+            if node is not None:
+                result[path_element] = node
     return result
 
 
-def difference(one: FieldSet, other: FieldSet) -> FieldSet:
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return C{one} without the members of C{other}; children of these members remain."""
-    result = one
-    for path_element, other_node in other.items():
-        child = one.get(path_element)
+    result = left
+    for path_element, other_node in right.items():
+        child = left.get(path_element)
         if child is None or path_element == SELF:
             continue
         if child is other_node or child == other_node:
-            found = None
+            node = None
         else:
             remaining, was_member = difference(child, other_node), is_member(child)
             member = was_member and not is_member(other_node)
             if remaining is child and member == was_member:
                 continue
-            found = make_node(without_self(remaining), member)
-        if result is one:
-            result = dict(one)
-        if found is None:
+            node = make_node(without_self(remaining), member)
+        if result is left:
+            result = dict(left)
+        if node is None:
             del result[path_element]
         else:
-            result[path_element] = found
+            result[path_element] = node
     return result
 
 
-def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
+def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return C{one} without the members of C{other} and their children."""
-    result = one
-    for path_element, other_node in other.items():
-        child = one.get(path_element)
+    result = left
+    for path_element, other_node in right.items():
+        child = left.get(path_element)
         if child is None or path_element == SELF:
             continue
-        found = None
+        node = None
         if not is_member(other_node):
             remaining = recursive_difference(child, other_node)
             if remaining is child:
                 continue
-            found = make_node(without_self(remaining), is_member(child))
-        if result is one:
-            result = dict(one)
-        if found is None:
+            node = make_node(without_self(remaining), is_member(child))
+        if result is left:
+            result = dict(left)
+        if node is None:
             del result[path_element]
         else:
-            result[path_element] = found
+            result[path_element] = node
     return result
 
 
@@ -203,8 +201,8 @@ def decode(fields: JSONValue) -> FieldSet:
         return LEAF
     if not isinstance(fields, dict):
         raise InvalidPathElement("not an object")
-    found = _decode(fields)
-    return LEAF if found is None else without_self(found)
+    node = _decode(fields)
+    return LEAF if node is None else without_self(node)
 
 
 def _decode(fields: JSONValue) -> FieldSet | None:
@@ -222,7 +220,7 @@ def _decode(fields: JSONValue) -> FieldSet | None:
         canonical = canonical_path_element(path_element)
         if canonical is None:
             continue
-        found = _decode(child)
-        if found is not None:
-            result[canonical] = _union_node(result[canonical], found) if canonical in result else found
+        node = _decode(child)
+        if node is not None:
+            result[canonical] = _union_node(result[canonical], node) if canonical in result else node
     return make_node(result, member or not result)

@@ -75,8 +75,8 @@ class AtomicList(MergeType):
         if item is None:
             return []
         errors = []
-        for index, one in enumerate(value):
-            errors += [(f"[{index}]{path}", message) for path, message in item.validate(one, duplicates)]
+        for index, item_value in enumerate(value):
+            errors += [(f"[{index}]{path}", message) for path, message in item.validate(item_value, duplicates)]
         return errors
 
     def reconcile_field_set(self, fields: FieldSet) -> FieldSet:
@@ -182,8 +182,8 @@ class AssociativeList(MergeType):
         """See L{MergeType.to_field_set}."""
         result = {}
         for path_element, items in self._items(value).items():
-            found = self.item_field_set(items[0]) if len(items) == 1 else LEAF
-            result[path_element] = {SELF: LEAF, **found} if found else LEAF
+            fields_of_item = self.item_field_set(items[0]) if len(items) == 1 else LEAF
+            result[path_element] = {SELF: LEAF, **fields_of_item} if fields_of_item else LEAF
         return result
 
     def merge(self, live: JSONValue, applied: JSONValue) -> JSONValue:
@@ -248,11 +248,11 @@ class AssociativeList(MergeType):
             return None
         result = []
         for item in value:
-            found = fields.get(self.path_element(item))
-            if found is None:
+            fields_of_item = fields.get(self.path_element(item))
+            if fields_of_item is None:
                 result.append(item)
-            elif not is_member(found):
-                result.append(keep_empty_container(item, self.remove_from_item(item, found)))
+            elif not is_member(fields_of_item):
+                result.append(keep_empty_container(item, self.remove_from_item(item, fields_of_item)))
         return result or None
 
     def validate(self, value: JSONValue, duplicates: bool) -> list[ValidationError]:
@@ -272,9 +272,9 @@ class AssociativeList(MergeType):
             if path_element in seen and not duplicates:
                 errors.append(("", f"duplicate entries for key {format_path_element(path_element)}"))
             seen.add(path_element)
-            found = self.validate_item(item, duplicates)
-            if found:
-                errors += [(f"{format_path_element(path_element)}{path}", message) for path, message in found]
+            item_errors = self.validate_item(item, duplicates)
+            if item_errors:
+                errors += [(f"{format_path_element(path_element)}{path}", message) for path, message in item_errors]
         return errors
 
 

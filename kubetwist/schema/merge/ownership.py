@@ -103,26 +103,26 @@ class Conflicts(Exception):
     """
     An applier changes fields that other managers own.
 
-    @ivar found: The fields in conflict, by manager.
+    @ivar fields_by_manager: The fields in conflict, by manager.
     """
 
-    def __init__(self, found: dict[Manager, FieldSet]) -> None:
+    def __init__(self, fields_by_manager: dict[Manager, FieldSet]) -> None:
         super().__init__("conflicts")
-        self.found = found
+        self.fields_by_manager = fields_by_manager
 
     def items(self) -> list[tuple[Manager, tuple[str, ...]]]:
         """Return each path with its owner, in the order in which conflicts are reported."""
         return [
             (manager, path)
-            for manager in sorted(self.found, key=Manager.identifier)
-            for path in paths(self.found[manager])
+            for manager in sorted(self.fields_by_manager, key=Manager.identifier)
+            for path in paths(self.fields_by_manager[manager])
         ]
 
     def fields(self) -> FieldSet:
         """Return the fields in conflict of all managers."""
         fields: FieldSet = LEAF
-        for found in self.found.values():
-            fields = union(fields, found)
+        for conflicting in self.fields_by_manager.values():
+            fields = union(fields, conflicting)
         return fields
 
 
@@ -145,11 +145,13 @@ class _VersionedObject:
 
         @raise TypedError: The conversion failed, or the result does not have the type of the version.
         """
-        found = self._converted.get(target)
-        if found is None:
+        converted = self._converted.get(target)
+        if converted is None:
             source = self._rules.version
-            found = self._converted[target] = self._rules.convert(self._converted[source], source, target, self._about)
-        return found
+            converted = self._converted[target] = self._rules.convert(
+                self._converted[source], source, target, self._about
+            )
+        return converted
 
 
 class MergeUpdater:
@@ -169,9 +171,9 @@ class MergeUpdater:
     @property
     def type(self) -> MergeType:
         """Return the type of the endpoint's version."""
-        found = self.versions.type_of(self.version)
-        assert found is not None, self.version
-        return found
+        merge_type = self.versions.type_of(self.version)
+        assert merge_type is not None, self.version
+        return merge_type
 
     def validate(self, obj: JSONObject, duplicates: bool, version: str = "") -> None:
         """
@@ -268,11 +270,11 @@ class MergeUpdater:
         for manager, entry in list(managers.items()):
             fields = entry.fields
             if manager != keep:
-                found = changes.get(entry.api_version)
-                if found is None:
+                change = changes.get(entry.api_version)
+                if change is None:
                     del managers[manager]
                     continue
-                changed, removed = found
+                changed, removed = change
                 if changed:
                     fields = difference(fields, changed)
                 if removed:
@@ -297,12 +299,14 @@ class MergeUpdater:
         @raise TypedError: One of the objects cannot be converted to a version.
         """
         changes = {self.version: own_fields}
-        before = _VersionedObject(self, old, "failed to convert old object")
-        after = _VersionedObject(self, new, "failed to convert new object")
+        old_versions = _VersionedObject(self, old, "failed to convert old object")
+        new_versions = _VersionedObject(self, new, "failed to convert new object")
         for manager, entry in managers.items():
             version = entry.api_version
             if manager != keep and version not in changes and self.versions.type_of(version) is not None:
-                changes[version] = self.compare(before.in_version(version), after.in_version(version), version)
+                changes[version] = self.compare(
+                    old_versions.in_version(version), new_versions.in_version(version), version
+                )
         return changes
 
     def apply(
@@ -349,15 +353,15 @@ class MergeUpdater:
         return live if unchanged else merged
 
     def _check_conflicts(self, managers: Managers, changes: Changed, manager: Manager) -> None:
-        found = {}
+        conflicts = {}
         for other, entry in managers.items():
             changed = changes.get(entry.api_version, (LEAF, LEAF))[0]
             if changed and other != manager:
                 conflicting = intersection(entry.fields, changed)
                 if conflicting:
-                    found[other] = conflicting
-        if found:
-            raise Conflicts(found)
+                    conflicts[other] = conflicting
+        if conflicts:
+            raise Conflicts(conflicts)
 
     # --- removal of fields without an owner
 
@@ -383,21 +387,21 @@ class MergeUpdater:
         if merge_type is None:
             return merged
         error_prefix = "failed to convert merged object to last applied version"
-        before = self.convert(merged, self.version, version, error_prefix)
+        converted = self.convert(merged, self.version, version, error_prefix)
         last_fields = merge_type.ensure_named_fields_are_members(last_entry.fields)
         try:
             pruned, pruned_version = self._add_back_owned_items(
-                before, merge_type.remove_items(before, last_fields) or {}, version, managers
+                converted, merge_type.remove_items(converted, last_fields) or {}, version, managers
             )
         except TypedError as error:
             raise TypedError(f"failed add back owned items: {error}") from None
         error_prefix = "failed add back dangling items: failed to convert pruned object to last applied version"
         pruned = self.convert(pruned, pruned_version, version, error_prefix)
         before_fields, pruned_fields = (
-            merge_type.ensure_named_fields_are_members(merge_type.to_field_set(before)),
+            merge_type.ensure_named_fields_are_members(merge_type.to_field_set(converted)),
             merge_type.ensure_named_fields_are_members(merge_type.to_field_set(pruned)),
         )
-        pruned = merge_type.remove_items(before, intersection(difference(before_fields, pruned_fields), last_fields))
+        pruned = merge_type.remove_items(converted, intersection(difference(before_fields, pruned_fields), last_fields))
         return self.convert(pruned or {}, version, self.version)
 
     def _add_back_owned_items(

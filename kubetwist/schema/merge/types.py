@@ -357,12 +357,12 @@ class MapType(MergeType):
             return None
         result = {}
         for name, item in value.items():
-            found = fields.get(f"f:{name}")
-            if found is None:
+            node = fields.get(f"f:{name}")
+            if node is None:
                 result[name] = item
-            elif not is_member(found):
+            elif not is_member(node):
                 kind = self.field(name)
-                result[name] = item if kind is None else keep_empty_container(item, kind.remove_items(item, found))
+                result[name] = item if kind is None else keep_empty_container(item, kind.remove_items(item, node))
         return result or None
 
     def accepts(self, value: JSONValue) -> bool:

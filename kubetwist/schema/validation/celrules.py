@@ -297,7 +297,7 @@ class CELValidator:
         items, subschema = rules.get("items"), schema.get("items")
         if isinstance(items, dict) and isinstance(subschema, dict) and decl_type.element is not None:
             tree._items = cls._build(items, subschema, decl_type.element)
-        for name, part in (rules.get("properties") or {}).items():
+        for name, part_rules in (rules.get("properties") or {}).items():
             subschema = (schema.get("properties") or {}).get(name)
             if subschema is None:
                 continue  # Rules below allOf need a schema in the structure.
@@ -308,14 +308,14 @@ class CELValidator:
                 # Rules of the enclosing schema cannot name the field, but the field may have rules.
                 field = schema_decl_type(subschema, SELF_TYPE, bool(subschema.get("x-kubernetes-embedded-resource")))
             if field is not None:
-                child = cls._build(part, subschema, field)
+                child = cls._build(part_rules, subschema, field)
                 if child is not None:
                     tree._properties[name] = child
         additional, subschema = rules.get("additionalProperties"), schema.get("additionalProperties")
         if isinstance(additional, dict) and isinstance(subschema, dict) and decl_type.element is not None:
             tree._additional = cls._build(additional, subschema, decl_type.element)
-        for part in rules.get("allOf") or ():
-            child = cls._build(part, schema, decl_type)
+        for part_rules in rules.get("allOf") or ():
+            child = cls._build(part_rules, schema, decl_type)
             if child is not None:
                 tree._all_of.append(child)
         return tree if own_rules or tree._items or tree._additional or tree._properties or tree._all_of else None
@@ -355,21 +355,21 @@ class CELValidator:
         if isinstance(value, dict):
             self._visit_fields(run, value, old if isinstance(old, dict) else {}, path, ratchet)
         elif isinstance(value, list) and self._items is not None:
-            before = self._by_keys(old)
+            old_items = self._by_keys(old)
             for index, item in enumerate(value):
                 if run.budget < 0:
                     return
-                old_item = before.get(self._key(item)) if before else None
+                old_item = old_items.get(self._key(item)) if old_items else None
                 self._items._visit(run, item, old_item, f"{path}[{index}]", ratchet.index(index))
 
     def _visit_fields(
         self, run: _Run, value: JSONObject, old: JSONObject, path: str, ratchet: RatchetingOptions
     ) -> None:
         if self._additional is not None:
-            for name, part in value.items():
+            for name, field_value in value.items():
                 if run.budget < 0:
                     return
-                self._additional._visit(run, part, old.get(name), f"{path}[{name}]", ratchet.key(name))
+                self._additional._visit(run, field_value, old.get(name), f"{path}[{name}]", ratchet.key(name))
         for name, tree in self._properties.items():
             if run.budget < 0:
                 return
@@ -379,10 +379,10 @@ class CELValidator:
     def _by_keys(self, old: JSONValue) -> dict[JSONValue, JSONValue]:
         if not self._keys or not isinstance(old, list):
             return {}
-        found: dict[JSONValue, JSONValue] = {}
+        items_by_key: dict[JSONValue, JSONValue] = {}
         for item in old:
-            found.setdefault(self._key(item), item)
-        return found
+            items_by_key.setdefault(self._key(item), item)
+        return items_by_key
 
     def _key(self, item: JSONValue) -> JSONValue:
         if not isinstance(item, dict):

@@ -73,7 +73,7 @@ class Conditions:
         self.max_properties: int | None = schema.get("maxProperties")
         self.min_properties: int | None = schema.get("minProperties")
         self.required: tuple[str, ...] = tuple(schema.get("required") or ())
-        self.properties = {name: read(part) for name, part in (schema.get("properties") or {}).items()}
+        self.properties = {name: read(subschema) for name, subschema in (schema.get("properties") or {}).items()}
         additional = schema.get("additionalProperties")
         self.additional = read(additional) if isinstance(additional, dict) else None
         self.closed = additional is False
@@ -81,9 +81,9 @@ class Conditions:
         self.items = read(items) if isinstance(items, dict) else None
         self.list_type: str = schema.get("x-kubernetes-list-type") or ""
         self.list_map_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
-        self.all_of = [read(part) for part in schema.get("allOf") or ()]
-        self.any_of = [read(part) for part in schema.get("anyOf") or ()]
-        self.one_of = [read(part) for part in schema.get("oneOf") or ()]
+        self.all_of = [read(subschema) for subschema in schema.get("allOf") or ()]
+        self.any_of = [read(subschema) for subschema in schema.get("anyOf") or ()]
+        self.one_of = [read(subschema) for subschema in schema.get("oneOf") or ()]
         negated = schema.get("not")
         self.negated = read(negated) if negated is not None else None
         self._regexp: Pattern | None = None

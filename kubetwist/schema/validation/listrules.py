@@ -45,9 +45,9 @@ def validate_lists(obj: JSONValue, schema: Structural, path: str = "") -> list[F
             for name, value in obj.items():
                 causes += validate_lists(value, schema.additional, f"{path}[{name}]")
         for name, value in obj.items():
-            part = schema.properties.get(name)
-            if part is not None:
-                causes += validate_lists(value, part, child_path(path, name))
+            subschema = schema.properties.get(name)
+            if subschema is not None:
+                causes += validate_lists(value, subschema, child_path(path, name))
     elif isinstance(obj, list):
         if schema.list_type == "set":
             causes += [duplicate(f"{path}[{index}]", obj[index]) for index in repeated(map(_as_json, obj))]
@@ -75,14 +75,14 @@ def _as_json(item: JSONValue) -> JSONValue:
 def repeated(items: Iterable[JSONValue]) -> list[int]:
     """Return the index of the first duplicate of each item, without further duplicates."""
     seen: dict[bytes, int] = {}
-    found = []
+    duplicates = []
     for index, item in enumerate(items):
         encoded = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
         times = seen.get(encoded, 0)
         seen[encoded] = times + 1
         if times == 1:
-            found.append(index)
-    return found
+            duplicates.append(index)
+    return duplicates
 
 
 def validate_embedded_resources(
@@ -101,9 +101,9 @@ def validate_embedded_resources(
         if schema.embedded and not root:
             causes += _validate_resource(obj, path)
         for name, value in obj.items():
-            part = schema.properties.get(name)
-            if part is not None:
-                causes += validate_embedded_resources(value, part, child_path(path, name), root=False)
+            subschema = schema.properties.get(name)
+            if subschema is not None:
+                causes += validate_embedded_resources(value, subschema, child_path(path, name), root=False)
             elif schema.additional is not None:
                 causes += validate_embedded_resources(value, schema.additional, f"{path}[{name}]", root=False)
     elif isinstance(obj, list) and schema.items is not None:

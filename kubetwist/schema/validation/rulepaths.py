@@ -33,8 +33,8 @@ def has_rules(schema: JSONObject) -> bool:
     """Return whether a schema or its structure contains rules."""
     if schema.get("x-kubernetes-validations"):
         return True
-    parts = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
-    return any(has_rules(part) for part in parts if isinstance(part, dict))
+    subschemas = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
+    return any(has_rules(subschema) for subschema in subschemas if isinstance(subschema, dict))
 
 
 def valid_field_path(path: str, schema: JSONObject) -> str:

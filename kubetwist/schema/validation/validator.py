@@ -172,14 +172,14 @@ class SchemaValidator(Conditions):
                 if name not in self.properties:
                     child_correlation = correlation.key(name) if correlation is not None else None
                     result.merge(self.additional._validate_ratcheting(item, f"{path}.{name}", child_correlation))
-        for name, part in self.properties.items():
+        for name, subschema in self.properties.items():
             if name in value:
                 field_path = f"{path}.{name}" if path else name
                 child_correlation = correlation.key(name) if correlation is not None else None
                 if not path and name in ("kind", "apiVersion"):
                     # Both objects have the requested version, so that changes of these fields are not visible.
                     child_correlation = None
-                result.merge(part._validate_ratcheting(value[name], field_path, child_correlation))
+                result.merge(subschema._validate_ratcheting(value[name], field_path, child_correlation))
         for name in self.required:
             if name not in value:
                 field_path = f"{path}.{name}"
@@ -196,7 +196,7 @@ class SchemaValidator(Conditions):
         if self.one_of:
             self._one_of(main, value, path, correlation)
         if self.all_of:
-            results = [part.check(value, path, correlation) for part in self.all_of]
+            results = [subschema.check(value, path, correlation) for subschema in self.all_of]
             for result in results:
                 main.merge(result)
             failed = sum(1 for result in results if result.problems)
@@ -209,8 +209,8 @@ class SchemaValidator(Conditions):
 
     def _any_of(self, main: Result, value: JSONValue, path: str, correlation: CorrelatedObject | None) -> None:
         best: Result | None = None
-        for part in self.any_of:
-            result = part.check(value, path, correlation)
+        for subschema in self.any_of:
+            result = subschema.check(value, path, correlation)
             if not result.problems:
                 main.merge(result)
                 return
@@ -223,8 +223,8 @@ class SchemaValidator(Conditions):
     def _one_of(self, main: Result, value: JSONValue, path: str, correlation: CorrelatedObject | None) -> None:
         best: Result | None = None
         good: list[Result] = []
-        for part in self.one_of:
-            result = part.check(value, path, correlation)
+        for subschema in self.one_of:
+            result = subschema.check(value, path, correlation)
             if not result.problems:
                 good.append(result)
                 best = None

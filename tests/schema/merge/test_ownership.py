@@ -240,7 +240,7 @@ class ApplyTests(SynchronousTestCase):
             kind.apply(dict(managers), made, other, applier("b"), NOW, False)
         except Conflicts as conflicts:
             disputed = conflicts.fields()
-            self.assertEqual(set(conflicts.found), {applier("a")})
+            self.assertEqual(set(conflicts.fields_by_manager), {applier("a")})
             self.assertEqual(intersection(mine, disputed), disputed)
         forced = kind.apply(managers, made, other, applier("b"), NOW, True)
         left = managers[applier("a")].fields if applier("a") in managers else {}

@@ -37,7 +37,7 @@ def remaining_conflicts(conflicts: Conflicts, rules: MergeUpdater, live: JSONObj
     """
     allowed = _allowed_fields(rules, live)
     remaining = {}
-    for manager, fields in conflicts.found.items():
+    for manager, fields in conflicts.fields_by_manager.items():
         rest = difference(fields, allowed)
         if rest:
             remaining[manager] = rest

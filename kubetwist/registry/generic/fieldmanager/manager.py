@@ -69,7 +69,7 @@ class BuiltInVersionConverter:
                 # Versions from clients are not cached, as they can be arbitrary texts.
                 parsed_version(api_version)
                 return None
-            known = self._definitions.knows(gvk)
+            known = self._definitions.has_kind(gvk)
             merge_type = self._types[api_version] = self._definitions.merge_type_for(gvk) if known else None
             return merge_type
 
@@ -319,7 +319,7 @@ class FieldManager:
             if manager != KUBECTL:
                 raise
             remaining = lastapplied.remaining_conflicts(conflicts, self._rules, old)
-            if remaining.found:
+            if remaining.fields_by_manager:
                 raise remaining from None
         managers.clear()
         managers.update(initial)
