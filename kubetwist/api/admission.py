@@ -138,6 +138,9 @@ class AdmissionContext(Protocol):
         """
         Create an object as the user C{system:apiserver}.
 
+        @param group: The API group.
+        @param resource: The plural name.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
         @param obj: The object in the stored version; absent fields are defaulted.
         @raise APIStatusError: The object exists, or is rejected.
         """
@@ -258,10 +261,23 @@ class AdmissionAttributes:
         in_thread: Callable[..., Awaitable[Any]] | None = None,
     ) -> None:
         """
+        @param operation: C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT}.
+        @param group: The API group.
+        @param version: The version of the request.
+        @param resource: The plural name.
+        @param subresource: The subresource; C{""} for the main resource.
+        @param kind: The kind of C{object} in the request.
+        @param namespace: The namespace; C{""} for cluster-scoped resources.
+        @param name: The name in the path; C{""} if the server generates it.
+        @param object: The object to be stored; L{None} for DELETE.
         @param old: The stored object, or a function that copies it when it is needed.
+        @param user: The user of the request.
+        @param dry_run: Whether nothing is stored.
+        @param context: The services of the server.
         @param options: The options of the request.
         @param request_kind: The kind that clients of this endpoint send; by default in the group of the resource.
         @param object_kind: The kind of the objects, if it differs.
+        @param warn: Sends a warning to the client.
         @param annotate: Takes key, value and level of an audit annotation.
         @param deadline: Deadline of the request, in the reactor's time.
         @param computing: Calls a function with arguments in the computation thread; L{None} for objects that are not

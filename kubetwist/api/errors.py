@@ -66,6 +66,7 @@ class APIStatusError(Exception):
 
     @ivar code: The HTTP status.
     @ivar reason: A C{StatusReason}; C{""} is omitted in the response, as in the reference.
+    @ivar message: The text for the client.
     @ivar details: The C{details} of the Status, or L{None}.
     @ivar retry_after: Seconds for the C{Retry-After} header, or L{None}.
     """

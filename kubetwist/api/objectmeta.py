@@ -126,6 +126,7 @@ def validate_metadata_on_update(
     @param validate_name: The kind's rule for names.
     @param path: The path of the metadata in errors.
     @param rules: The kind's metadata rules in order, which follow the two of the registry.
+    @param standard_finalizers: Whether finalizers without a domain must be known ones.
     @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{UpdateErrors}.
     """
     whole = validate_object_meta(new, namespaced, validate_path_segment_name, path)

@@ -108,6 +108,10 @@ class CustomCodec(Codec):
         """
         Return the object in a decoded body.
 
+        @param value: The decoded body.
+        @param problems: Receives a text per unknown field.
+        @param raw: The body, for messages.
+        @param json: Ignored.
         @raise APIStatusError: The body has another kind (422) or version (400), or is not an object (400).
         """
         if value is None:
@@ -147,7 +151,7 @@ class CustomCodec(Codec):
         """
         Return the object in the result of a patch; unknown fields are always pruned.
 
-        @param obj: The result of the patch.
+        @param value: The result of the patch.
         @param problems: Receives a text per unknown field.
         @param converted: Whether it is the result of an apply, which the field manager has completed.
         @param strict: Ignored, see above.

@@ -86,6 +86,7 @@ class CRConverter:
         """
         @param convert: Raises C{ValueError} with the reason of a failure; other exceptions are bugs of the converter.
         @param batch_size: Maximum number of objects of one call. The reactor runs between calls.
+        @param reactor: The clock of the timeout.
         @param close: Called when the converter is no longer used.
         """
         self.name = name

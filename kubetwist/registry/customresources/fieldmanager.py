@@ -53,6 +53,7 @@ class CustomFieldManager(FieldManager):
         """
         @param version: The version of the endpoint.
         @param versions: All versions of the resource.
+        @param subresource: C{""} or C{"status"}.
         @param filters: Fields that clients of the endpoint may own, by version.
         """
         super().__init__(
@@ -69,7 +70,7 @@ class CustomFieldManager(FieldManager):
         """
         See L{FieldManager.update}.
 
-        @raise ConversionNeeded: Nothing has been done.
+        @raise ConversionNeeded: An object must be converted first; nothing is changed.
         """
         meta = new["metadata"]
         sent = meta.get("managedFields")

@@ -55,6 +55,7 @@ class ServedResource:
         on_ready: Callable[[], object] = _ignore,
     ) -> None:
         """
+        @param definition: The CRD.
         @param environment: The environment of the stores of custom resources.
         @param caches: Creates the cache of the objects.
         @param in_thread: Runs a function in a thread; without it everything runs in the reactor's thread.

@@ -47,6 +47,8 @@ class CustomStore(Store):
         self, resource: StoredResource, environment: StoreEnvironment, served: ServedResource, codec: CustomCodec
     ) -> None:
         """
+        @param resource: The resource in this version.
+        @param environment: The environment of the store.
         @param served: The custom resource.
         @param codec: Converts objects to and from the version of the store.
         """
