@@ -207,13 +207,13 @@ class ReplaceTests(MigrationCase):
             self.put(self.source, f"{PREFIX}{number}", b"x")
         commit = self.target.commit
 
-        def meddling(writes: list[Write]) -> Any:
+        def writing_concurrently(writes: list[Write]) -> Any:
             self.target.commit = commit
             response = commit(writes)
             self.put(self.source, f"{PREFIX}3", b"y")
             return response
 
-        self.target.commit = meddling
+        self.target.commit = writing_concurrently
         self.refused("1 keys differ", "3")
 
     def test_protobuf(self) -> None:

@@ -16,7 +16,7 @@ from kubetwist.storage._observers import Observers
 
 
 @implementer(IStorageObserver)
-class Noting:
+class EventRecorder:
     """Records its events; raises if requested."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ObserverTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Add an observer of all keys, and one of a namespace."""
         self.observers = Observers()
-        self.all, self.one = Noting(), Noting()
+        self.all, self.one = EventRecorder(), EventRecorder()
         self.watch_all = self.observers.add("/pods/", self.all)
         self.watch = self.observers.add("/pods/a/", self.one)
 
@@ -83,7 +83,7 @@ class ObserverTests(SynchronousTestCase):
     def test_added_later(self) -> None:
         """An observer that is added later gets the events of directories that were written before."""
         self.deliver("/pods/a/x")
-        late = Noting()
+        late = EventRecorder()
         self.observers.add("/pods/a/", late)
         self.deliver("/pods/a/y", revision=6)
         self.assertEqual(late.events, [["/pods/a/y"], 6])

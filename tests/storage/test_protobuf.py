@@ -156,7 +156,7 @@ class PortionTests(SynchronousTestCase):
         self.assertEqual(list(portions(items)), [items])
 
 
-class Turns:
+class ManualClock:
     """
     A clock whose calls are run by the test.
 
@@ -184,7 +184,7 @@ class CacheTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Open a store."""
-        self.turns = Turns()
+        self.turns = ManualClock()
         self.storage = MemoryStorage(Clock())
         self.successResultOf(self.storage.open())
 

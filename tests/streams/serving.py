@@ -83,7 +83,7 @@ class Session:
         self._ended = True
         self._end()
 
-    # What comes.
+    # Received data.
 
     def begin(self, start: Start) -> None:
         """Run the command, and pass it the data that was received before."""
@@ -165,7 +165,7 @@ def spdy_session(command: Command, version: str, start: Start, reactor: Any) -> 
         streams[kind] = stream
         stream.listener = _Stream(session, kind)
         if not missing:
-            # When it is accepted.
+            # After the stream is accepted.
             reactor.callLater(0, session.begin, start)
         return True
 
@@ -258,7 +258,7 @@ class PortForward:
         number = stream.header("requestid")
         if stream.header("streamtype") == "error":
             self._errors[number] = stream
-            stream.listener = _Nothing()
+            stream.listener = _IgnoringListener()
             return True
         if stream.header("streamtype") != "data":
             return False
@@ -270,14 +270,14 @@ class PortForward:
 
         stream.listener = listener = _Port()
         try:
-            listener.taker = self._dial(int(stream.header("port")), stream.write, end)
+            listener.receiver = self._dial(int(stream.header("port")), stream.write, end)
         except Exception as error:
             errors.write(str(error).encode())
             end()
         return True
 
 
-class _Nothing:
+class _IgnoringListener:
     def data_received(self, data: bytes) -> None:
         pass
 
@@ -289,19 +289,19 @@ class _Nothing:
 
 
 class _Port:
-    taker: Any = None
+    receiver: Any = None
 
     def data_received(self, data: bytes) -> None:
-        if self.taker is not None:
-            self.taker(data)
+        if self.receiver is not None:
+            self.receiver(data)
 
     def remote_finished(self) -> None:
-        if self.taker is not None:
-            self.taker(None)
+        if self.receiver is not None:
+            self.receiver(None)
 
     def lost(self, reason: StreamEnded) -> None:
-        if self.taker is not None:
-            self.taker(None)
+        if self.receiver is not None:
+            self.receiver(None)
 
 
 def serve_port_forward(request: KubeRequest, dial: Any, *, reactor: Any) -> PortForward | None:
@@ -327,13 +327,13 @@ def _serve_tunnel(request: KubeRequest, dial: Any, reactor: Any) -> PortForward 
         request.respond_text(400, "unable to upgrade: no tunneling spdy protocols provided")
         return None
     forward = PortForward(reactor, dial)
-    socket = WebSocketConnection(reactor, _Tunnelled(forward.connection))
+    socket = WebSocketConnection(reactor, _TunnelListener(forward.connection))
     request.switch_protocols(handshake.fields(protocol), socket)
-    forward.connection.makeConnection(Inside(socket))
+    forward.connection.makeConnection(TunnelTransport(socket))
     return forward
 
 
-class _Tunnelled:
+class _TunnelListener:
     """Passes the messages of a WebSocket to a SPDY connection."""
 
     def __init__(self, connection: SPDYConnection) -> None:
@@ -346,7 +346,7 @@ class _Tunnelled:
         self._connection.connectionLost()
 
 
-class Inside:
+class TunnelTransport:
     """The transport of SPDY inside a WebSocket."""
 
     def __init__(self, socket: WebSocketConnection) -> None:

@@ -90,13 +90,13 @@ class ChannelReaderTests(SynchronousTestCase):
             self.assertIsNone(reader.feed(b"0" * 4096, False))
         self.assertRaises(BadMessage, reader.feed, b"0", False)
 
-    def test_choose(self) -> None:
+    def test_select_protocol(self) -> None:
         """The client's first supported subprotocol is selected; no requested subprotocol stands for the unnamed one."""
         self.assertEqual(V4, select_protocol(["x", V4, V5], [V5, V4]))
         self.assertIsNone(select_protocol(["x"], [V5, V4]))
         self.assertIsNone(select_protocol([], [V5]))
         self.assertEqual("", select_protocol([], [V5, ""]))
 
-    def test_first_written(self) -> None:
+    def test_ready_channel(self) -> None:
         """The start of a command is announced on its first output channel."""
         self.assertEqual([1, 1, 2, 3], [ready_channel(*one) for one in [(1, 1), (1, 0), (0, 1), (0, 0)]])

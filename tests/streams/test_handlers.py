@@ -30,7 +30,7 @@ from kubetwist.streams.spdy import SPDYConnection, StreamEnded
 from kubetwist.streams.upgrades import spdy_upgrade_fields
 from kubetwist.streams.websocket import WebSocketConnection
 
-from .serving import Inside, Session, serve_command, serve_port_forward
+from .serving import Session, TunnelTransport, serve_command, serve_port_forward
 
 reactor: Any = installed_reactor
 
@@ -239,15 +239,15 @@ class OverHTTP(TestCase):
 
     def _dial(self, port: int, write: Any, end: Any) -> Any:
         if port == 1:
-            raise ConnectionRefusedError("nobody listens on port 1")
+            raise ConnectionRefusedError("connection refused on port 1")
 
-        def taker(data: bytes | None) -> None:
+        def receiver(data: bytes | None) -> None:
             if data is None:
                 end()
             else:
                 write(b"%d:" % port + data)
 
-        return taker
+        return receiver
 
     # The API server.
 
@@ -331,7 +331,7 @@ class OverHTTP(TestCase):
             {("translator", "200"): 1, ("streaming", "exec", "translated_at_apiserver"): 1}, self.counted()
         )
 
-    async def test_passed_on_websocket(self) -> None:
+    async def test_proxied_websocket(self) -> None:
         """WebSockets with older protocols, and for nodes that declare WebSocket support, are proxied unchanged."""
         for protocol, features in ((V4, []), (BASE64_V4, []), (V5, [NODE_WEBSOCKETS_FEATURE])):
             self.features = features
@@ -345,7 +345,7 @@ class OverHTTP(TestCase):
             self.sessions[-1].exit(0)
             await self.settled(lambda received=received: received.ends)
 
-    async def test_passed_on_spdy(self) -> None:
+    async def test_proxied_spdy(self) -> None:
         """SPDY requests are proxied unchanged."""
         connection, fields = await self.spdy("/exec?input&output", V4)
         self.assertEqual(V4, fields["x-stream-protocol-version"])
@@ -368,7 +368,7 @@ class OverHTTP(TestCase):
             stream.write(b"abc")
             stream.finish()
             self.assertEqual(expected, await data.ended)
-            self.assertEqual(b"nobody listens on port 1" if port == 1 else b"", await errors.ended)
+            self.assertEqual(b"connection refused on port 1" if port == 1 else b"", await errors.ended)
         connection.close()
 
     async def test_ports(self) -> None:
@@ -384,7 +384,7 @@ class OverHTTP(TestCase):
         code, fields, _ = await self.ask("/portforward", connection, websocket_fields(TUNNEL))
         self.assertEqual((101, TUNNEL), (code, fields["sec-websocket-protocol"]))
         received.message_received = lambda data, finished: inner.dataReceived(data)  # type: ignore[method-assign]
-        inner.makeConnection(Inside(connection))
+        inner.makeConnection(TunnelTransport(connection))
         await self.forward(inner)
         await self.settled(lambda: not self.kubelet.connections.channels)
 
@@ -393,7 +393,7 @@ class OverHTTP(TestCase):
         await self.tunnel()
         self.assertEqual(1, self.counted()["tunnel", "101"])
 
-    async def test_passed_on_tunnel(self) -> None:
+    async def test_proxied_tunnel(self) -> None:
         """A node that declares WebSocket support receives the tunnel's WebSocket unchanged."""
         self.features = [NODE_WEBSOCKETS_FEATURE]
         await self.tunnel()
@@ -429,7 +429,7 @@ class OverHTTP(TestCase):
         code, _, body = await self.ask("/exec", None, [])
         self.assertEqual((400, "Upgrade request required"), (code, json.loads(body)["message"]))
 
-    async def test_client_goes(self) -> None:
+    async def test_client_disconnects(self) -> None:
         """Disconnecting the client closes the kubelet's connection in every mode."""
         disconnected: list[bool] = []
         self.on_start = lambda session: setattr(session, "on_connection_lost", lambda: disconnected.append(True))
@@ -440,7 +440,7 @@ class OverHTTP(TestCase):
             connection.abort()
         await self.settled(lambda: len(disconnected) == 2)
 
-    async def test_kubelet_goes(self) -> None:
+    async def test_kubelet_lost(self) -> None:
         """The loss of the kubelet is reported to the client, or closes its connection, in every mode."""
         self.on_start = lambda session: session.write(b"ready")
         for protocol in (V5, V4):
@@ -466,7 +466,7 @@ class OverHTTP(TestCase):
             reactor.callLater(0, more, session)
 
         def more(session: Session) -> None:
-            # Until what is between the two is full as well.
+            # Write until the buffers between both sides are full, too.
             if not full[-1]:
                 session.write(b"x" * 50_000)
                 written.append(50_000)

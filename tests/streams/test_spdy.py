@@ -171,7 +171,7 @@ class StreamTests(SynchronousTestCase):
         self.assertIsInstance(heard.reason, StreamReset)
         self.assertIsNone(pair.heard[0].reason)
         self.assertIsNone(other.reason)
-        stream.write(b"nobody hears")
+        stream.write(b"dropped")
         stream.finish()
         pair.pump()
         self.assertEqual(b"", pair.heard[0].data)
@@ -407,7 +407,7 @@ class BackpressureTests(SynchronousTestCase):
         stream = self.successResultOf(opening)
         stream.write(b"last words")
         stream.finish()
-        # It is read by then, but for the hold.
+        # The data would be read by now if reading were not paused.
         pair.wire.first.loseConnection()
         pair.wire.second.pauseProducing = lambda: None  # type: ignore[method-assign]
         pair.server.pause_reading("one")

@@ -60,7 +60,7 @@ def read(reader: FrameReader, data: bytes, cuts: list[int] | None = None) -> lis
     """Return all frames in C{data}, which is fed in pieces; pieces of DATA frames are joined."""
     result: list[Frame] = []
     bounds = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts or ())})
-    # A frame of DATA is whole when what follows it begins.
+    # A DATA frame is complete when the next frame begins.
     unfinished = b""
     for start, end in pairwise(bounds):
         reader.feed(data[start:end])

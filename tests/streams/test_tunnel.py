@@ -107,7 +107,7 @@ class _Run:
 class TunnelRequestTests(SynchronousTestCase):
     """Requests of tunnels."""
 
-    def test_tunnelled(self) -> None:
+    def test_tunneled(self) -> None:
         """Only subprotocols with the prefix and suffix of tunnels are tunneled."""
         self.assertEqual(["portforward.k8s.io", "v2.portforward.k8s.io"], tunneled_protocols(ASKED))
         self.assertEqual([], tunneled_protocols({}))

@@ -16,7 +16,7 @@ from kubetwist.streams.websocket import CLOSE_TIMEOUT, WebSocketConnection
 from tests.streams.wires import FULL, Wire, pump
 
 
-class _Heard:
+class _RecordingListener:
     """Records the events of a connection."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _Pair:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.at_client, self.at_server = _Heard(), _Heard()
+        self.at_client, self.at_server = _RecordingListener(), _RecordingListener()
         self.client = WebSocketConnection(self.clock, self.at_client, client=True)
         self.server = WebSocketConnection(self.clock, self.at_server)
         self.wire = Wire(self.client, self.server)
@@ -54,7 +54,7 @@ class _Raw:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.heard = _Heard()
+        self.heard = _RecordingListener()
         self.got = b""
         self.disconnected = False
         self.connection = WebSocketConnection(self.clock, self.heard)
@@ -161,7 +161,7 @@ class CloseTests(SynchronousTestCase):
         raw.connection.send(b"last")
         raw.connection.close()
         raw.connection.send(b"too late")
-        raw.send(frame(2, b"nobody listens"))
+        raw.send(frame(2, b"after close"))
         self.assertEqual(b"\x82\x04last\x88\x02\x03\xe8", raw.got)
         self.assertFalse(raw.disconnected)
         raw.send(frame(8, b"\x03\xe8"))
@@ -227,7 +227,7 @@ class CloseTests(SynchronousTestCase):
     def test_not_connected(self) -> None:
         """A connection that was never established can be closed."""
         clock = Clock()
-        connection = WebSocketConnection(clock, _Heard())
+        connection = WebSocketConnection(clock, _RecordingListener())
         connection.close()
         connection.abort()
         self.assertEqual([], clock.getDelayedCalls())

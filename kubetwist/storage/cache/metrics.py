@@ -17,7 +17,7 @@ _SECONDS: Final = (
 
 class CacheMetrics:
     """
-    Numbers that only grow.
+    The counters of one watch cache.
 
     @ivar lists: Lists answered by the cache; C{returned} counts their records, C{fetched} the visited records.
     @ivar stored_lists: Lists answered by the storage; likewise.

@@ -127,7 +127,7 @@ class KeyIDMetrics:
 
 class EncryptionMetrics:
     """
-    Numbers that only grow.
+    The counters of all services and transformations.
 
     @ivar generated: Durations of the generation of seeds, in seconds.
     @ivar failed: The number of failed generations.

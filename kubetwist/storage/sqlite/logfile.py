@@ -1,7 +1,7 @@
 """
 The SQLite file, and all SQL for it. It is independent of threads and reactors.
 
-Everything is in one table, C{log}, which is only appended to (and cleaned from behind): a row is one write of one key.
+All data is in one table, C{log}. Writes append rows, compaction deletes old ones. A row is one write of one key.
 Its C{id} is the revision, shifted, plus the place in the transaction, so appending touches one page and there is no
 index to keep. The value of a key is its newest row; the store remembers which row that is.
 """

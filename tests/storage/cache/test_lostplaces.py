@@ -130,7 +130,7 @@ class LossTests(CacheCase):
             self.assertEqual(str(error), "CorruptObjectError")
         cache.stop()
 
-    def test_undecodable_no_more(self) -> None:
+    def test_decodable_again(self) -> None:
         """A corrupt object is served again when it can be decoded, is written or deleted."""
         broken = {b"1", b"2", b"3"}
 
@@ -169,7 +169,7 @@ class LossTests(CacheCase):
 
         async def read(*args: Any, **kwargs: Any) -> Any:
             if failing:
-                raise DecryptionUnavailable("nobody answers")
+                raise DecryptionUnavailable("no response")
             return await read_page(*args, **kwargs)
 
         self.patch(self.storage, "read_page", read)
@@ -177,7 +177,7 @@ class LossTests(CacheCase):
         self.successResultOf(cache.start())
         self.assertFalse(cache.ready)
         for ask in (lambda: cache.get("a/x"), lambda: cache.get("a/y"), lambda: cache.list("b/")):
-            self.assertEqual(str(self.assertRaises(DecryptionUnavailable, ask)), "nobody answers")
+            self.assertEqual(str(self.assertRaises(DecryptionUnavailable, ask)), "no response")
         self.assertRaises(StorageUnavailable, cache.watch, "", sink=RecordingSink())
         self.clock.pump([1] * 20)
         self.assertFalse(cache.ready)

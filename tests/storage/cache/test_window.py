@@ -99,7 +99,7 @@ class WindowTests(SynchronousTestCase):
 class CacheEventTests(SynchronousTestCase):
     """Tests for L{CacheEvent}."""
 
-    def test_entered(self) -> None:
+    def test_as_added(self) -> None:
         """For a selector that newly matches, the event is ADDED; all watches share one event."""
         change = CacheEvent(MODIFIED, 7, record(7), record(3))
         as_added = change.as_added()
@@ -108,7 +108,7 @@ class CacheEventTests(SynchronousTestCase):
         self.assertIs(change.as_added(), as_added)
         self.assertIsNot(change, as_added)
 
-    def test_left(self) -> None:
+    def test_as_deleted(self) -> None:
         """For a selector that no longer matches, the event is DELETED with the old state, at the new revision."""
         change = CacheEvent(MODIFIED, 7, record(7, 1), record(3, 2))
         deleted = change.as_deleted()

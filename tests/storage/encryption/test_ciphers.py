@@ -48,10 +48,10 @@ def gcm_by_hand(key: bytes, nonce: bytes, value: bytes, authenticated_data: byte
     """AES-GCM by NIST SP 800-38D with single AES blocks: an implementation independent of the library's."""
     block = Cipher(AES(key), ECB()).encryptor()
 
-    def multiplied(remaining: int, right: int) -> int:
+    def multiplied(left: int, right: int) -> int:
         product = 0
         for bit in range(127, -1, -1):
-            if remaining >> bit & 1:
+            if left >> bit & 1:
                 product ^= right
             right = right >> 1 ^ (0xE1 << 120 if right & 1 else 0)
         return product

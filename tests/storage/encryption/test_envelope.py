@@ -44,7 +44,7 @@ STORED = bytes.fromhex(
 )
 
 
-class NoKeeper:
+class UnusedFetcher:
     """A fetcher that must not be called."""
 
     def fetch(self, source: DEKSource) -> Deferred[None]:
@@ -58,7 +58,7 @@ class EnvelopeTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Create an envelope with one cached key."""
         self.sealing = EncryptionState(SOURCE, BYTES)
-        self.envelope = Envelope(NoKeeper(), lambda: self.sealing, lambda: self.sealing)
+        self.envelope = Envelope(UnusedFetcher(), lambda: self.sealing, lambda: self.sealing)
         self.envelope.cache_cipher(SOURCE, self.sealing.cipher)
 
     def test_format(self) -> None:

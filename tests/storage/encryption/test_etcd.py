@@ -17,7 +17,7 @@ from kubetwist.testing.storage import RecordingObserver, storage_tests
 from tests.storage.etcd import test_storage as test_etcd
 from tests.storage.etcd.case import (
     EtcdCase,
-    TurningReactor,
+    RunningReactor,
     fresh_storage,
 )
 
@@ -31,11 +31,11 @@ def over_etcd(case: SynchronousTestCase, reactor: Any) -> EncryptedStorage:
     return EncryptedStorage(fresh_storage(case, reactor), Fixed(transformer(GCM)), reactor)
 
 
-class EtcdTests(storage_tests(over_etcd, TurningReactor)):
+class EtcdTests(storage_tests(over_etcd, RunningReactor)):
     """An encrypted store in etcd passes the tests of all stores."""
 
     skip = etcd_skip_reason() or None
-    # Time is real in etcd.
+    # etcd uses real time.
     deleted = test_etcd.EtcdStorageTests.deleted
     test_ttl = test_etcd.EtcdStorageTests.test_ttl
     test_ttl_renewed = test_etcd.EtcdStorageTests.test_ttl_renewed

@@ -73,7 +73,7 @@ class FakeService:
         """See L{kubetwist.storage.encryption._kms.KMSService.close}."""
         self.closed = True
 
-    def asked(self) -> list[str]:
+    def take_calls(self) -> list[str]:
         """Return the calls, and clear the list."""
         calls, self.calls = self.calls, []
         return calls
@@ -101,15 +101,15 @@ class ProviderTests(SynchronousTestCase):
     def test_seed(self) -> None:
         """One seed encrypts all values while the service has the same key; the status is polled every minute."""
         self.start()
-        self.assertEqual(self.service.asked(), ["status", "encrypt"])
+        self.assertEqual(self.service.take_calls(), ["status", "encrypt"])
         data = [self.provider.envelope.encrypt(b"%d" % number, PLACE) for number in range(3)]
         self.assertEqual([self.provider.envelope.decrypt(one, PLACE).value for one in data], [b"0", b"1", b"2"])
         self.clock.advance(59)
-        self.assertEqual(self.service.asked(), [])
+        self.assertEqual(self.service.take_calls(), [])
         self.clock.advance(1)
-        self.assertEqual(self.service.asked(), ["status"])
+        self.assertEqual(self.service.take_calls(), ["status"])
         self.clock.pump([60] * 5)
-        self.assertEqual(self.service.asked(), ["status"] * 5)
+        self.assertEqual(self.service.take_calls(), ["status"] * 5)
 
     def test_rotation(self) -> None:
         """A new key of the service creates a new seed; values of the old one are decrypted, and are stale."""
@@ -117,13 +117,13 @@ class ProviderTests(SynchronousTestCase):
         envelope = self.provider.envelope
         old = envelope.encrypt(b"old", PLACE)
         self.service.key_id = "two"
-        self.service.asked()
+        self.service.take_calls()
         self.clock.advance(60)
-        self.assertEqual(self.service.asked(), ["status", "encrypt"])
+        self.assertEqual(self.service.take_calls(), ["status", "encrypt"])
         new = envelope.encrypt(b"new", PLACE)
         self.assertEqual(envelope.decrypt(new, PLACE), Plain(b"new", False))
         self.assertEqual(envelope.decrypt(old, PLACE), Plain(b"old", True))
-        self.assertEqual(self.service.asked(), [])
+        self.assertEqual(self.service.take_calls(), [])
 
     def test_fetch(self) -> None:
         """A seed of another server is fetched once for all waiting reads, and cached."""
@@ -133,16 +133,16 @@ class ProviderTests(SynchronousTestCase):
         self.successResultOf(other.start())
         data = other.envelope.encrypt(b"value", PLACE)
         missing = self.assertRaises(MissingKey, self.provider.envelope.decrypt, data, PLACE)
-        self.service.asked()
+        self.service.take_calls()
         self.service.held = []
         answers = [missing.fetch(), missing.fetch()]
-        self.assertEqual(self.service.asked(), ["decrypt one"])
+        self.assertEqual(self.service.take_calls(), ["decrypt one"])
         ((held, value),) = self.service.held
         held.callback(value)
         self.assertEqual([self.successResultOf(response) for response in answers], [None, None])
         self.assertEqual(self.provider.envelope.decrypt(data, PLACE), Plain(b"value", False))
         self.successResultOf(missing.fetch())
-        self.assertEqual(self.service.asked(), [])
+        self.assertEqual(self.service.take_calls(), [])
 
     def test_fetch_fails(self) -> None:
         """A seed that cannot be decrypted is an error, and is fetched again the next time."""
@@ -199,18 +199,18 @@ class ProviderTests(SynchronousTestCase):
     def test_health(self) -> None:
         """The result of a health check is reused, longer if the service is healthy."""
         self.start()
-        self.service.asked()
+        self.service.take_calls()
         self.service.healthz = "tired"
         self.clock.advance(19)
-        self.assertEqual((self.check(), self.service.asked()), (None, []))
+        self.assertEqual((self.check(), self.service.take_calls()), (None, []))
         self.clock.advance(1)
         problem = "kmsv2 Provider foo is not healthy, error: got unexpected healthz status: tired"
-        self.assertEqual((self.check(), self.service.asked()), (problem, ["status"]))
+        self.assertEqual((self.check(), self.service.take_calls()), (problem, ["status"]))
         self.clock.advance(2)
-        self.assertEqual((self.check(), self.service.asked()), (problem, []))
+        self.assertEqual((self.check(), self.service.take_calls()), (problem, []))
         self.service.healthz = "ok"
         self.clock.advance(1)
-        self.assertEqual((self.check(), self.service.asked()), (None, ["status"]))
+        self.assertEqual((self.check(), self.service.take_calls()), (None, ["status"]))
 
     def test_health_of_calls(self) -> None:
         """The error of a service that does not respond has a prefix when it is checked, and none when it is reused."""
@@ -276,7 +276,7 @@ class ProviderTests(SynchronousTestCase):
         self.start()
         self.provider.close()
         self.assertEqual((self.clock.getDelayedCalls(), self.service.closed), ([], True))
-        self.service.asked()
+        self.service.take_calls()
         self.service.held = []
         late = KMSv2Provider("foo", self.service, self.clock)
         starting = Deferred.fromCoroutine(late.start())

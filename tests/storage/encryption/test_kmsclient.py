@@ -27,7 +27,7 @@ class ClientTests(TestCase):
         """Start a plugin and its client."""
         from twisted.internet import reactor
 
-        # The path of a socket has at most about a hundred bytes.
+        # The path of a Unix socket is limited to about 100 bytes.
         folder = tempfile.TemporaryDirectory(prefix="kms-")
         self.addCleanup(folder.cleanup)
         self.plugin = KMSPlugin(Path(folder.name) / "s")

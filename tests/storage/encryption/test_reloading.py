@@ -25,7 +25,7 @@ PLACE = KEY.encode()
 UNAVAILABLE = ServiceError("gone", True)
 
 
-def places(key: str) -> GroupResource | None:
+def resource_of(key: str) -> GroupResource | None:
     """Return the storage prefix of a resource."""
     return GroupResource("", key.split("/")[2]) if key.startswith("/r/") else None
 
@@ -87,7 +87,7 @@ class FileEncryptionTests(SynchronousTestCase):
     def followed(self, content: bytes) -> FileEncryption:
         """Create encryption with a watched file."""
         self.files = Files(content)
-        encryption = FileEncryption("/etc/enc", places, self.clock, self.make)
+        encryption = FileEncryption("/etc/enc", resource_of, self.clock, self.make)
         encryption.follow(self.files)
         self.changes = 0
 
@@ -111,7 +111,7 @@ class FileEncryptionTests(SynchronousTestCase):
         """A file that is not watched is read once."""
         path = Path(self.mktemp())
         path.write_bytes(configuration(gcm("a")))
-        encryption = FileEncryption(str(path), places, self.clock, self.make)
+        encryption = FileEncryption(str(path), resource_of, self.clock, self.make)
         encryption.read()
         self.assertTrue(self.written(encryption).startswith(b"k8s:enc:aesgcm:v1:a:"))
         self.assertIs(encryption.transformer("/other/x"), None)
@@ -119,7 +119,7 @@ class FileEncryptionTests(SynchronousTestCase):
 
     def test_no_file(self) -> None:
         """The error of a missing file is the reference's."""
-        error = self.assertRaises(ValueError, FileEncryption("/no/file", places, self.clock).read)
+        error = self.assertRaises(ValueError, FileEncryption("/no/file", resource_of, self.clock).read)
         self.assertEqual(
             str(error),
             "error while parsing file: error while loading file: error reading encryption provider configuration file "

@@ -56,7 +56,7 @@ def transformer(*providers: Provider) -> Transformer:
     return Transformers([Rule((THINGS,), providers)], service).of(THINGS)
 
 
-class Fixed:
+class PrefixEncryption:
     """An L{kubetwist.storage.encryption.storage.Encryption} of all keys below a prefix."""
 
     def __init__(self, used: Transformer, prefix: str = "/") -> None:
@@ -79,14 +79,16 @@ class Fixed:
 
 def over_memory(case: SynchronousTestCase, reactor: StorageReactor) -> EncryptedStorage:
     """Return an encrypted store in memory."""
-    return EncryptedStorage(MemoryStorage(reactor), Fixed(transformer(GCM)), reactor)
+    return EncryptedStorage(MemoryStorage(reactor), PrefixEncryption(transformer(GCM)), reactor)
 
 
 def over_sqlite(case: SynchronousTestCase, reactor: StorageReactor) -> EncryptedStorage:
     """Return an encrypted store in a file."""
     folder = tempfile.TemporaryDirectory()
     case.addCleanup(folder.cleanup)
-    return EncryptedStorage(SQLiteStorage(Path(folder.name) / "s", reactor), Fixed(transformer(GCM)), reactor)
+    return EncryptedStorage(
+        SQLiteStorage(Path(folder.name) / "s", reactor), PrefixEncryption(transformer(GCM)), reactor
+    )
 
 
 class MemoryTests(storage_tests(over_memory)):
@@ -97,7 +99,7 @@ class SQLiteTests(storage_tests(over_sqlite)):
     """An encrypted store in a file passes them, too."""
 
 
-class KeeperOf:
+class ManualFetcher:
     """An L{kubetwist.storage.encryption._envelope.DEKFetcher} whose keys arrive when the test provides them."""
 
     def __init__(self) -> None:
@@ -134,7 +136,7 @@ class EncryptedCase(SynchronousTestCase):
         """Open the store."""
         self.reactor = StorageReactor()
         self.inner = MemoryStorage(self.reactor)
-        self.encryption = Fixed(self.made(), "/r/")
+        self.encryption = PrefixEncryption(self.made(), "/r/")
         self.storage = EncryptedStorage(self.inner, self.encryption, self.reactor)
         self.reactor.run(self.storage.open())
         self.addCleanup(lambda: self.reactor.run(self.storage.close()))
@@ -297,7 +299,7 @@ class WaitingTests(EncryptedCase):
 
     def made(self) -> Transformer:
         """Create a service."""
-        self.fetcher = KeeperOf()
+        self.fetcher = ManualFetcher()
         return self.fetcher.envelope
 
     def test_read(self) -> None:
@@ -346,9 +348,9 @@ class WaitingTests(EncryptedCase):
         """A page fails with DecryptionUnavailable if the service does not respond."""
         page = self.page()
         self.fetcher.answer()
-        self.fetcher.answer(TransformUnavailable("nobody there"))
+        self.fetcher.answer(TransformUnavailable("no response"))
         error = self.failureResultOf(page, DecryptionUnavailable).value
-        self.assertEqual(str(error), 'unable to transform key "/r/b": nobody there')
+        self.assertEqual(str(error), 'unable to transform key "/r/b": no response')
 
     def test_events(self) -> None:
         """Events that wait for a key keep their order, also relative to progress."""

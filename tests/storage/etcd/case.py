@@ -29,7 +29,7 @@ from .cutwire import CutWire
 T = TypeVar("T")
 
 
-class TurningReactor(StorageReactor):
+class RunningReactor(StorageReactor):
     """
     A L{StorageReactor} with real connections and real time, over a real reactor that runs in L{run}.
     """
@@ -107,7 +107,7 @@ def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
     return storage
 
 
-class Overheard:
+class FrameFilter:
     """
     The frames of a member, some of which are dropped.
 
@@ -156,7 +156,7 @@ class EtcdCase(SynchronousTestCase):
         self.etcd = EtcdServer(self.members, flags=self.flags)
         self.addCleanup(self.etcd.stop)
         self.etcd.start()
-        self.reactor = TurningReactor()
+        self.reactor = RunningReactor()
         self.addCleanup(self.reactor.close)
 
     def open(self, *urls: str, **options: Any) -> EtcdStorage:
@@ -172,12 +172,12 @@ class EtcdCase(SynchronousTestCase):
         self.addCleanup(lambda: self.reactor.run(maybeDeferred(wire.cut)))
         return wire
 
-    def overhear(self, wire: CutWire, lost: Callable[[set[str]], bool]) -> None:
-        """Drop messages on a wire, on existing and new connections; see L{Overheard}."""
-        wire.filtering = lambda: Overheard(lost)
+    def filter_frames(self, wire: CutWire, lost: Callable[[set[str]], bool]) -> None:
+        """Drop messages on a wire, on existing and new connections; see L{FrameFilter}."""
+        wire.filtering = lambda: FrameFilter(lost)
         for end in wire.ends:
             if end.from_server:
-                end.filter = Overheard(lost)
+                end.filter = FrameFilter(lost)
 
     def follow(self, storage: EtcdStorage, prefix: str = "/r/") -> RecordingObserver:
         """Return an observer of all later events of a store."""

@@ -95,6 +95,6 @@ class CutWire:
         self.break_connections()
         return stopped
 
-    def mend(self) -> None:
+    def accept_again(self) -> None:
         """Accept connections again."""
         self._port = self.reactor.listenTCP(self.port, self._factory, interface="127.0.0.1")

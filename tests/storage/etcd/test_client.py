@@ -116,7 +116,7 @@ class WatchTests(EtcdCase):
 
         watch._message = message
         self.reactor.run(done)
-        # That is what this is about.
+        # The changes were split.
         self.assertIn(True, partial)
         self.assertEqual([change.revision for changes in received for change in changes], sorted(revisions * 4))
         for before, after in pairwise(received):

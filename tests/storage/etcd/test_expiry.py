@@ -33,7 +33,7 @@ class MovingTests(EtcdCase):
         for key, when in expected.items():
             self.assertTrue(when - 5 <= result[key] <= when + 65, (key, result[key] - when))
 
-    def test_expiries(self) -> None:
+    def test_expiration_times(self) -> None:
         """The expiration times of the keys below a prefix that have a lease are read from etcd."""
         storage = self.open()
         now = self.reactor.seconds()

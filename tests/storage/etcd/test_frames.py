@@ -41,7 +41,7 @@ places = st.lists(st.integers(0, 3000), max_size=20)
 def frames(draw: Any) -> tuple[bytes, list[tuple[int, int, bytes]]]:
     """Return strategies for encoded frames, with kind, stream and content of the decoded frame."""
     stream = draw(st.integers(1, 1 << 30))
-    # hyperframe reads no headers that are nothing but padding.
+    # hyperframe does not parse HEADERS frames that only have padding.
     content = draw(st.binary(min_size=1, max_size=80))
     kind = draw(st.sampled_from(["data", "headers", "continued", "ping", "window"]))
     if kind == "ping":

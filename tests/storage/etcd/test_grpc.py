@@ -37,7 +37,7 @@ from kubetwist.storage.etcd._grpc import (
 from kubetwist.storage.etcd._http2 import MAX_STREAM_ID
 from kubetwist.storage.etcd.address import Address
 
-from .case import TurningReactor
+from .case import RunningReactor
 from .peer import Peer
 
 PATH = b"/s/M"
@@ -385,7 +385,7 @@ class MemberTests(SynchronousTestCase):
         wire.turn()
         self.assertEqual((self.member.keepalive, wire.closed), (2 * KEEPALIVE, True))
 
-    def test_sign_of_life(self) -> None:
+    def test_delayed_ping_reply(self) -> None:
         """Pings of the member are answered, with a delay."""
         wire = self.connect_watched()
         wire.peer.h2.ping(b"12345678")
@@ -534,7 +534,7 @@ class BrokenTests(SynchronousTestCase):
 
     def test_broken_while_idle(self) -> None:
         """Calls over a connection that turns out to be broken are sent over another one."""
-        reactor = TurningReactor()
+        reactor = RunningReactor()
         self.addCleanup(reactor.close)
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)

@@ -246,7 +246,7 @@ class WindowTests(SessionCase):
         self.turn(session, peer)
         self.assertEqual((call.over, session.has_capacity), (["ended"], True))
         self.begin(session, peer)
-        # A window can shrink below nothing; then that much more is to be given before anything is sent.
+        # A window can become negative; then nothing is sent until window updates make it positive.
         peer.answer(3, b"")
         peer.h2.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 100})
         self.turn(session, peer)
@@ -349,7 +349,7 @@ class EndTests(SessionCase):
         session.begin(RecordedCall())
         self.assertEqual((sorted(session.calls), session.usable), ([1, MAX_STREAM_ID], False))
 
-    def test_signs_of_life(self) -> None:
+    def test_keepalive_pings(self) -> None:
         """Pings are answered with a delay; a second ping is answered immediately."""
         session, peer = self.make()
         peer.h2.ping(b"12345678")

@@ -35,7 +35,7 @@ from kubetwist.storage.etcd._errors import NoResponse
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, etcd_skip_reason
 from kubetwist.testing.storage import RecordingObserver
 
-from .case import EtcdCase, TurningReactor, etcd_storage
+from .case import EtcdCase, RunningReactor, etcd_storage
 from .cutwire import CutWire
 
 
@@ -71,7 +71,7 @@ class LossTests(EtcdCase):
             with self.assertRaises(StorageUnavailable) as caught:
                 self.reactor.run(attempt)
             self.assertIn("code = Unavailable", str(caught.exception))
-        wire.mend()
+        wire.accept_again()
         second_attempt = self.write(storage, "/r/a", b"3", revision)
         self.assertEqual([event.value for event in observer.events], [b"1", b"3"])
         self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, second_attempt)
@@ -85,7 +85,7 @@ class LossTests(EtcdCase):
         self.reactor.run(maybeDeferred(wire.cut))
         revision = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
         self.reactor.run(other.compact(revision))
-        wire.mend()
+        wire.accept_again()
         self.reactor.turn_until(lambda: observer.reasons)
         self.assertIsInstance(observer.reasons[0], RevisionCompacted)
         self.assertEqual((storage.compacted, storage.revision), (revision, revision))
@@ -105,7 +105,7 @@ class LossTests(EtcdCase):
                 wire.break_connections()
             return "written" in what
 
-        self.overhear(wire, lose)
+        self.filter_frames(wire, lose)
         return storage, wire, lost
 
     def test_lost_answer_to_creation(self) -> None:
@@ -136,7 +136,7 @@ class LossTests(EtcdCase):
         revision = self.write(self.open(), "/r/a", b"1", 0)
         self.reactor.turn_until(lambda: storage.revision >= revision)
         answers = wire.filtering()._lost
-        self.overhear(wire, lambda what: "events" in what or answers(what))
+        self.filter_frames(wire, lambda what: "events" in what or answers(what))
         self.patch(etcd, "OBSERVE_TIMEOUT", 0.0)
         with self.assertRaises(OutcomeUnknown):
             self.write(storage, "/r/a", b"2", revision)
@@ -154,16 +154,16 @@ class LossTests(EtcdCase):
                 begun.append(what)
             return "events" in what
 
-        self.overhear(wire, lose)
+        self.filter_frames(wire, lose)
         self.patch(etcd, "OBSERVE_TIMEOUT", 0.0)
         before = storage.revision
         read = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
         observer = RecordingObserver()
         watching = Deferred.fromCoroutine(storage.watch("/r/", read, observer))
-        # It watches once more, since nothing has come.
+        # The watch is started again, since no response has arrived.
         self.reactor.turn_until(lambda: begun)
         self.assertEqual(storage.revision, before)
-        self.overhear(wire, lambda what: False)
+        self.filter_frames(wire, lambda what: False)
         self.reactor.run(watching)
         self.assertGreaterEqual(storage.revision, read)
         last = self.write(storage, "/r/b", b"")
@@ -204,7 +204,7 @@ class LossTests(EtcdCase):
         waiting = etcd_storage(self.reactor, [wire.url])
         self.addCleanup(lambda: self.reactor.run(waiting.close()))
         opening = Deferred.fromCoroutine(waiting.open())
-        wire.mend()
+        wire.accept_again()
         self.reactor.run(opening)
         self.assertEqual(waiting.revision, 1)
 
@@ -250,7 +250,7 @@ class ClusterTests(EtcdCase):
                 revision = self.write(storage, "/r/a", b"%d" % number, revision)
                 done.append(b"%d" % number)
             except (OutcomeUnknown, RevisionConflict):
-                # What the member was doing in that moment.
+                # The outcome of a write during the stop is unknown.
                 revision = self.reactor.run(storage.read("/r/a")).revision
         self.reactor.turn_until(lambda: storage.revision >= revision)
         self.assertEqual([event.value for event in observer.events if event.value in done], done)
@@ -317,7 +317,7 @@ class TLSTests(SynchronousTestCase):
         self.etcd = EtcdServer(tls=TLSFiles(folder / "crt", folder / "key", folder / "ca"))
         self.addCleanup(self.etcd.stop)
         self.etcd.start()
-        self.reactor = TurningReactor()
+        self.reactor = RunningReactor()
         self.addCleanup(self.reactor.close)
 
     def storage(self, trusted: CertificateAuthority, shown: CertKeyPair, protocol: bytes = b"h2") -> EtcdStorage:

@@ -153,7 +153,7 @@ class AnswerTests(SynchronousTestCase):
         ):
             with self.assertRaises(ProtocolError, msg=response):
                 reader(response)
-        # A number that begins within what it is counted by, and ends behind it.
+        # A varint that begins within a length-delimited field, and ends after it.
         with self.assertRaises(ProtocolError):
             read_watch(block(11, b"\x08\x81") + b"\x01")
 

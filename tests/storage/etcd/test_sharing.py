@@ -72,7 +72,7 @@ class SharingTests(EtcdCase):
         self.assertTrue(ISharedStorage.providedBy(first))
         verifyObject(ISharedStorage, first)
 
-    def test_compaction_turns(self) -> None:
+    def test_compaction_election(self) -> None:
         """One of the servers compacts in each interval; another one takes over when it stops."""
         servers = [self.open(), self.open()]
         self.write(servers[0], "/r/a", b"1")

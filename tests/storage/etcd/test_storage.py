@@ -6,12 +6,12 @@ from kubetwist.testing.etcd import etcd_skip_reason
 from kubetwist.testing.storage import RecordingObserver, storage_tests
 
 from .case import (
-    TurningReactor,
+    RunningReactor,
     fresh_storage,
 )
 
 
-class EtcdStorageTests(storage_tests(fresh_storage, TurningReactor)):
+class EtcdStorageTests(storage_tests(fresh_storage, RunningReactor)):
     """L{EtcdStorage} passes the tests of all stores."""
 
     skip = etcd_skip_reason() or None

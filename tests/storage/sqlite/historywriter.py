@@ -36,7 +36,7 @@ def print_line(*parts: Any) -> None:
 
 
 @implementer(IStorageObserver)
-class Telling:
+class PrintingObserver:
     """Prints the events of a watch."""
 
     def committed(self, events: Sequence[StorageEvent]) -> None:
@@ -59,7 +59,7 @@ async def work(reactor: object, path: str, seed: int, resume: int) -> None:
     storage = SQLiteStorage(path, reactor)  # type: ignore[arg-type]
     await storage.open()
     print_line("watch", resume or storage.revision)
-    await storage.watch("/r/", resume or storage.revision, Telling())
+    await storage.watch("/r/", resume or storage.revision, PrintingObserver())
 
     async def client(number: int) -> None:
         dice = random.Random(f"{seed} {number}")

@@ -25,7 +25,7 @@ def value(random: random.Random) -> bytes:
     return hashlib.sha256(content).digest() + content
 
 
-def is_whole(value: bytes) -> bool:
+def is_intact(value: bytes) -> bool:
     """Return whether a value matches its checksum."""
     return hashlib.sha256(value[32:]).digest() == value[:32]
 

@@ -59,14 +59,14 @@ class HistoryTests(SynchronousTestCase):
         before = self.acknowledged
         with process, process.stdout as lines:
             for line in lines:
-                self.hear(*json.loads(line))
+                self.record_line(*json.loads(line))
                 if self.acknowledged - before == remaining:
                     # Lines that were printed before the kill are still in the pipe.
                     process.kill()
         self.assertEqual(process.returncode, -9)
         self.asked.clear()
 
-    def hear(self, at: float, what: str, *rest: Any) -> None:
+    def record_line(self, at: float, what: str, *rest: Any) -> None:
         """Record a line of a client or of the watch."""
         history, watched = self.history, self.watched
         history.now = lambda: at

@@ -21,7 +21,7 @@ from kubetwist.api.storage import (
 )
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import RecordingObserver, StorageReactor
-from tests.storage.sqlite.killedwriter import is_whole
+from tests.storage.sqlite.killedwriter import is_intact
 
 LONG = bool(os.environ.get("KUBETWIST_TEST_LONG"))
 ROUNDS, WRITES, WRITERS = (20, 5000, 100) if LONG else (3, 400, 20)
@@ -76,7 +76,7 @@ class KillTests(SynchronousTestCase):
             self.assertGreaterEqual(storage.revision, self.newest)
             stored = {item.key: item for item in reactor.run(storage.read_page("/r/")).items}
             for item in stored.values():
-                self.assertTrue(is_whole(item.value), f"{item.key} is torn")
+                self.assertTrue(is_intact(item.value), f"{item.key} is torn")
             events = RecordingObserver()
             reactor.run(storage.watch("/r/", storage.compacted, events))
             history: dict[str, list[int]] = {}
@@ -93,7 +93,7 @@ class KillTests(SynchronousTestCase):
                     self.assertEqual(twin.value, item.value)
             revisions = [event.revision for event in events.events]
             self.assertEqual(revisions, sorted(revisions))
-            self.know(stored, history)
+            self.check_found_values(stored, history)
             before, self.newest = self.newest, reactor.run(storage.commit([Write("/check/a", b"", None)]))
             self.assertGreater(self.newest, max([before, *revisions]))
         finally:
@@ -107,7 +107,7 @@ class KillTests(SynchronousTestCase):
             assert result is not None, f"{key} is lost"
             self.assertEqual((result.revision, result.value[:32].hex()), (revision, checksum))
 
-    def know(self, stored: dict[str, StoredValue], history: dict[str, list[int]]) -> None:
+    def check_found_values(self, stored: dict[str, StoredValue], history: dict[str, list[int]]) -> None:
         """Values that were found in the store remain, whether or not they were acknowledged."""
         for key in self.acknowledged.keys() - stored.keys():
             self.acknowledged[key] = (max(self.acknowledged[key][0], *history.get(key, [0])), "-")

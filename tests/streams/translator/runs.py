@@ -23,7 +23,7 @@ TARGET = b"/exec/default/web/main?command=sh"
 ALL = Command(stdin=True, stdout=True, stderr=True)
 
 
-class _Answer:
+class _Response:
     """The response of a kubelet."""
 
     def __init__(self, code: int = 101, fields: Sequence[tuple[bytes, bytes]] = (), body: bytes | Exception = b""):
@@ -70,7 +70,7 @@ class _Run:
         self.wires.append(self.front)
         self.done: Any = None
 
-    # The client's ears.
+    # Events of the client.
 
     def message_received(self, data: bytes, finished: bool) -> None:
         if self.messages and self.partial:
@@ -84,7 +84,7 @@ class _Run:
     def closed(self, clean: bool) -> None:
         self.ends.append(clean)
 
-    # The way to the kubelet.
+    # The connection to the kubelet.
 
     async def upgrade(self, method: bytes, target: bytes, fields: list[tuple[bytes, bytes]]) -> Any:
         self.calls.append((method, target, fields))
@@ -98,7 +98,7 @@ class _Run:
         """Return the response of a kubelet that runs the command."""
         version = self.version
         head = spdy_head(version or "")[: None if version else 2]
-        answer = _Answer(101, head)
+        answer = _Response(101, head)
         backend = spdy_session(self.command, version or V1, self.start, self.clock)
         answer.hijack = lambda protocol: self.wires.append(Wire(protocol, backend))  # type: ignore[method-assign]
         return answer
@@ -112,7 +112,7 @@ class _Run:
         self.sessions.append(session)
         self.on_start(session)
 
-    # What tests do.
+    # Actions of tests.
 
     def begin(self) -> None:
         self.done = Deferred.fromCoroutine(self.translator.run(self, TARGET, [(b"x-more", b"1")]))  # type: ignore[arg-type]

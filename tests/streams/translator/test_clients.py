@@ -50,7 +50,7 @@ class DisconnectTests(SynchronousTestCase):
         run.session.on_connection_lost = lambda: received.append("lost")
         return received
 
-    def test_goes(self) -> None:
+    def test_disconnect(self) -> None:
         """Disconnecting the client closes the kubelet's connection after the received input is forwarded."""
         for leave in (lambda run: run.client.close(), lambda run: run.front.second.loseConnection()):
             run = running()
@@ -62,7 +62,7 @@ class DisconnectTests(SynchronousTestCase):
             self.assertEqual(200, self.successResultOf(run.done))
             self.assertEqual([], run.clock.getDelayedCalls())
 
-    def test_goes_early(self) -> None:
+    def test_disconnect_early(self) -> None:
         """Disconnecting the client before the kubelet responds cancels the request."""
         cancelled: list[bool] = []
         run = _Run()
@@ -75,7 +75,7 @@ class DisconnectTests(SynchronousTestCase):
         self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())
 
-    def test_says_goodbye_early(self) -> None:
+    def test_early_input_and_disconnect(self) -> None:
         """Input and disconnection before the kubelet's streams are open are forwarded when they are open."""
         for last in (lambda run: run.client.close(), lambda run: run.client.send(b"\xff\x09")):
             run = _Run()
@@ -167,7 +167,7 @@ class AnyOrderTests(SynchronousTestCase):
 
     @settings(max_examples=300, deadline=None)
     @given(st.lists(st.sampled_from(sorted(ACTIONS)), max_size=25))
-    def test_nothing_stays(self, actions: list[str]) -> None:
+    def test_nothing_remains(self, actions: list[str]) -> None:
         """After any order of events, no connection or timer remains when the client or the kubelet has disconnected."""
         run = _Run()
         run.answer = Deferred()
@@ -241,7 +241,7 @@ class BackpressureTests(SynchronousTestCase):
         self.assertGreater(len(run.channel(1)), FULL)
         self.assertIn("unexpected EOF", run.status()["message"])
 
-    def test_client_goes_while_command_is_slow(self) -> None:
+    def test_disconnect_while_command_is_slow(self) -> None:
         """Disconnecting the client while its command does not read closes both connections."""
         run = running()
         run.wires[1].second.reading = False

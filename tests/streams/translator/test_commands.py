@@ -16,11 +16,11 @@ from kubetwist.streams.channels import V1, V2, V3, V4
 from kubetwist.streams.commands import SUCCESS, Command, encode_size, exit_status
 from kubetwist.streams.spdy import OPEN_TIMEOUT
 from tests.streams.serving import spdy_head
-from tests.streams.translator.runs import ALL, TARGET, _Answer, _Run, running
+from tests.streams.translator.runs import ALL, TARGET, _Response, _Run, running
 from tests.streams.wires import Wire
 
 
-class _Mute:
+class _SilentPeer:
     """A kubelet that accepts all streams and never answers."""
 
     def makeConnection(self, transport: Any) -> None:
@@ -211,11 +211,12 @@ class KubeletTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """The error of a failed upgrade is reported to the client."""
         self.assertEqual(
-            "unable to upgrade connection: container not found", self.ended(_Answer(404, (), b"container not found\n"))
+            "unable to upgrade connection: container not found",
+            self.ended(_Response(404, (), b"container not found\n")),
         )
         self.assertEqual(
             "unable to upgrade connection: unable to read error from server response",
-            self.ended(_Answer(500, (), Unreachable("unexpected EOF"))),
+            self.ended(_Response(500, (), Unreachable("unexpected EOF"))),
         )
 
     def test_refused_with_status(self) -> None:
@@ -229,7 +230,7 @@ class KubeletTests(SynchronousTestCase):
             "reason": "X",
             "code": 403,
         }
-        run.answer = _Answer(403, (), json.dumps(status).encode())
+        run.answer = _Response(403, (), json.dumps(status).encode())
         run.begin()
         self.assertEqual(
             {"metadata": {}, "status": "Failure", "message": "no", "reason": "X", "code": 403}, run.status()
@@ -237,13 +238,13 @@ class KubeletTests(SynchronousTestCase):
 
     def test_redirect_CVE_2020_8559(self) -> None:
         """Redirects of a kubelet are not followed."""
-        answer = _Answer(302, [(b"Location", b"https://elsewhere/")])
+        answer = _Response(302, [(b"Location", b"https://elsewhere/")])
         self.assertIn("redirect not allowed", self.ended(answer))
         self.assertTrue(answer.aborted)
 
     def test_other_protocol_CVE_2018_1002105(self) -> None:
         """The connection to a kubelet that switches to another protocol is closed."""
-        answer = _Answer(101, [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")])
+        answer = _Response(101, [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")])
         self.assertEqual("unable to upgrade connection: ", self.ended(answer))
         self.assertTrue(answer.aborted)
         self.assertEqual([], answer.taken)
@@ -251,9 +252,9 @@ class KubeletTests(SynchronousTestCase):
     def test_streams_not_accepted(self) -> None:
         """Streams that the kubelet does not accept time out."""
         run = _Run()
-        run.answer = _Answer(101, spdy_head(V4))
+        run.answer = _Response(101, spdy_head(V4))
         wires = run.wires
-        run.answer.hijack = lambda protocol: wires.append(Wire(protocol, _Mute()))
+        run.answer.hijack = lambda protocol: wires.append(Wire(protocol, _SilentPeer()))
         run.begin()
         self.assertNoResult(run.done)
         for _ in range(int(OPEN_TIMEOUT)):

@@ -148,7 +148,7 @@ class ReadingTests(CacheCase):
         self.cache = self.started()
         self.assertRaises(RevisionCompacted, self.cache.list, revision=old)
 
-    def test_list_at(self) -> None:
+    def test_list_at_revision(self) -> None:
         """Revisions before the window are read from the store, page by page, with the same results."""
         for number in range(10):
             self.put(f"a/{number}", odd=str(number % 2))
@@ -186,7 +186,7 @@ class FreshnessTests(CacheCase):
         """Waiting for a revision that the cache has returns immediately."""
         self.assertIsNone(self.successResultOf(self.cache.wait_until_fresh(1)))
 
-    def test_comes(self) -> None:
+    def test_wait(self) -> None:
         """Waiting ends when the revision is reached, by a write to any resource."""
         waits = [self.cache.wait_until_fresh(revision) for revision in (2, 3, 4)]
         self.put("a/x")
@@ -198,7 +198,7 @@ class FreshnessTests(CacheCase):
         self.failureResultOf(waits[2], FutureRevision)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
-    def test_does_not_come(self) -> None:
+    def test_wait_times_out(self) -> None:
         """Waiting has a timeout; its error has the requested and the newest revision."""
         wait = self.cache.wait_until_fresh(9, 3.0)
         self.clock.advance(2.9)
