@@ -161,8 +161,8 @@ class _Command(ProcessProtocol):
         session = self._session
         session.on_stdin = self._stdin
         session.on_resize = self._resize
-        session.on_gone = self._gone
-        session.on_pressure = self._pressure
+        session.on_connection_lost = self._gone
+        session.on_backpressure = self._pressure
 
     def _stdin(self, data: bytes | None) -> None:
         if data is not None:

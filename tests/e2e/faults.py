@@ -94,7 +94,7 @@ class Wires:
         deadline = time.monotonic() + RECOVERY
         while True:
             try:
-                self._there(wire.mend)
+                self._there(wire.accept_again)
                 return
             except CannotListenError:
                 assert time.monotonic() < deadline, "the port of a wire is not given back"

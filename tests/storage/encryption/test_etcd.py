@@ -21,14 +21,14 @@ from tests.storage.etcd.case import (
     fresh_storage,
 )
 
-from .test_storage import GCM, Fixed, transformer
+from .test_storage import GCM, PrefixEncryption, transformer
 
 OTHER = Provider("secretbox", (Key("two", bytes(32)),))
 
 
 def over_etcd(case: SynchronousTestCase, reactor: Any) -> EncryptedStorage:
     """Return an encrypted store in a separate etcd."""
-    return EncryptedStorage(fresh_storage(case, reactor), Fixed(transformer(GCM)), reactor)
+    return EncryptedStorage(fresh_storage(case, reactor), PrefixEncryption(transformer(GCM)), reactor)
 
 
 class EtcdTests(storage_tests(over_etcd, RunningReactor)):
@@ -46,7 +46,7 @@ class SharingTests(EtcdCase):
 
     def opened(self, *providers: Provider) -> EncryptedStorage:
         """Return the store of a server with these keys."""
-        return EncryptedStorage(self.open(), Fixed(transformer(*providers)), self.reactor)
+        return EncryptedStorage(self.open(), PrefixEncryption(transformer(*providers)), self.reactor)
 
     def test_other_server(self) -> None:
         """Each server decrypts the values of the other one, and reports them as stale."""
