@@ -32,4 +32,4 @@ class Allocation:
         """Remove the allocated values from an object, for the next attempt."""
 
 
-NOTHING = Allocation()
+NO_ALLOCATION = Allocation()

@@ -19,7 +19,7 @@ from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...interfaces import IWatch, IWatchSink
 from . import deletion
-from .allocation import NOTHING, Allocation
+from .allocation import NO_ALLOCATION, Allocation
 
 _Result = TypeVar("_Result")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -117,7 +117,7 @@ class StoreHooks:
         @param old: The stored object; L{None} when it is created.
         @return: The allocation, to be committed or cancelled; also in a dry run.
         """
-        return NOTHING
+        return NO_ALLOCATION
 
     @hook
     async def dry_run_result(self, obj: JSONObject, scope: RequestScope) -> JSONObject:

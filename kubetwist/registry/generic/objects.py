@@ -39,7 +39,7 @@ from ...storage.errors import (
 )
 from ...storage.protobuf import is_protobuf
 from ...tracing.spans import NonRecordingSpan, Span, current_span
-from .allocation import NOTHING, Allocation
+from .allocation import NO_ALLOCATION, Allocation
 from .conversion import convert
 from .environment import StoredResource, StoreEnvironment
 from .fieldmanager.manager import FieldManager, update_managed_fields
@@ -256,7 +256,7 @@ class StoreBase(StoreHooks):
         key: str,
         draft: Draft | None,
         expected: int,
-        allocation: Allocation = NOTHING,
+        allocation: Allocation = NO_ALLOCATION,
         charges: Sequence[Charge] = (),
     ) -> int:
         """

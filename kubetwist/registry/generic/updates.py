@@ -18,7 +18,7 @@ from ...api.requestscope import RequestScope
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
 from ...cel.allowance import compute_rules
 from ...storage.errors import KeyExists, KeyNotFound, RevisionConflict
-from .allocation import NOTHING, AllocationConflict
+from .allocation import NO_ALLOCATION, AllocationConflict
 from .creation import try_create
 from .empties import as_sent, remove_empties, restore_empties
 from .fieldmanager.manager import ignore_managed_fields_timestamps
@@ -240,7 +240,7 @@ async def _update(
             await store.commit(key, None, record.revision)
             store.deleted(old)
         return Record.from_draft(key, record.revision, await store.convert_and_encode(obj, scope))
-    allocation = NOTHING
+    allocation = NO_ALLOCATION
     if rules.main:
         allocation = store.reserve(obj, old, options.dry_run)
     try:

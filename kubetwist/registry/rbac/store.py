@@ -20,7 +20,7 @@ from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
 from ...api.users import MASTERS
 from ...interfaces import IAuthorizer
-from ..generic.allocation import NOTHING, Allocation
+from ..generic.allocation import NO_ALLOCATION, Allocation
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.keys import check_key
 from ..generic.store import Store
@@ -51,7 +51,7 @@ class EscalationCheckedStore(Store):
         super().__init__(resource, environment)
 
     async def commit(
-        self, key: str, draft: Draft | None, expected: int, allocation: Allocation = NOTHING, *more: Any
+        self, key: str, draft: Draft | None, expected: int, allocation: Allocation = NO_ALLOCATION, *more: Any
     ) -> int:
         """
         Commit a write; see L{Store.commit}. It returns when the rule resolver contains the write.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.generic.allocation import NOTHING, AllocationConflict
+from kubetwist.registry.generic.allocation import NO_ALLOCATION, AllocationConflict
 from kubetwist.storage.errors import RevisionConflict
 
 
@@ -13,11 +13,11 @@ class AllocationTests(SynchronousTestCase):
 
     def test_no_allocation(self) -> None:
         """The default allocation adds no writes and does not modify the object."""
-        self.assertEqual(NOTHING.writes(), ())
+        self.assertEqual(NO_ALLOCATION.writes(), ())
         obj = {"a": 1}
-        NOTHING.undo(obj)
-        NOTHING.commit()
-        NOTHING.cancel()
+        NO_ALLOCATION.undo(obj)
+        NO_ALLOCATION.commit()
+        NO_ALLOCATION.cancel()
         self.assertEqual(obj, {"a": 1})
 
     def test_repeated(self) -> None:

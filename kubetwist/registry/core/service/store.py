@@ -17,7 +17,7 @@ from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
 from ....api.storage import Write
 from ....storage.errors import KeyExists, KeyNotFound
-from ...generic.allocation import NOTHING, Allocation, AllocationConflict
+from ...generic.allocation import NO_ALLOCATION, Allocation, AllocationConflict
 from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
 from .allocator import Reservation, ServiceAllocator, allocations_of_service
@@ -226,7 +226,7 @@ class ServiceStore(Store):
         key: str,
         draft: Draft | None,
         expected: int,
-        allocation: Allocation = NOTHING,
+        allocation: Allocation = NO_ALLOCATION,
         charges: Sequence[Charge] = (),
     ) -> int:
         """

@@ -19,7 +19,7 @@ class UsageTests(SinglePluginTestCase):
         context.add("", "resourcequotas", quota)
         obj = {"metadata": {"name": "p"}, "spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]}}
         self.assertEqual(
-            self.why(ResourceQuota(), write(obj, context=context)),
+            self.error_text(ResourceQuota(), write(obj, context=context)),
             "quota usage is negative for resource(s): cpu,requests.cpu",
         )
 
