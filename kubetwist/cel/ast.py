@@ -91,7 +91,7 @@ class Comprehension(Expr):
     """
     A fold over the elements of a range, to which macros are expanded.
 
-    @ivar iter_var2: The variable of the value, if C{iter_var} is that of the index or key; empty with one variable.
+    @ivar iter_var2: The second variable, for the value, if C{iter_var} is for the index or key; otherwise empty.
     """
 
     iter_range: Expr

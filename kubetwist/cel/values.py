@@ -160,11 +160,11 @@ class MapValue(Mapping[Value, Value]):
 class MixedMap(MapValue):
     """A map with both booleans and numbers as keys, which are equal in a C{dict}."""
 
-    __slots__ = ("_booleans", "_keys", "_others")
+    __slots__ = ("_booleans", "_keys", "_non_booleans")
 
     def __init__(self, items: Iterable[tuple[Value, Value]]) -> None:
         self._booleans: dict[Value, Value] = {}
-        self._others: dict[Value, Value] = {}
+        self._non_booleans: dict[Value, Value] = {}
         self._keys: list[Value] = []
         for key, value in items:
             entries = self._entries_for(key)
@@ -179,7 +179,7 @@ class MixedMap(MapValue):
         return bool in kinds and not kinds.isdisjoint(_NUMBERS)
 
     def _entries_for(self, key: Value) -> dict[Value, Value]:
-        return self._booleans if type(key) is bool else self._others
+        return self._booleans if type(key) is bool else self._non_booleans
 
     def __getitem__(self, key: Value) -> Value:
         return self._entries_for(key)[key]

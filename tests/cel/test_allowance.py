@@ -30,7 +30,7 @@ class AllowanceTests(CelTestCase):
         error = self.assertRaises(EvaluationError, with_allowance, self.compile("1 / (i - i)").evaluate, VALUES)
         self.assertEqual(error.message, "division by zero")
 
-    def test_costly(self) -> None:
+    def test_expensive(self) -> None:
         """An evaluation beyond the allowance is cancelled, which no operator absorbs."""
         values = {**VALUES, "ints": [1] * MAX_REACTOR_COST}
         for text in ("ints.all(x, x > 0)", "ints.all(x, x > 0) || true", "[ints].all(l, l.all(x, x > 0)) || flag"):
@@ -38,7 +38,7 @@ class AllowanceTests(CelTestCase):
             self.assertRaises(AllowanceExceeded, with_allowance, program.evaluate, values)
             self.assertTrue(program.evaluate(values)[0])
 
-    def test_together(self) -> None:
+    def test_shared_allowance(self) -> None:
         """All evaluations within one call share the allowance, and each has a minimum cost."""
         program = self.compile("i + 1")
         _, cost = program.evaluate(VALUES)
@@ -53,7 +53,7 @@ class AllowanceTests(CelTestCase):
         self.assertLessEqual(len(made) * (cost + EVALUATION_BASE_COST), MAX_REACTOR_COST)
         self.assertIsNone(current_allowance.get())
 
-    def test_own_limit(self) -> None:
+    def test_cost_limit(self) -> None:
         """An evaluation that exceeds its cost limit fails with that error, with or without an allowance."""
         program = self.compile("ints.all(x, x > 0)")
         error = self.assertRaises(EvaluationError, with_allowance, program.evaluate, VALUES, 2)
@@ -88,7 +88,7 @@ class ComputeRulesTests(CelTestCase):
         """A cheap evaluation for a small object runs immediately."""
         self.assertEqual((True, 0), self.computed(RequestScope(in_thread=self.in_thread), 10, "ints.all(x, x > 0)"))
 
-    def test_costly(self) -> None:
+    def test_expensive(self) -> None:
         """An expensive evaluation for a small object is repeated in the thread."""
         self.assertEqual(
             (True, 1), self.computed(RequestScope(in_thread=self.in_thread), 10, "ints.all(x, x > 0)", MAX_REACTOR_COST)

@@ -69,7 +69,7 @@ class SelectionTests(CelTestCase):
         self.assertFails({"has(any.nosuch.x)": "no such key: nosuch"})
 
     def test_optionals(self) -> None:
-        """An optional selection of a missing value is an empty optional, as are the selections after it."""
+        """An optional selection of a missing value, and every selection after it, is an empty optional."""
         self.assertValues({"any.?nosuch.b == optional.none()": True, "any.?a.b == optional.of('text')": True})
         self.assertIs(self.evaluate("any.?nosuch.b.c"), NONE)
         self.assertEqual(self.evaluate("any[?'a'].b").value, "text")

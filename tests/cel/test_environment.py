@@ -22,7 +22,7 @@ class EnvironmentTests(SynchronousTestCase):
         self.assertEqual(extended.compile("s + string(i)").evaluate({"i": 1, "s": "a"})[0], "a1")
         self.assertRaises(CompileErrors, base.compile, "s")
 
-    def test_libraries_add_up(self) -> None:
+    def test_overloads_of_libraries(self) -> None:
         """Overloads of one function may be in several libraries; of overloads with the same id the first counts."""
         one = Library("one", (function("f", overload("f_int", (INT,), INT, lambda number: number + 1)),))
         two = Library(

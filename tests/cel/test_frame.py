@@ -13,7 +13,7 @@ from tests.cel.support import VALUES, CelTestCase
 class LazyVariableTests(CelTestCase):
     """Tests for variables that are computed at first use."""
 
-    def test_only_what_is_read(self) -> None:
+    def test_computed_once(self) -> None:
         """A lazy variable is computed once, and only if the evaluation reads it."""
         calls: list[str] = []
 

@@ -57,7 +57,7 @@ class NameTests(CelTestCase):
             self.assertIsNone(unescape(identifier), identifier)
 
     @given(strategies.text("ab_-./1", min_size=1, max_size=8))
-    def test_back_and_forth(self, name: str) -> None:
+    def test_round_trip(self, name: str) -> None:
         """Unescaping an escaped name returns the name."""
         identifier = escape(name)
         if identifier is not None and "___" not in name:

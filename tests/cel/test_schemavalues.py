@@ -72,7 +72,7 @@ class ValueTests(SchemaTestCase):
             }
         )
 
-    def test_nothing_to_convert(self) -> None:
+    def test_no_conversion(self) -> None:
         """An object that needs no conversion is passed unchanged."""
         declaration = declared(
             {"type": "object", "properties": {"a": STRING, "l": {"type": "array", "items": {"type": "integer"}}}}

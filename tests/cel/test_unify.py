@@ -49,14 +49,14 @@ class TypeSubstitutionsTests(SynchronousTestCase):
         self.assertEqual(bindings.mapping, {"T": INT})
         self.assertFalse(bindings.assign(STRING, T))
 
-    def test_taken_back(self) -> None:
+    def test_rollback(self) -> None:
         """The bindings of a failed assignment are rolled back."""
         bindings = TypeSubstitutions()
         self.assertFalse(bindings.assign_all((INT, STRING), (T, list_of(U))))
         self.assertFalse(bindings.assign_all((map_of(INT, STRING), INT), (map_of(T, U), T, U)))
         self.assertEqual(bindings.mapping, {})
 
-    def test_not_within_itself(self) -> None:
+    def test_occurs_check(self) -> None:
         """A type parameter cannot be bound to a type that contains it."""
         bindings = TypeSubstitutions()
         self.assertFalse(bindings.assign(list_of(T), T))

@@ -112,7 +112,7 @@ class SizeTests(SynchronousTestCase):
     """Tests for L{size_for_cost} and L{type_of}."""
 
     def test_sizes(self) -> None:
-        """Strings, bytes, lists and maps have the size of their length, optionals that of their value, the rest 1."""
+        """Strings, bytes, lists and maps have their length as size, optionals the size of their value, the rest 1."""
         for value, size in (
             ("abc", 3),
             (b"ab", 2),

@@ -30,9 +30,9 @@ def in_container(**fields: Any) -> Any:
 class MessageTests(SynchronousTestCase):
     """Tests for messages of C{encoding/json}."""
 
-    def check(self, obj: Any, said: str, kind: str = "Pod", api_version: str = "v1") -> None:
+    def check(self, obj: Any, expected: str, kind: str = "Pod", api_version: str = "v1") -> None:
         """Assert that the error of C{obj} ends with this text."""
-        self.assertEqual(str(failure(obj, kind, api_version)), f"json: cannot unmarshal {said}")
+        self.assertEqual(str(failure(obj, kind, api_version)), f"json: cannot unmarshal {expected}")
 
     def test_scalars(self) -> None:
         """Messages contain the innermost struct, the path of fields without indices, and the Go type."""

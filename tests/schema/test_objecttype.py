@@ -30,7 +30,7 @@ _KINDS = [
 class PresenceTests(SynchronousTestCase):
     """Tests for the presence of fields."""
 
-    def test_nothing(self) -> None:
+    def test_empty_object(self) -> None:
         """Fields without C{omitempty} are present even in an empty object."""
         self.assertEqual(decoded({}), {"metadata": {}, "spec": {"containers": None}, "status": {}})
         self.assertEqual(decoded({}, "Service"), {"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}})

@@ -94,7 +94,7 @@ class MapTests(SynchronousTestCase):
         expected = [{"name": "v", "hostPath": {"path": "/"}}, {"name": "w", "emptyDir": {}}]
         self.assertEqual(result["spec"]["volumes"], expected)
 
-    def test_nothing(self) -> None:
+    def test_null_patch(self) -> None:
         """A null patch changes nothing."""
         self.assertEqual(merged(pod("a"), None), pod("a"))
 
@@ -191,7 +191,7 @@ class PrimitiveListTests(SynchronousTestCase):
         result = merged(live, {"spec": {"containers": [change]}})
         self.assertEqual(result["spec"]["containers"], [{"name": "c", "args": ["y"]}])
 
-    def test_delete_from_nothing(self) -> None:
+    def test_delete_from_absent_list(self) -> None:
         """Removing values from an absent list does not add a list."""
         patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}
         self.assertEqual(merged({"metadata": {}}, patch, "ConfigMap"), {"metadata": {}})

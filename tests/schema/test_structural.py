@@ -65,7 +65,7 @@ class PruningTests(SynchronousTestCase):
     """Tests for pruning."""
 
     def test_paths(self) -> None:
-        """Unknown fields are pruned and reported: first those of the metadata, then the rest by path."""
+        """Unknown fields are pruned and reported: first in the metadata, then the rest by path."""
         kind = custom(
             {
                 "list": {"type": "array", "items": {"type": "object", "properties": {"a": TEXT}}},
@@ -191,7 +191,7 @@ class MetadataTests(SynchronousTestCase):
         }
     )
 
-    def test_own(self) -> None:
+    def test_malformed_object_metadata(self) -> None:
         """Malformed metadata is rejected with the message of Go's decoder."""
         error = self.assertRaises(DecodeError, custom({}).decode, {"metadata": {"labels": {"x": 5}}}, [])
         self.assertEqual(

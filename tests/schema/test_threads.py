@@ -25,7 +25,7 @@ SCHEMAS: dict[str, JSONObject] = {
 class ThreadTests(SynchronousTestCase):
     """Tests for builders of types."""
 
-    def _used_meanwhile(self, use: Callable[[], Any]) -> tuple[Callable[[str], JSONObject], list[Any]]:
+    def _use_concurrently(self, use: Callable[[], Any]) -> tuple[Callable[[str], JSONObject], list[Any]]:
         """
         Look definitions up, and let another thread use the outer type while the inner one is looked up.
 
@@ -60,7 +60,7 @@ class ThreadTests(SynchronousTestCase):
             assert isinstance(outer, MapType)
             return len(outer.fields)
 
-        look_up, found = self._used_meanwhile(use)
+        look_up, found = self._use_concurrently(use)
         builder = MergeTypeBuilder(look_up)
         self.assertEqual(use(), 1)
         self.thread.join()
@@ -73,7 +73,7 @@ class ThreadTests(SynchronousTestCase):
         def use() -> Any:
             return builder.struct(OUTER).compiled()(value, [])
 
-        look_up, found = self._used_meanwhile(use)
+        look_up, found = self._use_concurrently(use)
         builder = TypeBuilder(look_up)
         self.assertEqual(use(), value)
         self.thread.join()

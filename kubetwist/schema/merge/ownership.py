@@ -257,7 +257,7 @@ class MergeUpdater:
         """
         changed, removed = self.compare(old, new, self.version)
         if managers:
-            self._remove_from_others(managers, self._compare_versions(managers, old, new, (changed, removed)))
+            self._release_fields(managers, self._compare_versions(managers, old, new, (changed, removed)))
         own_fields = difference(changed, UNMANAGED_FIELDS)
         if own_fields:
             previous = managers.get(manager)
@@ -265,7 +265,7 @@ class MergeUpdater:
                 own_fields = union(own_fields, previous.fields)
             managers[manager] = Entry(self.version, now, own_fields)
 
-    def _remove_from_others(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
+    def _release_fields(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
         """Remove changed and removed fields from the entries of all managers but C{keep}, and remove empty entries."""
         for manager, entry in list(managers.items()):
             fields = entry.fields
@@ -341,7 +341,7 @@ class MergeUpdater:
         changes = self._compare_versions(managers, live, merged, self.compare(live, merged, self.version), manager)
         if not force:
             self._check_conflicts(managers, changes, manager)
-        self._remove_from_others(managers, changes, manager)
+        self._release_fields(managers, changes, manager)
         own_fields = difference(own_fields, UNMANAGED_FIELDS)
         unchanged = same_value(live, merged)
         if not own_fields:

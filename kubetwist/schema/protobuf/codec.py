@@ -2,7 +2,7 @@
 Conversion between protobuf bodies and JSON values.
 
 Fields come from the OpenAPI definitions, their numbers from L{kubetwist.schema.protobuf.fieldnumbers}. A type is
-compiled at its first use. Unknown fields, including those of other releases, are skipped. Zero values are kept, since
+compiled at its first use. Unknown fields, such as fields of other releases, are skipped. Zero values are kept, since
 L{kubetwist.schema.objecttype} removes those that Go omits.
 """
 

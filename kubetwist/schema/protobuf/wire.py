@@ -2,7 +2,7 @@
 The wire format of protobuf: varints, lengths, and skipped fields.
 
 Functions get the data and a position. At the end of the data they raise C{IndexError}, which the outermost caller
-treats as L{UNEXPECTED_EOF}. The error messages are those of gogo/protobuf's generated decoders.
+treats as L{UNEXPECTED_EOF}. The error messages equal gogo/protobuf's.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class BlockTests(ExpressionTestCase):
         )
 
     def test_failures(self) -> None:
-        """The error of an invalid block contains the reason; that of an invalid address does not."""
+        """The error of an invalid block contains the reason, the error of an invalid address does not."""
         problem = "network address parse error during conversion from string"
         self.assertFails(
             {

@@ -104,7 +104,7 @@ class AuthzTests(SynchronousTestCase):
         self.value("authorizer.requestResource.fieldSelector('!').labelSelector('!!').check('get').allowed()")
         self.assertEqual((self.asked[0].field_terms, self.asked[0].label_terms), ((), ()))
 
-    def test_asked_once(self) -> None:
+    def test_checked_once(self) -> None:
         """The same check in an expression calls the authorizer only once."""
         self.value(
             "authorizer.requestResource.check('get').allowed()"
@@ -124,7 +124,7 @@ class AuthzTests(SynchronousTestCase):
             failure = self.failureResultOf(self.start(text), EvaluationError)
             self.assertEqual(failure.value.message, message)
 
-    def test_waiting(self) -> None:
+    def test_pending(self) -> None:
         """A pending decision is awaited and stored, and no check is repeated."""
         answers: list[Deferred[Verdict]] = []
 
@@ -164,7 +164,7 @@ class AuthzTests(SynchronousTestCase):
             self.assertEqual(self.value(f"{check}.errored() ? {check}.error() : ''", authorize), "no idea")
             self.assertIs(self.value(f"{check}.allowed()", authorize), False)
 
-    def test_given_up(self) -> None:
+    def test_cancelled(self) -> None:
         """Cancelling the evaluation cancels the pending check."""
         cancelled: list[object] = []
 

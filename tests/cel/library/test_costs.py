@@ -30,7 +30,7 @@ class CostTests(SynchronousTestCase):
     """Tests for L{KubernetesCosts}."""
 
     def test_examples(self) -> None:
-        """Estimates equal those of kube-apiserver."""
+        """Estimates equal kube-apiserver's."""
         for text, size, expected in (
             ("x.lowerAscii()", Estimate(0, 100), Estimate(1, 11)),
             ("x.split(',')", Estimate(0, 100), Estimate(1, 21)),

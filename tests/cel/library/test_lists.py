@@ -12,7 +12,7 @@ from tests.cel.library.values import ANYTHING, NUMBERS
 class ExtendedListTests(ExpressionTestCase):
     """Tests for the functions on lists that cel-go adds."""
 
-    def test_parts(self) -> None:
+    def test_slices(self) -> None:
         """Lists are sliced, reversed, flattened and created by C{lists.range}."""
         self.assertHolds(
             (

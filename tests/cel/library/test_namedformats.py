@@ -51,7 +51,7 @@ class NamedFormatTests(ExpressionTestCase):
         self.assertRefused({"format.email()": "undeclared reference to 'format' (in container '')"})
 
     def test_messages(self) -> None:
-        """Error messages equal those of apimachinery."""
+        """Error messages equal apimachinery's."""
         self.assertHolds(
             (
                 "format.uuid().validate('x').value() == ['does not match the UUID format']",

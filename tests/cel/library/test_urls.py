@@ -11,7 +11,7 @@ from tests.cel.library.support import ExpressionTestCase
 class URLTests(ExpressionTestCase):
     """Tests for URLs."""
 
-    def test_parts(self) -> None:
+    def test_accessors(self) -> None:
         """The accessors of a URL return its components, and empty strings for missing ones."""
         self.assertHolds(
             (

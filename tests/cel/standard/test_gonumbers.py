@@ -39,7 +39,7 @@ class NumberTests(SynchronousTestCase):
             self.assertEqual((format_g(number), format_f(number)), (short, plain))
 
     def test_integers(self) -> None:
-        """Integers are decimal, only signed ones have a sign, and very long ones are rejected."""
+        """Integers are decimal, only signed ones have a sign, and integers of 400 digits are rejected."""
         self.assertEqual([parse_int("-7"), parse_int("+7"), parse_uint("7")], [-7, 7, 7])
         for text in ("", "0x1", "1.0", " 1", "1_0", "1" * 400):
             self.assertIsNone(parse_int(text), text)

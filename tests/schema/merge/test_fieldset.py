@@ -56,7 +56,7 @@ class AlgebraTests(SynchronousTestCase):
     @settings(max_examples=60)
     @given(PATHS, PATHS)
     def test_operations(self, one: Paths, other: Paths) -> None:
-        """Union, intersection and difference equal those of the paths, and do not modify their operands."""
+        """Union, intersection and difference agree with sets of paths, and do not modify their operands."""
         left, right = field_set_from_paths(one), field_set_from_paths(other)
         before = orjson.dumps([left, right])
         self.assertEqual(members(union(left, right)), one | other)
@@ -89,7 +89,7 @@ class AlgebraTests(SynchronousTestCase):
         )
         self.assertEqual(members(leaves(field_set_from_paths(some))), expected)
 
-    def test_unchanged_is_the_same(self) -> None:
+    def test_unchanged(self) -> None:
         """A difference that removes nothing returns the same object."""
         fields = field_set_from_paths([("f:a", "f:b"), ("f:a",), ("f:c",)])
         self.assertIs(difference(fields, field_set_from_paths([("f:a", "f:x"), ("f:z",)])), fields)

@@ -179,7 +179,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(cases(1))
-    def test_owns_what_it_applies(self, case: tuple[MergeUpdater, list[Any]]) -> None:
+    def test_applied_fields_are_owned(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """An applier owns exactly what it applied, and the object contains it."""
         kind, [applied] = case
         managers: Managers = {}
@@ -213,7 +213,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(cases(2))
-    def test_taken_back(self, case: tuple[MergeUpdater, list[Any]]) -> None:
+    def test_removed_fields(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """If an applier removes all that it applied, only the fields of the other applier remain."""
         kind, [one, other] = case
         managers: Managers = {}
@@ -250,7 +250,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(st.lists(st.sampled_from("abcdef"), unique=True), st.lists(st.sampled_from("abcdef"), unique=True))
-    def test_no_item_is_lost(self, live: list[str], applied: list[str]) -> None:
+    def test_merge_keeps_items(self, live: list[str], applied: list[str]) -> None:
         """A merge has every item of both lists once, and applied items in the applied order."""
         schema: Schema = {
             "type": "object",
@@ -270,7 +270,7 @@ class ApplyTests(SynchronousTestCase):
 
     @settings(max_examples=60, deadline=None)
     @given(cases(2))
-    def test_nothing_is_changed(self, case: tuple[MergeUpdater, list[Any]]) -> None:
+    def test_arguments_are_unchanged(self, case: tuple[MergeUpdater, list[Any]]) -> None:
         """Arguments are not modified."""
         kind, [live, applied] = case
         managers: Managers = {}
@@ -293,7 +293,7 @@ class UpdateTests(SynchronousTestCase):
         },
     }
 
-    def test_takes_over(self) -> None:
+    def test_changed_fields_are_owned(self) -> None:
         """An updater owns the changed field, and a manager without fields has no entry."""
         kind, managers = rules(self.SCHEMA), Managers()
         kind.update(managers, {}, {"spec": {"a": "1"}}, updater("one"), NOW)
@@ -311,7 +311,7 @@ class UpdateTests(SynchronousTestCase):
         kind.update(managers, {"spec": {"a": "1"}}, {"spec": {"a": "1"}}, updater("two"), LATER)
         self.assertEqual(managers, before)
 
-    def test_keeps_what_it_had(self) -> None:
+    def test_second_update(self) -> None:
         """A second update adds to the fields of its manager and changes the time."""
         kind, managers = rules(self.SCHEMA), Managers()
         kind.update(managers, {}, {"spec": {"a": "1"}}, updater("one"), NOW)
@@ -333,7 +333,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual({manager.name: entry.fields for manager, entry in managers.items()}, expected)
 
     def test_other_versions(self) -> None:
-        """Entries of another version are compared in that version once; those of removed versions are dropped."""
+        """Entries of another version are compared in that version once; entries of removed versions are dropped."""
         kind, managers = rules(self.SCHEMA), Managers()
         rules(self.SCHEMA, version="v2").update(managers, {}, {"spec": {"a": "1", "b": "1"}}, updater("two", "v2"), NOW)
         managers[updater("twice", "v2")] = managers[updater("two", "v2")]

@@ -496,7 +496,7 @@ class BuiltInTests(SynchronousTestCase):
 
 
 class OverriddenTests(SynchronousTestCase):
-    """Tests for fields whose ownership differs from that of their type."""
+    """Tests for fields with another ownership than their type."""
 
     def test_granular(self) -> None:
         """References are atomic, but the reference of a volume to its claim is granular."""

@@ -344,7 +344,7 @@ class MalformedTests(SynchronousTestCase):
         self.assertEqual(self.refused(b"\x0a", varint(-1)), "proto: negative length found during unmarshaling")
 
     def test_forms(self) -> None:
-        """A known field with another wire type is rejected, as is the end of a group that was not begun."""
+        """A known field with another wire type is rejected, and so is the end of a group without a start."""
         self.assertEqual(self.refused(number(2, 1)), "proto: wrong wireType = 0 for field Spec")
         self.assertEqual(
             self.refused(delimited(2, delimited(4, "x"))),
@@ -355,7 +355,7 @@ class MalformedTests(SynchronousTestCase):
         self.assertEqual(self.refused(number(0, 1)), "proto: Pod: illegal tag 0 (wire type 0)")
 
     def test_depth(self) -> None:
-        """The nesting depth of messages and of JSON in them is limited, that of skipped groups is not."""
+        """The nesting depth of messages and of JSON in them is limited, but not of skipped groups."""
         definition = f"{APIEXTENSIONS}.JSONSchemaProps"
         schema = b""
         for _ in range(100):

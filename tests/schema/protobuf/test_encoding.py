@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.schema.protobuf.encoding}: the bytes equal those of Go's generated marshalers."""
+"""Tests for L{kubetwist.schema.protobuf.encoding}: the same bytes as from Go's generated marshalers."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from kubetwist.schema.validation.validator import (
 )
 
 
-def rule(text: str, **others: Any) -> dict[str, Any]:
+def rule(text: str, **fields: Any) -> dict[str, Any]:
     """Return a rule."""
-    return {"rule": text, **others}
+    return {"rule": text, **fields}
 
 
 def spec(*rules: dict[str, Any], **properties: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class RuleTests(SynchronousTestCase):
     """Tests for L{CELValidator}."""
 
     def messages(self, schema: dict[str, Any], value: Any, old: Any = None, **options: Any) -> list[str]:
-        """Return the messages of the errors; those of tolerated ones in brackets."""
+        """Return the messages of the errors, in brackets if they are tolerated."""
         tree = CELValidator.of(schema, root=True)
         assert tree is not None
         if old is not None:
@@ -173,7 +173,7 @@ class RuleTests(SynchronousTestCase):
         self.assertEqual(self.messages(schema, new, old), ["spec.l[2]: Invalid value: changed"])
 
     def test_ratcheting(self) -> None:
-        """Failures of unchanged values are tolerated, except those of transition rules."""
+        """Failures of unchanged values are tolerated, except failures of transition rules."""
         schema = spec(
             rule("self.b == 0", message="b"),
             a={"type": "object", "properties": {"x": INTEGER}, "x-kubernetes-validations": [rule("self.x < 3")]},
@@ -221,7 +221,7 @@ class RuleTests(SynchronousTestCase):
         self.assertEqual(self.messages(schema, value, budget=700), [text])
         self.assertEqual(self.messages(schema, value), [])
 
-    def test_expensive_rule_is_stopped(self) -> None:
+    def test_expensive_rule_is_cancelled(self) -> None:
         """A rule that exceeds the cost limit is cancelled, and no further rule is evaluated."""
         schema = spec(
             rule("self.l.all(x, self.l.all(y, self.l.all(z, x + y + z >= 0)))"),

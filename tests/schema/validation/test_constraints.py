@@ -71,7 +71,7 @@ class ChoiceTests(SynchronousTestCase):
         self.assertNotIn(None, Choices([None]))
 
     @given(st.lists(documents, max_size=4))
-    def test_own(self, values: list[Any]) -> None:
+    def test_contained(self, values: list[Any]) -> None:
         """Every value but null is contained in an enum with that value."""
         choices = Choices(values)
         for value in values:
