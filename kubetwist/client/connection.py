@@ -386,7 +386,7 @@ class BackendConnection(Protocol):
         if sending is not None:
             sending.cancel()
 
-    # Answers.
+    # Responses.
 
     def dataReceived(self, data: bytes) -> None:
         """Handle received data."""

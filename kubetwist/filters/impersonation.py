@@ -21,7 +21,7 @@ from .authorization import authorizer_attributes, forbid
 from .denials import DenialLog
 from .impersonationmodes import ImpersonationDenied, ImpersonationModesTracker
 
-#: Prefixes of the headers; gateways replace dashes by underscores, and the other way round.
+#: Prefixes of the headers; gateways replace dashes by underscores, and vice versa.
 _PREFIXES: Final = (b"impersonate-", b"impersonate_")
 _USER: Final = b"impersonate-user"
 _UID: Final = b"impersonate-uid"

@@ -43,7 +43,7 @@ _ARBITRARY_NODE: Final = "arbitrary-node"
 _SERVICE_ACCOUNT: Final = "serviceaccount"
 _USER_INFO: Final = "user-info"
 _LEGACY: Final = ""
-#: Number of groups or values from which on one check for all of them comes before the single checks.
+#: Minimum number of groups or values for a wildcard check before the single checks.
 _MIN_WILDCARD_COUNT: Final = 4
 #: Number of users whose last successful mode is cached.
 _MAX_CACHED: Final = 10_000

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _BYTES_PER_BODY_BYTE: Final = 40
 #: Bytes that any request may need.
 _MIN_COST: Final = 64 * 1024
-#: Cost, in bytes, from which on admitted requests reserve memory.
+#: Minimum cost, in bytes, of admitted requests that reserve memory.
 _MIN_RESERVED_COST: Final = 256 * 1024
 #: Maximum bytes that a list needs at a time if it is written in pieces.
 _MAX_LIST_BYTES: Final = 4 << 20

@@ -130,8 +130,8 @@ def _quality(text: str) -> float:
 
 
 def _insert(clauses: list[Clause], clause: Clause) -> None:
-    # The reference's comparison is no order (a heavier wildcard and a lighter plain type each come before the other),
-    # so it takes the reference's way of sorting, by insertion from the end, to come to the same result.
+    # The reference's comparison is not transitive: a heavier wildcard and a lighter plain type each precede the other.
+    # The same order of clauses requires the reference's algorithm, insertion from the end.
     clauses.append(clause)
     at = len(clauses) - 1
     while at > 0 and _comes_before(clauses[at], clauses[at - 1]):
@@ -368,7 +368,7 @@ negotiate_unrouted: Final = Negotiator(routed=None, protobuf=True)
 negotiate_aggregated: Final = Negotiator(
     _discovery_views, routed=None, view_required=True, full_content_type=True, protobuf=True
 )
-#: The same for releases up to 1.32, which know its beta version as well.
+#: The same for releases up to 1.32, which support its beta version, too.
 negotiate_aggregated_with_beta: Final = Negotiator(
     _discovery_views_with_beta, routed=None, view_required=True, full_content_type=True, protobuf=True
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-#: The largest body, in bytes, as in the reference.
+#: Maximum size of a body in bytes, as in the reference.
 MAX_BODY: Final = 3 * 1024 * 1024
 #: Bytes of large bodies that are held for all clients together.
 MAX_BODIES: Final = 256 * 1024 * 1024

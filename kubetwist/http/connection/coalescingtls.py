@@ -25,7 +25,7 @@ from twisted.python.failure import Failure
 _RECORD: Final = 2**14
 #: Bytes that a connection keeps until the end of the iteration. Longer data are sent by the reactor in large pieces.
 _MAX_BUFFERED: Final = 64_000
-#: Go's answer to clients that do not speak TLS, which its clients recognize, and OpenSSL's error for them.
+#: Go's response to clients without TLS, which its clients recognize, and OpenSSL's error for them.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_REQUEST: Final = "http request"
 

@@ -139,7 +139,7 @@ class KubeChannel(BodyReader):
 
     def _check_unfinished(self, head: bytes) -> None:
         if head.startswith(b"\r\n"):
-            # Some clients end a body with a line break too many.
+            # Some clients end a body with an additional line break.
             self._buffer = head[2:]
         elif len(head) > MAX_LINE and b"\r\n" not in head:
             raise Malformed(414)
@@ -189,7 +189,7 @@ class KubeChannel(BodyReader):
         self.deadline = self.connections.now() + GRACEFUL_CLOSE_TIMEOUT
         self.transport.loseConnection()
 
-    # Answers.
+    # Responses.
 
     def send_response(self, request: KubeRequest, body: bytes, content_type: bytes) -> None:
         """Send a whole response, with the status and the header fields of the request."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-#: Bytes of the longest request line; longer ones are 414.
+#: Maximum bytes of the request line; longer ones are answered with 414.
 MAX_LINE: Final = 64 * 1024
-#: Bytes of the largest head, request line included; larger ones are 431.
+#: Maximum bytes of the head, including the request line; larger ones are answered with 431.
 MAX_HEAD: Final = 128 * 1024
-#: The most header fields of a request; more are 431.
+#: Maximum number of header fields; more are answered with 431.
 MAX_FIELDS: Final = 500
 
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
