@@ -91,7 +91,7 @@ def main() -> None:
     )
     print(f"environment made in {(time.perf_counter() - begin) * 1e3:.0f} ms")
     custom = {"spec": {"replicas": 3, "ratio": 1, "rules": [{"name": f"rule-{number}"} for number in range(10)]}}
-    values = {"object": pod(), "oldObject": pod(), "self": declaration.value(custom), "l": list(range(300_000))}
+    values = {"object": pod(), "oldObject": pod(), "self": declaration.to_cel(custom), "l": list(range(300_000))}
     print(f"{'evaluate us':>12}{'compile us':>12}{'cost':>7}  expression")
     for text in EXPRESSIONS:
         program = environment.compile(text)

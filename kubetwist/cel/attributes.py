@@ -30,13 +30,13 @@ class Qualifier:
     A selection or index that is applied to a value.
 
     @ivar key: The constant key.
-    @ivar step: The step that computes the key if it is not constant.
+    @ivar compute_key: Computes the key if it is not constant.
     @ivar optional: Whether the value may be missing.
     @ivar test: Whether only the presence of the value is tested.
     """
 
     key: Value
-    step: Interpretable | None
+    compute_key: Interpretable | None
     optional: bool = False
     test: bool = False
 
@@ -54,7 +54,9 @@ def attribute(planner: ExpressionPlanner, expr: Expr, standalone: bool) -> Inter
     """
     Compile an attribute that is not a conditional.
 
-    @param standalone: Whether it is evaluated for itself, which costs.
+    @param planner: The compiler of the expression.
+    @param expr: The attribute.
+    @param standalone: Whether it is not a part of another attribute, which adds a cost.
     """
     qualifiers: list[Qualifier] = []
     base = expr
@@ -238,7 +240,7 @@ def _general(root: Interpretable, qualifiers: Sequence[Qualifier], attribute_cos
             wrapped = wrapped or qualifier.optional
             if not wrapped:
                 frame.cost += 1
-            key = qualifier.key if qualifier.step is None else qualifier.step(frame)
+            key = qualifier.key if qualifier.compute_key is None else qualifier.compute_key(frame)
             if not wrapped:
                 if qualifier.test:
                     return lookup(value, key) is not MISSING
@@ -258,7 +260,7 @@ def _general(root: Interpretable, qualifiers: Sequence[Qualifier], attribute_cos
 
 def _single(root: Interpretable, qualifier: Qualifier, attribute_cost: int) -> Interpretable:
     """Compile C{x[i]} and similar qualifiers."""
-    key_of, constant = qualifier.step, qualifier.key
+    key_of, constant = qualifier.compute_key, qualifier.key
 
     def single(frame: Frame) -> Value:
         frame.cost += attribute_cost

@@ -126,7 +126,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return C{one} without the members of C{other}; children of these members remain."""
+    """Return C{left} without the members of C{right}; children of these members remain."""
     result = left
     for path_element, other_node in right.items():
         child = left.get(path_element)
@@ -150,7 +150,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return C{one} without the members of C{other} and their children."""
+    """Return C{left} without the members of C{right} and their children."""
     result = left
     for path_element, other_node in right.items():
         child = left.get(path_element)
