@@ -138,7 +138,7 @@ def label_selector_from_object(selector: Mapping[str, JSONValue] | None) -> Labe
 _EXPRESSION_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 
 
-def _requirement(key: str, operator: str, values: Sequence[str], path: str = "") -> Requirement:
+def _requirement(key: str, operator: str, values: Sequence[str]) -> Requirement:
     """
     Return a validated requirement.
 

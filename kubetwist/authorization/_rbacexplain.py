@@ -155,7 +155,7 @@ def _rule_near_miss(
         }
     if not in_namespace:
         return None
-    similar = next((one for one in binding.subjects if _resembles(one, binding.namespace, attributes.user)), None)
+    similar = next((one for one in binding.subjects if _resembles(one, attributes.user)), None)
     why = f"{rule_text} allows it, but {_describe_binding(binding)} has other subjects"
     if similar is not None:
         why += f": {similar.get('kind', '')} {quoted(_subject_name(similar))} resembles the user, but is different"
@@ -264,7 +264,7 @@ def _describe_role(role: tuple[str, str]) -> str:
     return f"{role[0]} {quoted(role[1])}"
 
 
-def _resembles(subject: JSONObject, namespace: str, user: UserInfo) -> bool:
+def _resembles(subject: JSONObject, user: UserInfo) -> bool:
     """Return whether a subject resembles the user: another kind, case or namespace."""
     kind, name = subject.get("kind", ""), subject.get("name", "")
     account = split_service_account(user.name)

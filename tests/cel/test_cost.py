@@ -29,7 +29,7 @@ class EstimateTests(CelTestCase):
     )
 
     @staticmethod
-    def sizes(path: tuple[str, ...], type_: Type) -> Estimate | None:
+    def sizes(path: tuple[str, ...], _type: Type) -> Estimate | None:
         """Return sizes: ten items with five tags each, five labels, strings of up to twenty characters."""
         return {
             ("items",): Estimate(0, 10),

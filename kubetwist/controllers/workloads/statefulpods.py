@@ -133,7 +133,7 @@ def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_ve
     return pod
 
 
-def identity_matches(stateful: JSONObject, pod: JSONObject, ordinal: int) -> bool:
+def identity_matches(pod: JSONObject, ordinal: int) -> bool:
     """Return whether a pod has the labels of its ordinal. The rest of its identity is immutable."""
     labels = pod["metadata"].get("labels") or {}
     return labels.get(NAME_LABEL) == pod["metadata"]["name"] and labels.get(INDEX_LABEL) == str(ordinal)

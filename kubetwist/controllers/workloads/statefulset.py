@@ -204,7 +204,7 @@ class StatefulSetController(Controller[str]):
             return True
         if is_terminating(pod):
             return False
-        if not identity_matches(stateful, pod, ordinal):
+        if not identity_matches(pod, ordinal):
             meta = pod["metadata"]
             await self.client.update(
                 "",

@@ -36,14 +36,12 @@ def scale_of(obj: JSONObject, group: str, kind: str) -> JSONObject:
     }
 
 
-def apply_scale(obj: JSONObject, scale: JSONObject, group: str, kind: str) -> None:
+def apply_scale(obj: JSONObject, scale: JSONObject) -> None:
     """
     Set the replicas of a scale in an object.
 
     @param obj: The object; modified.
     @param scale: The C{Scale}.
-    @param group: The group of the object.
-    @param kind: The kind of the object.
     """
     spec = obj.get("spec")
     if spec is None:

@@ -69,7 +69,7 @@ class ScaleStore:
             raise APIStatusError.conflict(GroupResource(self.info.group, f"{self.info.resource}/scale"), name, reason)
         if version != meta["resourceVersion"]:
             raise APIStatusError.modified(self._store.group_resource, name)
-        apply_scale(obj, admitted, self.info.group, self.info.kind)
+        apply_scale(obj, admitted)
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
@@ -112,7 +112,7 @@ class ScaleStore:
                 raise APIStatusError.modified(store.group_resource, name)
             requested["metadata"].setdefault("namespace", scope.namespace)
             check_scale(requested, name)
-            apply_scale(stored, requested, self.info.group, self.info.kind)
+            apply_scale(stored, requested)
             new_entries = requested["metadata"].get("managedFields") or []
             stored["metadata"]["managedFields"] = to_parent(entries, new_entries, self._api_version, self._paths)
             return stored

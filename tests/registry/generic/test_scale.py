@@ -48,9 +48,9 @@ class ScaleTests(SynchronousTestCase):
     def test_apply(self) -> None:
         """Only the number of replicas is written to the object."""
         obj = {"spec": {"replicas": 1, "paused": True}}
-        apply_scale(obj, {"spec": {"replicas": 5}}, "apps", "Deployment")
+        apply_scale(obj, {"spec": {"replicas": 5}})
         self.assertEqual(obj, {"spec": {"replicas": 5, "paused": True}})
-        apply_scale(obj, {"spec": {}}, "apps", "Deployment")
+        apply_scale(obj, {"spec": {}})
         self.assertEqual(obj["spec"]["replicas"], 0)
 
     def test_negative(self) -> None:

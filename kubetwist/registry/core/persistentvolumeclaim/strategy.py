@@ -73,7 +73,7 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the quantities of the status."""
-        return validation.validate_claim_status_update(obj, old)
+        return validation.validate_claim_status_update(obj)
 
 
 def _drop_data_sources(spec: JSONObject, old: JSONObject) -> None:

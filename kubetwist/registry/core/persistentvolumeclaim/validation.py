@@ -204,7 +204,7 @@ def _size(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
         errors.append(forbidden("spec.resources.requests.storage", text))
 
 
-def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_claim_status_update(obj: JSONObject) -> list[FieldError]:
     """Return the validation errors of the status."""
     errors: ErrorList = []
     if not obj["spec"].get("accessModes"):

@@ -38,7 +38,7 @@ class PodTemplateStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the template."""
-        return validation.validate_pod_template(obj, old)
+        return validation.validate_pod_template(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return the warnings about the template."""

@@ -8,7 +8,7 @@ from ...generic.validation.fields import ErrorList
 from ..pod.validation.template import validate_template
 
 
-def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
+def validate_pod_template(obj: JSONObject) -> list[FieldError]:
     """Return the validation errors of a PodTemplate."""
     errors: ErrorList = []
     validate_template(obj.get("template") or {}, "template", errors)

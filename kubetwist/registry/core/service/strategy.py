@@ -107,7 +107,7 @@ class ServiceStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about fields without effect."""
-        return validation.service_warnings(obj, old)
+        return validation.service_warnings(obj)
 
 
 def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:

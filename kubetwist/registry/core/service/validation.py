@@ -523,7 +523,7 @@ def balancer_ingress(
             errors.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
 
 
-def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+def service_warnings(obj: JSONObject) -> Sequence[str]:
     """Return the warnings of C{pkg/api/service/warnings.go}."""
     spec = obj["spec"]
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
