@@ -291,6 +291,6 @@ class CustomScaleCodec(Codec):
         """See L{Codec.scheme}."""
         return "k8s.io/client-go/scale/util.go:146"
 
-    def knows(self, gvk: GroupVersionKind) -> bool:
-        """See L{Codec.knows}."""
+    def has_kind(self, gvk: GroupVersionKind) -> bool:
+        """See L{Codec.has_kind}."""
         return gvk == self.gvk

@@ -99,7 +99,7 @@ class CustomScaleManager(FieldManager):
     if it changes nothing and the replicas have an owner.
     """
 
-    def nothing(self) -> JSONObject:
+    def empty_object(self) -> JSONObject:
         """Raise the error for a C{Scale} without an owner."""
         raise TypedError(
             f"failed to convert live object (/; {SCALE_VERSION}, Kind=Scale) to proper version: {_UNCONVERTIBLE_SCALE}"

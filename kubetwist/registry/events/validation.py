@@ -8,7 +8,7 @@ from ...api.errors import FieldError, required
 from ...api.gostructs import go_struct
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
-from ..core.event.validation import nothing_shown, validate_event
+from ..core.event.validation import invalid_without_value, validate_event
 from ..generic.validation.fields import ErrorList, go_json, immutable
 
 #: Immutable fields in the order of the reference, with the text shown for a missing value; for structs their type.
@@ -38,13 +38,13 @@ def validate_new_event(obj: JSONObject) -> list[FieldError]:
         errors.append(required("eventTime"))
     kind = obj.get("type") or ""
     if kind not in ("Normal", "Warning"):
-        errors.append(nothing_shown("type", f"has invalid value: {kind}"))
+        errors.append(invalid_without_value("type", f"has invalid value: {kind}"))
     for name in ("firstTimestamp", "lastTimestamp", "count"):
         if obj.get(name):
-            errors.append(nothing_shown(name, "needs to be unset"))
+            errors.append(invalid_without_value(name, "needs to be unset"))
     source = obj.get("source") or {}
     if source.get("component") or source.get("host"):
-        errors.append(nothing_shown("source", "needs to be unset"))
+        errors.append(invalid_without_value("source", "needs to be unset"))
     return errors
 
 
@@ -53,7 +53,7 @@ def _validate_series(obj: JSONObject, errors: ErrorList) -> None:
     if series is None:
         return
     if (series.get("count") or 0) < 2:
-        errors.append(nothing_shown("series.count", "should be at least 2"))
+        errors.append(invalid_without_value("series.count", "should be at least 2"))
     if series.get("lastObservedTime") is None:
         errors.append(required("series.lastObservedTime"))
 

@@ -94,7 +94,7 @@ class Codec:
             self._type = self._definitions.type_for(self.gvk)
         return self._type
 
-    def knows(self, gvk: GroupVersionKind) -> bool:
+    def has_kind(self, gvk: GroupVersionKind) -> bool:
         """Return whether L{scheme} contains a kind."""
         return self._definitions.has_kind(gvk) or gvk.kind == "List"
 
@@ -234,7 +234,7 @@ class Codec:
             if served.version == INTERNAL and served.kind == self.gvk.kind and served.group == self.gvk.group:
                 problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion")]
                 return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, "metadata": {}}
-        if served != self.gvk and not (self.knows(served) and convertible(served, self.storage)):
+        if served != self.gvk and not (self.has_kind(served) and convertible(served, self.storage)):
             self._check_decodable(served, value, strict)
             raise ValueError(self._mismatch(served))
         try:
@@ -293,7 +293,7 @@ class Codec:
         """
         if gvk.kind == "Scale" and gvk in STILL_KNOWN:
             check_scale(value)
-        if self.knows(gvk) and self._definitions.has_kind(gvk):
+        if self.has_kind(gvk) and self._definitions.has_kind(gvk):
             problems: list[str] = []
             try:
                 self._definitions.type_for(gvk).decode(value, problems)
@@ -363,7 +363,7 @@ class Codec:
         if self.scheme != SCHEME and gvk.group != self.gvk.group:
             return False
         internal = gvk.version == INTERNAL and (gvk.group, gvk.kind) == (self.gvk.group, self.gvk.kind)
-        return internal or gvk in STILL_KNOWN or self.knows(gvk)
+        return internal or gvk in STILL_KNOWN or self.has_kind(gvk)
 
     def _reject_kind(self, gvk: GroupVersionKind) -> NoReturn:
         """

@@ -173,9 +173,9 @@ def _prepared_creation(store: StoreBase, obj: JSONObject, scope: RequestScope) -
 def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
     """Return the validation errors of a new object."""
     meta = obj["metadata"]
-    found = store.run_validation(store.strategy.validate, obj)
-    if found and not store.strategy.checks_metadata:
-        return list(found)
+    strategy_errors = store.run_validation(store.strategy.validate, obj)
+    if strategy_errors and not store.strategy.checks_metadata:
+        return list(strategy_errors)
     errors = objectmeta.validate_metadata_on_create(
         meta,
         store.info.namespaced,
@@ -183,7 +183,7 @@ def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
         # The validation of metadata by the registry accepts any finalizer.
         standard_finalizers=store.strategy.standard_finalizers and store.strategy.checks_metadata,
     )
-    errors += found
+    errors += strategy_errors
     if not errors and meta.get("generateName"):
         # The registry repeats these errors of the kind's validation, except for kinds with long names.
         errors += [

@@ -326,7 +326,7 @@ _sets = re.compile(r"\([^()]*\)").sub
 
 
 async def _matched_in_slices(
-    whole: Listing, match: RecordMatcher, limit: int, at_once: int, pause: Callable[[], Awaitable[Any]]
+    listing: Listing, match: RecordMatcher, limit: int, at_once: int, pause: Callable[[], Awaitable[Any]]
 ) -> Listing:
     """
     Find the matching records of a list in slices, between which the reactor serves other requests.
@@ -335,18 +335,18 @@ async def _matched_in_slices(
     @param at_once: Number of records in a slice.
     @param pause: Returns an awaitable that is done when the next slice may run.
     """
-    records, found = whole.records, []
+    records, matched = listing.records, []
     for begin in range(0, len(records), at_once):
         if begin:
             await pause()
         for index in range(begin, min(begin + at_once, len(records))):
             record = records[index]
             if match(record):
-                found.append(record)
-                if limit and len(found) == limit:
+                matched.append(record)
+                if limit and len(matched) == limit:
                     more = index + 1 < len(records)
-                    return Listing(found, whole.revision, record.key if more else "", None, whole.cached)
-    return Listing(found, whole.revision, "", None, whole.cached)
+                    return Listing(matched, listing.revision, record.key if more else "", None, listing.cached)
+    return Listing(matched, listing.revision, "", None, listing.cached)
 
 
 async def _list_from_storage(
@@ -383,8 +383,8 @@ def _key_matcher(selection: SelectionPredicate) -> RecordMatcher:
 
 def _list_single(store: StoreBase, selection: SelectionPredicate) -> Listing:
     record = store.cache.get(selection.key or "")
-    found = record is not None and (selection.match is None or selection.match(record))
-    return Listing([record] if found and record is not None else [], store.cache.revision, "", None)
+    matches = record is not None and (selection.match is None or selection.match(record))
+    return Listing([record] if matches and record is not None else [], store.cache.revision, "", None)
 
 
 def continue_token(listing: Listing, scope: RequestScope, namespaced: bool) -> str:

@@ -55,12 +55,12 @@ async def delete_corrupt(store: StoreBase, scope: RequestScope, name: str) -> No
     """See L{kubetwist.interfaces.ICorruptObjectDeleter.delete_corrupt}."""
     key = store.requested_key(scope, name)
     while True:
-        found = store.cache.unreadable.get(key)
-        if found is None:
+        unreadable = store.cache.unreadable.get(key)
+        if unreadable is None:
             kind = GroupKind(store.info.group, store.info.resource)
             raise APIStatusError.invalid(kind, name, [not_unreadable()])
         try:
-            await store.commit(key, None, found.revision)
+            await store.commit(key, None, unreadable.revision)
         except KeyNotFound:
             return
         except RevisionConflict as error:

@@ -75,13 +75,13 @@ def _copied(value: JSONValue) -> JSONValue:
 
 
 def _dict(value: JSONValue, name: str) -> JSONObject:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    member = value.get(name) if isinstance(value, dict) else None
+    return member if isinstance(member, dict) else {}
 
 
 def _items(value: JSONValue, name: str) -> list[JSONValue]:
-    found = value.get(name)
-    return found if isinstance(found, list) else []
+    member = value.get(name)
+    return member if isinstance(member, list) else []
 
 
 def _ingress(value: JSONObject) -> Iterator[str]:
@@ -115,11 +115,11 @@ def _endpoint_slice(value: JSONObject) -> Iterator[str]:
                 yield f"endpoints[{index}].{name}"
         topology = endpoint.pop("topology", None)
         if isinstance(topology, dict):
-            rest = endpoint["deprecatedTopology"] = dict(topology)
-            if _ZONE in rest:
-                endpoint["zone"] = rest.pop(_ZONE)
-            if _HOST in rest and rest[_HOST] == endpoint.get("nodeName"):
-                del rest[_HOST]
+            deprecated = endpoint["deprecatedTopology"] = dict(topology)
+            if _ZONE in deprecated:
+                endpoint["zone"] = deprecated.pop(_ZONE)
+            if _HOST in deprecated and deprecated[_HOST] == endpoint.get("nodeName"):
+                del deprecated[_HOST]
 
 
 _CHANGED: Final = {"EndpointSlice": _endpoint_slice, "Ingress": _ingress}

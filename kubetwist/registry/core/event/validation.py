@@ -55,9 +55,9 @@ def _reported(obj: JSONObject, controller: str, errors: ErrorList) -> None:
 
 def _longest(text: str, limit: int, path: str, errors: ErrorList) -> None:
     if len(text.encode()) > limit:
-        errors.append(nothing_shown(path, f"can have at most {limit} characters"))
+        errors.append(invalid_without_value(path, f"can have at most {limit} characters"))
 
 
-def nothing_shown(path: str, text: str) -> FieldError:
-    """Return the error of a field whose value is not part of the message."""
+def invalid_without_value(path: str, text: str) -> FieldError:
+    """Return the error for an invalid field, with an empty value in the message."""
     return invalid_shown(path, '""', text)

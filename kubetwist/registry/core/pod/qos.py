@@ -17,15 +17,15 @@ _COUNTED: Final = ("cpu", "memory")
 
 def qos_class(spec: JSONObject) -> str:
     """Return the class: C{Guaranteed}, C{Burstable} or C{BestEffort}."""
-    whole = spec.get("resources")
-    if whole is not None:
-        containers = [whole]
+    pod_resources = spec.get("resources")
+    if pod_resources is not None:
+        requirements = [pod_resources]
     else:
-        containers = [container.get("resources") or {} for container, _, _ in declared_containers(spec)]
+        requirements = [container.get("resources") or {} for container, _, _ in declared_containers(spec)]
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
     guaranteed = True
-    for resources in containers:
+    for resources in requirements:
         _count(resources.get("requests"), requests)
         if _count(resources.get("limits"), limits) != set(_COUNTED):
             guaranteed = False

@@ -237,10 +237,10 @@ def _cleaned(item: JSONObject) -> str:
 def _projected(source: JSONObject) -> list[tuple[str, str]]:
     """Return the paths of one source of a projected volume, each with a description of the source."""
     for kind, source_name in _SOURCE_NAMES.items():
-        found = source.get(kind)
-        if found is not None and found.get("items") is not None:
-            origin = source_name if kind == "downwardAPI" else f"{source_name} {quote(found.get('name') or '')}"
-            return [(_cleaned(one), origin) for one in found["items"]]
+        projection = source.get(kind)
+        if projection is not None and projection.get("items") is not None:
+            origin = source_name if kind == "downwardAPI" else f"{source_name} {quote(projection.get('name') or '')}"
+            return [(_cleaned(item), origin) for item in projection["items"]]
     if source.get("serviceAccountToken") is not None:
         return [(_cleaned(source["serviceAccountToken"]), "ServiceAccountToken")]
     bundle = source.get("clusterTrustBundle")

@@ -208,8 +208,8 @@ def missing_constraints(pod: JSONObject, names: Iterable[str]) -> str:
     """Return the containers that do not specify required resources, as a text; C{""} if there are none."""
     needed = _REQUIRED_RESOURCES.intersection(names)
     spec = pod["spec"]
-    whole = spec.get("resources") or {}
-    if not needed or whole.get("requests") or whole.get("limits"):
+    pod_resources = spec.get("resources") or {}
+    if not needed or pod_resources.get("requests") or pod_resources.get("limits"):
         return ""
     missing: dict[str, set[str]] = {}
     for container, _, _ in declared_containers(spec):

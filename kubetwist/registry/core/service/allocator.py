@@ -329,7 +329,7 @@ class ServiceAllocator:
 
 def _ips(spec: JSONObject) -> list[str]:
     return [
-        one for one in spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else ()) if one != "None"
+        ip for ip in spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else ()) if ip != "None"
     ]
 
 

@@ -23,7 +23,7 @@ Choose = Callable[[int], int]
 
 
 def service_backend(
-    stores: Stores, namespace: str, name: str, port: str, whole: str, choose: Choose = randrange
+    stores: Stores, namespace: str, name: str, port: str, request_text: str, choose: Choose = randrange
 ) -> tuple[str, int]:
     """
     Return the address and port of a ready pod of a service, chosen at random.
@@ -32,7 +32,7 @@ def service_backend(
     @param namespace: The namespace of the service.
     @param name: The name of the service.
     @param port: The name or number of the port; C{""} for the port without a name.
-    @param whole: The text of the request with name and port, for errors.
+    @param request_text: The text of the request with name and port, for errors.
     @param choose: Returns the index of an endpoint.
     @raise APIStatusError: The service does not exist (404), it has no such port or no ready pod, or the pod is on a
         simulated node (503).
@@ -50,8 +50,8 @@ def service_backend(
         addresses = subset.get("addresses") or ()
         if not addresses:
             continue
-        for one in subset.get("ports") or ():
-            if one.get("name", "") != port:
+        for endpoint_port in subset.get("ports") or ():
+            if endpoint_port.get("name", "") != port:
                 continue
             start = choose(len(addresses))
             for step in range(len(addresses)):
@@ -59,8 +59,8 @@ def service_backend(
                 pod = _pod_at(stores, namespace, address)
                 if pod is not None:
                     check_not_simulated(stores, pod)
-                    return str(address["ip"]), int(one["port"])
-    raise _no_endpoints_error(whole)
+                    return str(address["ip"]), int(endpoint_port["port"])
+    raise _no_endpoints_error(request_text)
 
 
 def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:

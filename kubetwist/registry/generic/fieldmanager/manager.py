@@ -134,7 +134,7 @@ class FieldManager:
         self._zero: JSONObject | None = None
         self._types_change = types_change
 
-    def nothing(self) -> JSONObject:
+    def empty_object(self) -> JSONObject:
         """
         Return the object that a new object is compared with; a hook for subclasses.
 
@@ -164,7 +164,7 @@ class FieldManager:
             managers, from_client = self._read(sent, before)
             if managers or live is None or not live["metadata"].get("uid"):
                 me = Manager(UPDATE, manager or "unknown", self._version, self._subresource)
-                old = self.nothing() if live is None else self._in_version(live)
+                old = self.empty_object() if live is None else self._in_version(live)
                 self._update(managers, old, self._in_version(new), me, now, from_client=from_client)
                 cap_update_managers(managers)
         except (TypedError, RecursionError):
@@ -252,7 +252,7 @@ class FieldManager:
 
     def _apply(self, live: JSONObject | None, applied: JSONValue, manager: str, now: str, force: bool) -> JSONObject:
         self._check_kind(applied)
-        old = dict(self.nothing() if live is None else self._in_version(live))
+        old = dict(self.empty_object() if live is None else self._in_version(live))
         old["kind"], old["apiVersion"] = self.gvk.kind, self._version
         before = old["metadata"].get("managedFields")
         old["metadata"] = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
@@ -302,7 +302,7 @@ class FieldManager:
         if not managers:
             me = Manager(UPDATE, BEFORE_FIRST_APPLY, self._version, self._subresource)
             try:
-                self._update(managers, self.nothing(), old, me, now)
+                self._update(managers, self.empty_object(), old, me, now)
             except TypedError as error:
                 raise APIStatusError.unknown(f"failed to create manager for existing fields: {error}") from None
         return managers

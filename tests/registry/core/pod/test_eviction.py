@@ -169,7 +169,7 @@ class EvictionTests(StoreTestCase):
         self.running("other", "y")
         self.successResultOf(self.evict("other"))
 
-    def test_pods_that_disrupt_nothing(self) -> None:
+    def test_terminated_and_pending_pods(self) -> None:
         """Terminated and pending pods are evicted regardless of budgets."""
         self.budget("b", 0)
         self.made(self.pods, pod("pending", labels={"app": "x"}))

@@ -117,7 +117,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.assertEqual(self.stored(), set())
         self.assertFalse(self.allocators(self.other).services.ports.in_use(port_of(again)))
 
-    def test_taken_at_the_other(self) -> None:
+    def test_in_use_at_other_server(self) -> None:
         """A port or address in use at one server is rejected at the other."""
         made = self.make(self.one, "services", service("a"))
         error = self.refused(self.other, service("b", port_of(made)))
@@ -183,7 +183,7 @@ class SharedNumbersTests(SharedStoresTestCase):
         self.make(self.one, "services", service("b", 30002))
         self.assertEqual(self.stored(), {30001, 30002})
 
-    def test_nothing_stays(self) -> None:
+    def test_rejected_service_reserves_nothing(self) -> None:
         """A rejected service reserves neither port nor address."""
         self.make(self.one, "services", service("a", 30001, "10.0.0.2"))
         self.refused(self.other, service("a", 30002, "10.0.0.5"))

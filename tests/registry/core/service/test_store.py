@@ -43,7 +43,7 @@ class NumbersFirstTests(SynchronousTestCase):
         code, _, warnings = self.ask("POST", PATH, service("s", externalName="x.y"))
         self.assertEqual((code, len(warnings)), (201, 1))
 
-    def test_taken_and_invalid(self) -> None:
+    def test_port_in_use_and_invalid_label(self) -> None:
         """If a node port is in use and a label is invalid, only the former is reported, in creates and updates."""
         ports = [{"port": 80, "nodePort": 30001}]
         bad = service("s", ports=ports)

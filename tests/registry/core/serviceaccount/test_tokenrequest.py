@@ -137,7 +137,7 @@ class TokenRequestTests(StoreTestCase):
         self.assertEqual(claims["exp"] - claims["iat"], 365 * 24 * 3600)
         self.assertEqual(claims["kubernetes.io"]["warnafter"] - claims["iat"], 3607)
 
-    def test_bound_to_nothing(self) -> None:
+    def test_invalid_bound_object(self) -> None:
         """The bound object must exist, have the uid, and be of a supported kind."""
         self.made(self.store("pods"), pod("other"))
 

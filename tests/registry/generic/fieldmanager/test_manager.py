@@ -364,7 +364,7 @@ class ApplyTests(SynchronousTestCase):
             "failed to create typed patch object (/x; /v1, Kind=ConfigMap): .extra: field not declared in schema",
         )
 
-    def test_nothing_is_changed(self) -> None:
+    def test_arguments_unmodified(self) -> None:
         """The live object and the body are not modified."""
         live, applied = created(config_map(a="1", b="1")), config_map(a="2")
         before = copied(live), copied(applied)

@@ -142,10 +142,10 @@ def _seccomp_matches(annotations: JSONObject, spec: JSONObject, path: str, error
 
 def _app_armor_matches(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
     """Validate that AppArmor annotations match the fields of the container or the pod."""
-    whole = (spec.get("securityContext") or {}).get("appArmorProfile")
+    pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
     for container, field_path in with_paths(spec, path):
         container_profile = (container.get("securityContext") or {}).get("appArmorProfile")
-        profile = whole if container_profile is None else container_profile
+        profile = pod_profile if container_profile is None else container_profile
         text = annotations.get(APP_ARMOR + (container.get("name") or ""))
         if profile is not None and text is not None:
             _matches(

@@ -330,20 +330,20 @@ def with_paths(spec: JSONObject, path: str) -> Iterator[tuple[JSONObject, str]]:
 
 def _host_process(spec: JSONObject, path: str, errors: ErrorList) -> None:
     """Validate that all or no containers of a pod are Windows host processes."""
-    whole = ((spec.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+    pod_value = ((spec.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
     yes = no = False
     for container, item_path in with_paths(spec, path):
         host_process = ((container.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
         field_path = f"{item_path}.securityContext.windowsOptions.hostProcess"
-        if whole is not None and host_process is not None and whole != host_process:
+        if pod_value is not None and host_process is not None and pod_value != host_process:
             errors.append(
                 invalid(
                     field_path,
                     host_process,
-                    f"pod hostProcess value must be identical if both are specified, was {str(whole).lower()}",
+                    f"pod hostProcess value must be identical if both are specified, was {str(pod_value).lower()}",
                 )
             )
-        if host_process or (host_process is None and whole):
+        if host_process or (host_process is None and pod_value):
             yes = True
         else:
             no = True

@@ -139,7 +139,7 @@ class PodTests(SynchronousTestCase):
             ["spec.containers: Forbidden: pod updates may not add or remove containers"],
         )
 
-    def test_deadline_comes_nearer(self) -> None:
+    def test_shorter_deadline(self) -> None:
         """A deadline can be set and shortened, but not extended or removed."""
         soon, late = ({"spec": {"containers": [CONTAINER], "activeDeadlineSeconds": n}} for n in (50, 90))
         none = {"spec": {"containers": [CONTAINER]}}
