@@ -79,7 +79,7 @@ class MoveTests(MigrationCase):
     """Copied data."""
 
     def test_everything(self) -> None:
-        """All keys below the prefix are copied, in few transactions, and no others are."""
+        """All keys below the prefix are copied, in few transactions, and no other keys."""
         for number in range(1000):
             self.put(self.source, f"{PREFIX}pods/{number}", b"x" * (number % 50))
         self.put(self.source, "/other/x", b"theirs")

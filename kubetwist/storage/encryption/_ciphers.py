@@ -1,7 +1,7 @@
 """
 The ciphers, each with one key: the stored bytes after the prefix with the name of the key.
 
-Their formats are those of the reference, byte for byte. Where the storage key of a value is authenticated, the value
+The formats are identical to the reference. Where the storage key of a value is authenticated, the value
 cannot be decrypted at another key.
 
 @see: kubernetes/apiserver, C{pkg/storage/value/encrypt}.

@@ -208,7 +208,7 @@ class Transformers:
         }
 
     def of(self, resource: GroupResource) -> Transformer:
-        """Return the transformer of a resource: by its own rule, its group's, or the rule for all."""
+        """Return the transformer of a resource: its specific rule, its group's rule, or the rule for all."""
         for rule in (resource, GroupResource(resource.group, "*"), _EVERYTHING):
             transformer = self._by_resource.get(rule)
             if transformer is not None:

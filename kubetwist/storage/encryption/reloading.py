@@ -137,7 +137,7 @@ class FileEncryption:
 
     def follow(self, files: FileWatcher) -> None:
         """
-        Read the file, now and whenever it changes.
+        Read the file now and after each change.
 
         @raise ValueError: It is invalid.
         """

@@ -23,7 +23,7 @@ from ._errors import (
     ProtocolError,
 )
 
-# Types of frames.
+# Frame types.
 DATA: Final = 0
 HEADERS: Final = 1
 RST_STREAM: Final = 3
@@ -164,7 +164,7 @@ class Head:
     Decode a block of headers.
 
     @ivar status: The status of HTTP; 0 if there is none: then these are trailers.
-    @ivar grpc: Whether the content type is that of gRPC.
+    @ivar grpc: Whether the content type is gRPC.
     @ivar code: The code of gRPC; L{None} if there is none.
     @ivar message: The message of the code.
     """

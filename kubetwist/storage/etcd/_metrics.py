@@ -70,7 +70,7 @@ class EtcdMetrics:
     """
     The metrics of one server's etcd.
 
-    @ivar lease_keys: Histogram of the keys of a lease, observed whenever one is needed for another key.
+    @ivar lease_keys: Histogram of the keys of a lease, observed each time a lease is requested for another key.
     @ivar sizes: Bytes of the members' databases, by address; as of the last poll.
     """
 

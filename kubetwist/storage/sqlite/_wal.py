@@ -78,7 +78,7 @@ class _Frame:
     """
     A frame as stored.
 
-    @ivar salts: Those of the log's header when it was written.
+    @ivar salts: The salts of the log's header when the frame was written.
     @ivar ends: Whether it is the last frame of a transaction.
     @ivar stored: The stored checksum.
     @ivar content: The bytes that the checksum covers.

@@ -73,13 +73,13 @@ class Writer(Worker):
             if item is None:
                 item = self._queue.get()
             if isinstance(item, Transaction):
-                item = self._write_with_others(item)
+                item = self._write_group(item)
             elif self._do(item):
                 item = None
             else:
                 return
 
-    def _write_with_others(self, first: Transaction) -> Transaction | Job | None:
+    def _write_group(self, first: Transaction) -> Transaction | Job | None:
         """
         Write a transaction together with those queued after it.
 

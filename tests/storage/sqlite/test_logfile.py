@@ -68,7 +68,7 @@ class DamagedDatabaseTests(CrashedCase):
         self.refused(StorageCorrupt, "was changed")
 
     def test_damaged_value(self) -> None:
-        """A changed value is unreadable in every way of reading; all others are unchanged."""
+        """A changed value is unreadable in every way of reading; the other values are unchanged."""
         self.put(database=self.files[""].replace(b"x" * 100, b"y" * 100, 1))
         storage = self.open()
         self.assertEqual(self.page(storage)[:-1], self.now[:-1])

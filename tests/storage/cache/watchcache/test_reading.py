@@ -40,7 +40,7 @@ class ReadingTests(CacheCase):
         verifyObject(IWatchSink, RecordingSink())
 
     def test_filled(self) -> None:
-        """A started cache has all stored objects of its resource, from any number of pages, and no others."""
+        """A started cache has all stored objects of its resource, from any number of pages, and no other objects."""
         for number in range(7):
             self.put(f"a/{number}", app="x")
         revision = self.successResultOf(self.storage.commit([Write("/registry/podsecurity/a", b"{}", 0)]))
