@@ -62,12 +62,12 @@ class Bystander(threading.Thread):
         while not self.ended.is_set():
             for method in self.times:
                 number += 1
-                begun = time.perf_counter()
+                started = time.perf_counter()
                 if method == "GET":
                     self._client("GET", path)
                 else:
                     self._client("PUT", path, {"metadata": {"name": "bystander"}, "data": {"n": str(number)}})
-                self.times[method].append(time.perf_counter() - begun)
+                self.times[method].append(time.perf_counter() - started)
                 time.sleep(0.002)
 
     def report(self) -> str:
@@ -96,8 +96,8 @@ def fill(server: SubprocessServer, namespace: str, number: int, owner: Any = Non
             reference = {"apiVersion": "v1", "kind": "ConfigMap", "blockOwnerDeletion": True}
             reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
             meta["ownerReferences"] = [reference]
-        code, made = client("POST", MAPS.format(namespace), {"metadata": meta, "data": {"text": "x" * 500}})
-        assert code == 201, made
+        code, created = client("POST", MAPS.format(namespace), {"metadata": meta, "data": {"text": "x" * 500}})
+        assert code == 201, created
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(one, range(number)))
@@ -117,10 +117,10 @@ def measure(options: argparse.Namespace) -> None:
         fill(server, "big", options.objects)
         bystander = Bystander(server)
         bystander.start()
-        begun = time.perf_counter()
+        started = time.perf_counter()
         client("DELETE", "/api/v1/namespaces/big")
         wait(client, "/api/v1/namespaces/big", lambda code, _: code == 404)
-        print(f"a namespace with {options.objects} objects is gone in {time.perf_counter() - begun:.2f} s")
+        print(f"a namespace with {options.objects} objects is gone in {time.perf_counter() - started:.2f} s")
         print(f"  meanwhile: {bystander.report()}")
         client("POST", "/api/v1/namespaces", {"metadata": {"name": "tree"}})
         maps = MAPS.format("tree")
@@ -129,14 +129,14 @@ def measure(options: argparse.Namespace) -> None:
             fill(server, "tree", options.dependents, owner, policy.lower())
             bystander = Bystander(server)
             bystander.start()
-            begun = time.perf_counter()
+            started = time.perf_counter()
             client("DELETE", f"{maps}/owner", {"propagationPolicy": policy})
             if policy == "Orphan":
                 wait(client, f"{maps}/owner", lambda code, _: code == 404)
             else:
                 # What every namespace has is left.
                 wait(client, f"{maps}?limit=1", lambda _, found: not found["metadata"].get("continue"))
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - started
             print(f"{policy}: an owner of {options.dependents} is done with in {seconds:.2f} s")
             print(f"  meanwhile: {bystander.report()}")
 
@@ -147,11 +147,11 @@ def measure_graph(number: int) -> None:
     graph = OwnerGraph()
     keys = [f"ns-{index // 100}/object-{index}" for index in range(number)]
     before = tracemalloc.get_traced_memory()[0]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for index, key in enumerate(keys):
         reference = Reference("apps/v1", "ReplicaSet", f"set-{index // 10}", f"{index // 10:036}", True)
         graph.put(Place("pods", key), f"{index:036}", [reference])
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     kept = tracemalloc.get_traced_memory()[0] - before
     print(f"graph: {kept / number:.0f} bytes and {seconds / number * 1e6:.1f} us (traced) per dependent, ten per owner")
 

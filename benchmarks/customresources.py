@@ -136,7 +136,7 @@ def post(target: Target, path: str, objects: list[Any], connections: int) -> Non
         raise SystemExit(f"{path}: {len(answers)} answers, {bad[0][-500:] if bad else b''!r}")
 
 
-def established(target: Target, wanted: int) -> None:
+def established(target: Target, expected: int) -> None:
     """Wait until this number of definitions is served."""
     while True:
         groups = target.call("GET", "/apis")["groups"]
@@ -144,7 +144,7 @@ def established(target: Target, wanted: int) -> None:
         found = sum(
             sum("/" not in one["name"] for one in target.call("GET", f"/apis/{name}/v1")["resources"]) for name in names
         )
-        if found >= wanted:
+        if found >= expected:
             return
         time.sleep(0.2)
 
@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--properties", type=int, default=200)
     parser.add_argument("--objects", type=int, default=10000)
     options: argparse.Namespace = parser.parse_args()
-    wanted, properties = options.definitions, options.properties
+    expected, properties = options.definitions, options.properties
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent, "data")
         with running(folder, options.flag) as (target, _):
@@ -208,8 +208,8 @@ def main() -> None:
         with running(folder, options.flag) as (target, plain_start):
             with Waits(target) as waits:
                 began = time.perf_counter()
-                post(target, DEFINITIONS, [definition(number, properties) for number in range(wanted)], 4)
-                established(target, wanted)
+                post(target, DEFINITIONS, [definition(number, properties) for number in range(expected)], 4)
+                established(target, expected)
                 took = time.perf_counter() - began
             time.sleep(3)
             print(f"create         {took:.1f} s")
@@ -240,7 +240,7 @@ def main() -> None:
             base = target.memory()
             for first in range(0, options.objects, 2000):
                 numbers = range(first, min(first + 2000, options.objects))
-                made = [
+                created = [
                     {
                         "apiVersion": "g0.bench.example.com/v1",
                         "kind": "Thing0",
@@ -249,7 +249,7 @@ def main() -> None:
                     }
                     for number in numbers
                 ]
-                post(target, path, made, 4)
+                post(target, path, created, 4)
             print(f"objects        +{target.memory() - base:.0f} MB for {options.objects}", flush=True)
             size = len(json.dumps(target.call("GET", f"{path}/o1"))) - len(
                 json.dumps(target.call("GET", f"{CONFIG_MAPS}/one"))

@@ -66,7 +66,7 @@ async def run(server: Target, path: str, objects: int, rate: float, seconds: flo
     connections = [await client.connect() for _ in range(16)]
     workers = [asyncio.create_task(client.work(*connection)) for connection in connections]
     chance = random.Random(1)
-    made: deque[tuple[str, float]] = deque()
+    created: deque[tuple[str, float]] = deque()
     json = {"Content_Type": "application/json"}
     value = base64.b64encode(b"x" * 300).decode()
     began = time.perf_counter()
@@ -76,7 +76,7 @@ async def run(server: Target, path: str, objects: int, rate: float, seconds: flo
         (verb,) = chance.choices(list(MIX), list(MIX.values()))
         name = f"s-{chance.randrange(objects)}"
         # Delete an object that was created a second ago, so that it exists.
-        if verb == "delete" and not (made and made[0][1] < due - 1):
+        if verb == "delete" and not (created and created[0][1] < due - 1):
             verb = "get"
         if verb == "get":
             message = server.request("GET", f"{path}/{name}")
@@ -86,12 +86,12 @@ async def run(server: Target, path: str, objects: int, rate: float, seconds: flo
             body = {"stringData": {"changed": str(number)}}
             message = server.request("PATCH", f"{path}/{name}", body, Content_Type="application/merge-patch+json")
         elif verb == "create":
-            made.append((f"new-{number}", due))
+            created.append((f"new-{number}", due))
             message = server.request(
                 "POST", path, {"metadata": {"name": f"new-{number}"}, "data": {"value": value}}, **json
             )
         else:
-            message = server.request("DELETE", f"{path}/{made.popleft()[0]}")
+            message = server.request("DELETE", f"{path}/{created.popleft()[0]}")
         client.queue.put_nowait((verb, message, due))
     finished = asyncio.create_task(client.queue.join())
     await asyncio.wait([finished, *workers], timeout=60, return_when=asyncio.FIRST_COMPLETED)

@@ -254,9 +254,9 @@ def main() -> None:
                 port = int(backend.stdout.readline())
                 pods = "/api/v1/namespaces/default/pods"
                 pod = {"metadata": {"name": "proxied"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
-                made = server.call("POST", pods, pod)
-                made["status"] = {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}
-                server.call("PUT", f"{pods}/proxied/status", made)
+                created = server.call("POST", pods, pod)
+                created["status"] = {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}
+                server.call("PUT", f"{pods}/proxied/status", created)
                 asyncio.run(measure(server, backend, port, options))
             finally:
                 backend.kill()

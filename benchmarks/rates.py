@@ -159,7 +159,7 @@ class Rates:
         await asyncio.gather(*tasks, return_exceptions=True)
         return Load(rate, ended, 0.0)
 
-    def measure(self, wanted: list[str]) -> dict[str, Load]:
+    def measure(self, expected: list[str]) -> dict[str, Load]:
         """Run the selected measurements, in the order in the head of this file."""
         loads = {"create": self.create()}
         names = self.names()
@@ -176,7 +176,7 @@ class Rates:
             "createservice": lambda: self.post("services", service),
         }
         for name, step in steps.items():
-            if not wanted or name in wanted:
+            if not expected or name in expected:
                 loads[name] = step()
         return loads
 

@@ -60,9 +60,9 @@ def decode(key: str, value: bytes, revision: int) -> Record:
 
 def write(number: int, name: int | None = None) -> Write:
     """Create or overwrite an object."""
-    made = draft(number)
+    created = draft(number)
     key = f"{PREFIX}default/cm-{number if name is None else name:06}"
-    return Write(key, b'{"kind":"ConfigMap",' + made.body[1:], 0 if name is None else None, attachment=made)
+    return Write(key, b'{"kind":"ConfigMap",' + created.body[1:], 0 if name is None else None, attachment=created)
 
 
 @implementer(IWatchSink)

@@ -78,9 +78,9 @@ def another_origin() -> Iterator[str]:
 
 def make(server: SubprocessServer, path: str, obj: Any) -> Any:
     """Create an object."""
-    code, made = server.request("POST", path, obj)
-    assert code == 201, made
-    return made
+    code, created = server.request("POST", path, obj)
+    assert code == 201, created
+    return created
 
 
 class Page:

@@ -41,16 +41,16 @@ def namespace(server: SubprocessServer, request: pytest.FixtureRequest) -> str:
     A new namespace, named after the test, in which pods can be created immediately, without a default service account.
     """
     base = request.node.name.lower().replace("_", "-").partition("[")[0][:40].strip("-")
-    code, made = server.request(
+    code, created = server.request(
         "POST",
         "/api/v1/namespaces",
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": f"{base}-"}},
     )
-    assert code == 201, made
-    name: str = made["metadata"]["name"]
+    assert code == 201, created
+    name: str = created["metadata"]["name"]
     account = {"metadata": {"name": "default"}}
-    code, made = server.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
-    assert code in (201, 409), made
+    code, created = server.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
+    assert code in (201, 409), created
     return name
 
 

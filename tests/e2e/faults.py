@@ -255,9 +255,9 @@ class Faults:
     def followers(self) -> list[int]:
         """Return all members but the leader."""
         leader = self.leader()
-        others = [number for number in range(len(self._etcd.members)) if number not in leader]
-        self._dice.shuffle(others)
-        return others
+        numbers = [number for number in range(len(self._etcd.members)) if number not in leader]
+        self._dice.shuffle(numbers)
+        return numbers
 
     def kill_members(self, numbers: Sequence[int]) -> End:
         """Kill members; their ports refuse connections."""

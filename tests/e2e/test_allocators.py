@@ -78,8 +78,8 @@ def check(server: SubprocessServer) -> None:
 
 def fill(server: SubprocessServer, prefix: str) -> None:
     """Check that exactly as many services can be created as there are ports and addresses, so that none is leaked."""
-    made = send(server, [service(f"{prefix}-n-{number}") for number in range(CLIENTS)])
-    assert_answers(made, PORTS, "failed to allocate a nodePort: range is full")
+    created = send(server, [service(f"{prefix}-n-{number}") for number in range(CLIENTS)])
+    assert_answers(created, PORTS, "failed to allocate a nodePort: range is full")
     # Those that got an address but no port have given the address back.
     rest = send(server, [service(f"{prefix}-c-{number}", "ClusterIP") for number in range(16)])
     assert_answers(rest, ADDRESSES - PORTS, "failed to allocate a serviceIP for Service ")
@@ -109,12 +109,12 @@ def test_concurrent(start_server: Callable[..., SubprocessServer]) -> None:
         done = 0
         for turn in range(3):
             name = f"s-{number}-{turn}"
-            code, made = server.request("POST", PATH, service(name))
+            code, created = server.request("POST", PATH, service(name))
             if code != 201:
-                assert code == 500 and "range is full" in made["message"], made
+                assert code == 500 and "range is full" in created["message"], created
                 continue
             began = time.monotonic()
-            spec = made["spec"]
+            spec = created["spec"]
             code, read = server.request("GET", f"{PATH}/{name}")
             assert (code, read["spec"]) == (200, spec)
             ended = time.monotonic()
@@ -192,13 +192,13 @@ def churn(server: SubprocessServer, prefix: str, killed: threading.Event, done: 
         turn += 1
         name = f"{prefix}-{turn}"
         try:
-            code, made = server.request("POST", PATH, service(name, chance.choice(("NodePort", "ClusterIP"))))
+            code, created = server.request("POST", PATH, service(name, chance.choice(("NodePort", "ClusterIP"))))
             if code == 201 and chance.random() < 0.8:
-                code, made = server.request("DELETE", f"{PATH}/{name}")
+                code, created = server.request("DELETE", f"{PATH}/{name}")
         except (OSError, http.client.HTTPException, ValueError):
             return
-        if code not in (200, 201) and "range is full" not in made.get("message", ""):
-            wrong.append(f"{code} {made}")
+        if code not in (200, 201) and "range is full" not in created.get("message", ""):
+            wrong.append(f"{code} {created}")
             return
         done.append(code)
 
@@ -216,8 +216,8 @@ def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None
         ]
         for thread in threads:
             thread.start()
-        wanted = chance.randrange(50, 400)
-        while len(done) < wanted and any(thread.is_alive() for thread in threads):
+        expected = chance.randrange(50, 400)
+        while len(done) < expected and any(thread.is_alive() for thread in threads):
             threads[0].join(0.002)
         server.kill()
         killed.set()
@@ -228,8 +228,8 @@ def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None
         check(server)
         # What was held before the kill is not given to anyone else.
         again = [service(f"r{number}-again-{one}") for one in range(64)]
-        for code, made in send(server, again):
-            assert code == 201 or "range is full" in made["message"], made
+        for code, created in send(server, again):
+            assert code == 201 or "range is full" in created["message"], created
         check(server)
         delete_all(server)
         check(server)

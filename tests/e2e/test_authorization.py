@@ -112,7 +112,7 @@ def test_kubelet(guarded: SubprocessServer) -> None:
     assert answer["message"].endswith(unrelated)
     container = {"name": "c", "image": "i", "envFrom": [{"secretRef": {"name": "needed"}}]}
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
-    made = create(call, "/api/v1/namespaces/work/pods", pod)
+    created = create(call, "/api/v1/namespaces/work/pods", pod)
     create(
         call,
         "/api/v1/namespaces/work/pods/p/binding",
@@ -124,7 +124,7 @@ def test_kubelet(guarded: SubprocessServer) -> None:
     assert call(KUBELET, "GET", "/api/v1/pods")[0] == 403
     code, answer = call(KUBELET, "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Done")
     assert [one["metadata"]["name"] for one in answer["items"]] == ["p"]
-    reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": made["metadata"]["uid"]}
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": created["metadata"]["uid"]}
     token = "/api/v1/namespaces/work/serviceaccounts/default/token"
     create(call, token, {"spec": {"boundObjectRef": reference}}, KUBELET)
     code, answer = call(KUBELET, "POST", token, {"spec": {"audiences": ["bank"], "boundObjectRef": reference}})

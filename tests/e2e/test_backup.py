@@ -35,9 +35,9 @@ def succeed(command: str, *flags: str) -> str:
 
 def make(server: SubprocessServer, name: str) -> dict[str, Any]:
     """Create an object."""
-    code, made = server.request("POST", PATH, {"metadata": {"name": name}})
-    assert code == 201, made
-    return made
+    code, created = server.request("POST", PATH, {"metadata": {"name": name}})
+    assert code == 201, created
+    return created
 
 
 def test_backup_under_load(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_backup_under_load(tmp_path: Path) -> None:
 def check_restored(folder: Path, number: int, history: History) -> None:
     """Check that a restored backup has the recorded objects."""
     data = folder / f"restored-{number}"
-    said = succeed("kubeapi-restore", f"--from={folder}/backup-{number}", f"--data-dir={data}", "--bump-revision=0")
-    revision = int(said.rpartition(" ")[2])
+    output = succeed("kubeapi-restore", f"--from={folder}/backup-{number}", f"--data-dir={data}", "--bump-revision=0")
+    revision = int(output.rpartition(" ")[2])
     with SubprocessServer(*FLAGS, data_dir=data) as server:
         code, listed = server.request("GET", PATH)
         assert code == 200
@@ -92,8 +92,8 @@ def test_restore(tmp_path: Path) -> None:
         assert server.request("POST", account, {"metadata": {"name": "robot"}})[0] == 201
         code, issued = server.request("POST", f"{account}/robot/token", {"spec": {}})
         assert code == 201
-        said = succeed("kubeapi-backup", f"--data-dir={server.data_dir}", f"--to={backup}")
-        assert str(backup) in said and "keys and certificates" in said
+        output = succeed("kubeapi-backup", f"--data-dir={server.data_dir}", f"--to={backup}")
+        assert str(backup) in output and "keys and certificates" in output
         lost = make(server, "lost")
         changed = server.request("PUT", f"{PATH}/kept", kept | {"data": {"k": "v"}})[1]
         refused = twist("kubeapi-restore", f"--from={backup}", f"--data-dir={server.data_dir}", "--replace")
@@ -101,7 +101,7 @@ def test_restore(tmp_path: Path) -> None:
         assert f"is in use by another server (process {server.pid})" in refused.stderr
         authority = (server.data_dir / "pki" / "ca.crt").read_bytes()
     shutil.rmtree(tmp_path / "data")
-    said = succeed("kubeapi-restore", f"--from={backup}", f"--data-dir={tmp_path}/data")
+    output = succeed("kubeapi-restore", f"--from={backup}", f"--data-dir={tmp_path}/data")
     with SubprocessServer(*FLAGS, data_dir=tmp_path / "data") as server:
         assert (server.data_dir / "pki" / "ca.crt").read_bytes() == authority
         assert server.request("GET", f"{PATH}/kept") == (200, kept)

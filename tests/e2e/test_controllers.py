@@ -94,28 +94,28 @@ def test_unknown(tmp_path: Path) -> None:
 def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None:
     """After kill -9 during their work, controllers complete it when the server is restarted."""
     server = start_server("--storage-backend=sqlite")
-    wanted: set[str] = set()
+    expected: set[str] = set()
     for round_number in range(10 if long else 3):
-        made: list[str] = []
+        created: list[str] = []
 
-        def make(round_number: int = round_number, made: list[str] = made) -> None:
+        def make(round_number: int = round_number, created: list[str] = created) -> None:
             try:
                 for number in range(200):
                     name = f"r{round_number}-{number}"
                     if server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})[0] == 201:
-                        made.append(name)
+                        created.append(name)
             except OSError:
                 return
 
         writer = threading.Thread(target=make, daemon=True)
         writer.start()
-        while len(made) < 20 * (round_number + 1) and writer.is_alive():
+        while len(created) < 20 * (round_number + 1) and writer.is_alive():
             writer.join(0.002)
         server.kill()
         writer.join(PATIENCE)
-        wanted.update(made)
+        expected.update(created)
         server.start()
-        wait_for_all(server, "/api/v1/serviceaccounts", "default", wanted)
-        wait_for_all(server, "/api/v1/configmaps", "kube-root-ca.crt", wanted)
-    assert len(wanted) >= 3 * 20
+        wait_for_all(server, "/api/v1/serviceaccounts", "default", expected)
+        wait_for_all(server, "/api/v1/configmaps", "kube-root-ca.crt", expected)
+    assert len(expected) >= 3 * 20
     assert "Traceback" not in server.output(), server.output()

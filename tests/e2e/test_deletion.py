@@ -41,9 +41,9 @@ def reference(owner: dict[str, Any], version: str, kind: str, **more: Any) -> di
 def make(server: SubprocessServer, path: str, name: str, *owners: dict[str, Any], **parts: Any) -> dict[str, Any]:
     """Create an object."""
     meta = {"name": name, "ownerReferences": list(owners), **parts.pop("metadata", {})}
-    code, made = server.request("POST", path, {"metadata": meta, **parts})
-    assert code == 201, made
-    return dict(made)
+    code, created = server.request("POST", path, {"metadata": meta, **parts})
+    assert code == 201, created
+    return dict(created)
 
 
 def thing(server: SubprocessServer, namespace: str, name: str, *owners: dict[str, Any], **parts: Any) -> dict[str, Any]:
@@ -69,8 +69,8 @@ def until(true: Callable[[], object], what: str) -> None:
 def define(server: SubprocessServer, **names: str) -> None:
     """Define a custom resource, and wait until it is served."""
     crd = definition(**names)
-    code, made = server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-    assert code in (201, 409), made
+    code, created = server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    assert code in (201, 409), created
     path = THINGS.format("default").replace("things", crd["spec"]["names"]["plural"])
     until(lambda: server.request("GET", path)[0] == 200, "it is served")
 

@@ -78,10 +78,10 @@ def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None
     newest = 0
     for round_number in range(rounds):
         threads = [Writer(server, f"r{round_number}-w{number}", writes) for number in range(writers)]
-        wanted = chance.randrange(writers, writers * writes // 2)
+        expected = chance.randrange(writers, writers * writes // 2)
         for thread in threads:
             thread.start()
-        while sum(len(thread.done) for thread in threads) * 2 < wanted and any(t.is_alive() for t in threads):
+        while sum(len(thread.done) for thread in threads) * 2 < expected and any(t.is_alive() for t in threads):
             threads[0].join(0.002)
         server.kill()
         for thread in threads:
@@ -103,7 +103,7 @@ def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None
                 assert len(item["data"]["pad"]) == 500, where
                 newest = max(newest, version)
         assert int(listed["metadata"]["resourceVersion"]) >= newest, f"seed {seed}: the clock went back"
-        code, made = server.request("POST", PATH, {"metadata": {"generateName": "after-"}})
+        code, created = server.request("POST", PATH, {"metadata": {"generateName": "after-"}})
         assert code == 201
-        assert int(made["metadata"]["resourceVersion"]) > newest, f"seed {seed}: a revision was given twice"
-        newest = int(made["metadata"]["resourceVersion"])
+        assert int(created["metadata"]["resourceVersion"]) > newest, f"seed {seed}: a revision was given twice"
+        newest = int(created["metadata"]["resourceVersion"])

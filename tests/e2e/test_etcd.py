@@ -64,14 +64,14 @@ def test_what_is_stored(etcd: EtcdServer, start_server: Callable[..., Subprocess
     )
     ask(etcd, "put", key=b"/registry/configmaps/default/theirs", value=theirs)
     server = start_server(f"--etcd-servers={etcd.urls[0]}")
-    code, made = server.request("POST", CONFIG_MAPS, config_map("ours", a="b"))
+    code, created = server.request("POST", CONFIG_MAPS, config_map("ours", a="b"))
     assert code == 201
     value, revision = stored(etcd, "/registry/configmaps/default/ours")
-    assert str(revision) == made["metadata"]["resourceVersion"]
+    assert str(revision) == created["metadata"]["resourceVersion"]
     assert value.startswith(b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{') and value.endswith(b"}\n")
     kept = json.loads(value)
-    del made["metadata"]["resourceVersion"]
-    assert kept == made
+    del created["metadata"]["resourceVersion"]
+    assert kept == created
     code, found = server.request("GET", f"{CONFIG_MAPS}/theirs")
     assert (code, found["data"]) == (200, {"from": "kube-apiserver <1.36>"})
     # An older version of a kind is converted.
@@ -116,11 +116,11 @@ def test_unreadable_values(etcd: EtcdServer, start_server: Callable[..., Subproc
 def test_lost_etcd(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
     """While etcd is down, reads and watches continue and writes fail; afterwards everything works again."""
     server = start_server(f"--etcd-servers={etcd.urls[0]}")
-    code, made = server.request("POST", CONFIG_MAPS, config_map("a", n="1"))
+    code, created = server.request("POST", CONFIG_MAPS, config_map("a", n="1"))
     assert code == 201
     etcd.members[0].kill()
-    made["data"]["n"] = "2"
-    code, status = server.request("PUT", f"{CONFIG_MAPS}/a", made)
+    created["data"]["n"] = "2"
+    code, status = server.request("PUT", f"{CONFIG_MAPS}/a", created)
     assert code == 500
     assert status["message"].startswith("rpc error: code = Unavailable desc = connection error:"), status
     assert server.request("GET", f"{CONFIG_MAPS}/a?resourceVersion=0")[0] == 200
@@ -128,7 +128,9 @@ def test_lost_etcd(etcd: EtcdServer, start_server: Callable[..., SubprocessServe
     assert code == 500
     etcd.start()
     eventually(lambda: server.request("GET", "/readyz/etcd-readiness")[0] == 200)
-    code, changed = eventually(lambda: (answer := server.request("PUT", f"{CONFIG_MAPS}/a", made))[0] == 200 and answer)
+    code, changed = eventually(
+        lambda: (answer := server.request("PUT", f"{CONFIG_MAPS}/a", created))[0] == 200 and answer
+    )
     code, found = server.request("GET", f"{CONFIG_MAPS}/a")
     assert (code, found["data"]) == (200, {"n": "2"})
     assert found["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]

@@ -94,9 +94,9 @@ class SmallFiles:
 @pytest.fixture(params=[SmallDisk, SmallFiles])
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """A disk that can be filled."""
-    made = request.param(tmp_path / "disk")
-    yield made
-    made.close()
+    created = request.param(tmp_path / "disk")
+    yield created
+    created.close()
 
 
 @pytest.fixture
@@ -175,8 +175,8 @@ def test_full(disk: Any, server: SubprocessServer) -> None:
     assert code == 500 and "[-]etcd-readiness failed" in text
     disk.free(server)
     assert server.request("GET", "/readyz") == (200, "ok")
-    code, made = put(server, "after", 50_000)
-    assert code == 201, made
+    code, created = put(server, "after", 50_000)
+    assert code == 201, created
     watch.until("after")
     assert server.request("GET", f"{PATH}/kept")[1] == kept
     # One line for the beginning and one for the end, however many were refused.
@@ -192,8 +192,8 @@ def test_killed(disk: Any, server: SubprocessServer) -> None:
     clients = Clients(lambda: server.connection, "default", writers=4, watchers=1)
     clients.start()
     for number in range(4):
-        wanted = clients.acknowledged + dice.randrange(20, 100)
-        while clients.acknowledged < wanted:
+        expected = clients.acknowledged + dice.randrange(20, 100)
+        while clients.acknowledged < expected:
             time.sleep(0.002)
         disk.fill(server)
         exhaust(server)

@@ -32,8 +32,8 @@ def test_kills(start_server: Callable[..., SubprocessServer], long: bool, tmp_pa
     clients.start()
     kills = 100 if long else 10
     for _ in range(kills):
-        wanted = clients.acknowledged + dice.randrange(5, 150)
-        while clients.acknowledged < wanted:
+        expected = clients.acknowledged + dice.randrange(5, 150)
+        while clients.acknowledged < expected:
             assert not clients.problems, clients.problems
             time.sleep(0.002)
         server.kill()

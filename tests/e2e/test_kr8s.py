@@ -34,8 +34,8 @@ def test_watch(server: SubprocessServer, namespace: str) -> None:
 
     async def run() -> None:
         api = await kr8s.asyncio.api(kubeconfig=str(server.kubeconfig))
-        made = await ConfigMap({"metadata": {"name": "one", "namespace": namespace}, "data": {}}, api=api)
-        await made.create()
+        created = await ConfigMap({"metadata": {"name": "one", "namespace": namespace}, "data": {}}, api=api)
+        await created.create()
         seen = []
 
         async def follow() -> None:
@@ -44,9 +44,9 @@ def test_watch(server: SubprocessServer, namespace: str) -> None:
                     continue
                 seen.append((kind, thing.name))
                 if len(seen) == 1:
-                    await made.patch({"data": {"k": "v"}})
+                    await created.patch({"data": {"k": "v"}})
                 if len(seen) == 2:
-                    await made.delete()
+                    await created.delete()
                 if len(seen) == 3:
                     return
 

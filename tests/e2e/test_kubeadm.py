@@ -170,9 +170,9 @@ def test_kubeadm(pki: Path, etcd: EtcdServer) -> None:
         accounts = "/api/v1/namespaces/default/serviceaccounts"
         account = {"metadata": {"name": "a"}}
         ask("POST", accounts, account, shown="super-admin")
-        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        made = ask("POST", f"{accounts}/a/token", wanted, shown="super-admin")
-        bearer = f"Bearer {made['status']['token']}"
+        expected = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        created = ask("POST", f"{accounts}/a/token", expected, shown="super-admin")
+        bearer = f"Bearer {created['status']['token']}"
         assert user(Authorization=bearer)["username"] == "system:serviceaccount:default:a"
         info = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
         published = eventually(lambda: ask("GET", info, shown="super-admin")["data"])

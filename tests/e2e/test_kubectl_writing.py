@@ -25,7 +25,7 @@ def test_create_from_file(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "made"),
+    ("arguments", "created"),
     [
         (("configmap", "a", "--from-literal=k=v"), "configmap/a"),
         (("secret", "generic", "b", "--from-literal=k=v"), "secret/b"),
@@ -42,10 +42,10 @@ def test_create_from_file(kubectl: Kubectl) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
-def test_create_generators(kubectl: Kubectl, arguments: tuple[str, ...], made: str) -> None:
+def test_create_generators(kubectl: Kubectl, arguments: tuple[str, ...], created: str) -> None:
     """create KIND creates objects that can be read immediately."""
-    assert kubectl("create", *arguments) == f"{made} created\n"
-    assert kubectl("get", made, "-o", "name") == f"{made}\n"
+    assert kubectl("create", *arguments) == f"{created} created\n"
+    assert kubectl("get", created, "-o", "name") == f"{created}\n"
 
 
 def test_create_dry_run(kubectl: Kubectl) -> None:

@@ -29,7 +29,7 @@ def test_crud(api: client.ApiClient, namespace: str) -> None:
     """Create, read, replace, patch, list and delete work on typed objects."""
     apps = client.AppsV1Api(api)
     labels = {"app": "web"}
-    made = apps.create_namespaced_deployment(
+    created = apps.create_namespaced_deployment(
         namespace,
         client.V1Deployment(
             metadata=client.V1ObjectMeta(name="web"),
@@ -43,12 +43,12 @@ def test_crud(api: client.ApiClient, namespace: str) -> None:
             ),
         ),
     )
-    assert made.metadata.generation == 1
-    made.spec.replicas = 3
-    replaced = apps.replace_namespaced_deployment("web", namespace, made)
+    assert created.metadata.generation == 1
+    created.spec.replicas = 3
+    replaced = apps.replace_namespaced_deployment("web", namespace, created)
     assert (replaced.spec.replicas, replaced.metadata.generation) == (3, 2)
     with pytest.raises(ApiException) as stale:
-        apps.replace_namespaced_deployment("web", namespace, made)
+        apps.replace_namespaced_deployment("web", namespace, created)
     assert stale.value.status == 409
     patched = apps.patch_namespaced_deployment("web", namespace, {"metadata": {"labels": {"patched": "yes"}}})
     assert patched.metadata.labels == {"patched": "yes"}

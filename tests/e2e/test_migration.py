@@ -96,13 +96,13 @@ def test_round_trip(tmp_path: Path) -> None:
         servers = ",".join(etcd.urls)
         moved = twist("kubeapi-migrate", f"--from-data-dir={data}", f"--to-etcd-servers={servers}")
         assert moved.returncode == 0, moved.stderr
-        assert "are the same in both" in moved.stdout
+        assert "are equal in source and target" in moved.stdout
         twice = twist("kubeapi-migrate", f"--from-data-dir={data}", f"--to-etcd-servers={servers}")
         assert twice.returncode == 1 and "is not empty" in twice.stderr, twice.stderr
         with SubprocessServer(*flags, f"--etcd-servers={servers}", data_dir=data) as server:
             assert everything(server) == before
-            made = {"metadata": {"name": "made-over-etcd"}}
-            assert server.request("POST", f"{WHERE}/configmaps", made)[0] == 201
+            created = {"metadata": {"name": "made-over-etcd"}}
+            assert server.request("POST", f"{WHERE}/configmaps", created)[0] == 201
             before = everything(server)
         back = twist("kubeapi-migrate", f"--from-etcd-servers={servers}", f"--to-data-dir={again}")
         assert back.returncode == 0, back.stderr
@@ -119,7 +119,7 @@ def test_usage(tmp_path: Path) -> None:
         ((), "no flag selects the source"),
         (("--from-data-dir=x",), "no flag selects the target"),
         (("--nope",), "unknown flag: --nope"),
-        ((f"--from-data-dir={tmp_path}/x", f"--to-data-dir={tmp_path}/y"), "there is no store.sqlite"),
+        ((f"--from-data-dir={tmp_path}/x", f"--to-data-dir={tmp_path}/y"), "no store.sqlite in"),
         (("--from-storage-backend=nope", "--to-storage-backend=memory"), "--storage-backend must be one of"),
     ):
         done = twist("kubeapi-migrate", *flags)

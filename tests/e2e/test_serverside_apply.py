@@ -204,8 +204,8 @@ def test_dynamic_client(dynamic: DynamicClient, namespace: str) -> None:
             body=body, namespace=namespace, field_manager=manager, force_conflicts=force
         ).to_dict()
 
-    made = apply("one", {"colour": "green", "size": "small"})
-    assert owners(made) == {("one", "Apply", ""): {"f:data": {"f:colour": {}, "f:size": {}}}}
+    created = apply("one", {"colour": "green", "size": "small"})
+    assert owners(created) == {("one", "Apply", ""): {"f:data": {"f:colour": {}, "f:size": {}}}}
     with pytest.raises(ConflictError) as refused:
         apply("two", {"colour": "red", "size": "big", "shape": "round"})
     assert refused.value.status == 409

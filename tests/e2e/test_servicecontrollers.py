@@ -44,9 +44,9 @@ DEFINITION: Any = {
 
 def post(server: SubprocessServer, path: str, obj: Any) -> Any:
     """Create an object."""
-    code, made = server.request("POST", path, obj)
-    assert code == 201, made
-    return made
+    code, created = server.request("POST", path, obj)
+    assert code == 201, created
+    return created
 
 
 def test_custom_resources(start_server: Callable[..., SubprocessServer]) -> None:
@@ -134,9 +134,9 @@ def test_certificate(start_server: Callable[..., SubprocessServer], tmp_path: Pa
         "signerName": "kubernetes.io/kube-apiserver-client",
         "usages": ["client auth"],
     }
-    made = post(server, requests, {"metadata": {"name": "jane"}, "spec": spec})
-    made["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "Test", "message": ""}]}
-    assert server.request("PUT", f"{requests}/jane/approval", made)[0] == 200
+    created = post(server, requests, {"metadata": {"name": "jane"}, "spec": spec})
+    created["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "Test", "message": ""}]}
+    assert server.request("PUT", f"{requests}/jane/approval", created)[0] == 200
     found = wait_for(server, requests, lambda one: bool((one.get("status") or {}).get("certificate")))
     chain = tmp_path / "jane.pem"
     chain.write_bytes(b64decode(found["status"]["certificate"]) + private_pem(key))

@@ -173,10 +173,10 @@ def test_mixed_servers(etcd: EtcdServer, start_server: Callable[..., SubprocessS
     """
     where = (f"--etcd-servers={etcd.urls[0]}", "--controllers=")
     one = start_server(*where, f"--storage-media-type={MEDIA_TYPE}")
-    code, made = one.request("POST", CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}})
+    code, created = one.request("POST", CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}})
     assert code == 201
     found = read(stored(etcd, "/registry/configmaps/default/a")[0], "ConfigMap")
-    assert (found.metadata.name, found.metadata.uid) == ("a", made["metadata"]["uid"])
+    assert (found.metadata.name, found.metadata.uid) == ("a", created["metadata"]["uid"])
     assert [(entry.key, entry.value) for entry in found.data] == [("k", "v")]
     assert not found.HasField("immutable") and found.metadata.HasField("resourceVersion")
     names = {"plural": "swans", "kind": "Swan"}
@@ -190,9 +190,9 @@ def test_mixed_servers(etcd: EtcdServer, start_server: Callable[..., SubprocessS
     for key in ("birds.example/swans/s", "apiextensions.k8s.io/customresourcedefinitions/swans.birds.example"):
         assert json.loads(stored(etcd, f"/registry/{key}")[0])["metadata"]["name"]
     other = start_server(*where)
-    assert other.request("GET", f"{CONFIG_MAPS}/a") == (200, made)
-    made["data"] = {"k": "w"}
-    code, changed = other.request("PUT", f"{CONFIG_MAPS}/a", made)
+    assert other.request("GET", f"{CONFIG_MAPS}/a") == (200, created)
+    created["data"] = {"k": "w"}
+    code, changed = other.request("PUT", f"{CONFIG_MAPS}/a", created)
     assert code == 200 and not is_protobuf(etcd, "a")
     eventually(lambda: one.request("GET", f"{CONFIG_MAPS}/a") == (200, changed))
     assert one.request("PUT", f"{CONFIG_MAPS}/a", changed)[0] == 200

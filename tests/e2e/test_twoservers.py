@@ -129,10 +129,10 @@ def test_reads_after_writes(servers: list[AdvertisedServer], namespace: str) -> 
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     for number in range(30):
         here, there = servers[number % 2], servers[1 - number % 2]
-        code, made = here.request("POST", path, {"metadata": {"name": f"c{number}"}, "data": {"n": "0"}})
+        code, created = here.request("POST", path, {"metadata": {"name": f"c{number}"}, "data": {"n": "0"}})
         assert code == 201
         code, found = there.request("GET", f"{path}/c{number}")
-        assert (code, found) == (200, made)
+        assert (code, found) == (200, created)
         found["data"]["n"] = "1"
         assert there.request("PUT", f"{path}/c{number}", found)[0] == 200
         code, listed = here.request("GET", path)
@@ -164,13 +164,13 @@ def test_definitions(servers: list[AdvertisedServer]) -> None:
 
         eventually(established)
         thing = {"apiVersion": f"{group}/v1", "kind": f"Thing{number}", "metadata": {"name": "a"}, "n": 7}
-        code, made = there.request("POST", f"/apis/{group}/v1/{plural}", thing)
-        assert code == 201, made
+        code, created = there.request("POST", f"/apis/{group}/v1/{plural}", thing)
+        assert code == 201, created
         code, found = here.request("GET", f"/apis/{group}/v1/{plural}/a")
         assert (code, found.get("n")) == (200, 7)
         assert there.request("DELETE", f"{CRDS}/{plural}.{group}")[0] == 200
-        gone = f"{CRDS}/{plural}.{group}"
-        eventually(lambda server=here, path=gone: server.request("GET", path)[0] == 404)
+        missing = f"{CRDS}/{plural}.{group}"
+        eventually(lambda server=here, path=missing: server.request("GET", path)[0] == 404)
         assert there.request("GET", f"/apis/{group}/v1/{plural}")[0] == 404
         assert here.request("GET", f"/apis/{group}/v1/{plural}")[0] == 404
 
@@ -186,9 +186,9 @@ def test_accounts(servers: list[AdvertisedServer], namespace: str) -> None:
         here, there = servers[number % 2], servers[1 - number % 2]
         name = f"account{number}"
         assert here.request("POST", accounts, {"metadata": {"name": name}})[0] == 201
-        code, made = here.request("POST", f"{accounts}/{name}/token", {"spec": {}})
-        assert code == 201, made
-        account_client = as_user(there, made["status"]["token"])
+        code, created = here.request("POST", f"{accounts}/{name}/token", {"spec": {}})
+        assert code == 201, created
+        account_client = as_user(there, created["status"]["token"])
         assert account_client.request("GET", maps)[0] == 403
         role = {
             "metadata": {"name": name},
@@ -267,11 +267,11 @@ def test_revisions(servers: list[AdvertisedServer], namespace: str) -> None:
     assert [(one["type"], one["object"]["metadata"]["name"]) for one in events] == [("DELETED", "c6"), ("ADDED", "c9")]
     # A server waits for a revision of the other server; a revision in the far future times out.
     for number in range(10):
-        code, made = servers[number % 2].request("POST", path, {"metadata": {"generateName": "r"}})
-        newest = made["metadata"]["resourceVersion"]
+        code, created = servers[number % 2].request("POST", path, {"metadata": {"generateName": "r"}})
+        newest = created["metadata"]["resourceVersion"]
         code, listed = servers[1 - number % 2].request("GET", f"{path}?resourceVersion={newest}")
         assert code == 200 and int(listed["metadata"]["resourceVersion"]) >= int(newest)
-        assert made in [{**one, "kind": "ConfigMap", "apiVersion": "v1"} for one in listed["items"]]
+        assert created in [{**one, "kind": "ConfigMap", "apiVersion": "v1"} for one in listed["items"]]
     code, status = other.request("GET", f"{path}?resourceVersion={int(newest) + 1_000_000}")
     assert (code, status["reason"]) == (504, "Timeout")
     assert "Too large resource version" in status["message"]
@@ -308,18 +308,18 @@ def test_service_race(servers: list[AdvertisedServer], namespace: str, etcd: Etc
         for number in range(44)
     ]
     answers = posts(servers, path, objects)
-    made = [obj for code, obj in answers if code == 201]
+    created = [obj for code, obj in answers if code == 201]
     refused = [status["message"] for code, status in answers if code != 201]
-    assert len(made) == 40, refused
+    assert len(created) == 40, refused
     assert all("range is full" in message for message in refused)
-    assert {obj["spec"]["ports"][0]["nodePort"] for obj in made} == set(range(30000, 30040))
-    assert len({obj["spec"]["clusterIP"] for obj in made}) == 40
+    assert {obj["spec"]["ports"][0]["nodePort"] for obj in created} == set(range(30000, 30040))
+    assert len({obj["spec"]["clusterIP"] for obj in created}) == 40
     # The key and the format are kube-apiserver's.
     value, _ = stored(etcd, "/registry/ranges/servicenodeports")
     taken = json.loads(value)
     assert (taken["kind"], taken["range"], taken["data"]) == ("RangeAllocation", "30000-30039", "//////8=")
     # Only one of several concurrent requests for the same port succeeds.
-    at_once([lambda name=obj["metadata"]["name"]: servers[0].request("DELETE", f"{path}/{name}") for obj in made])
+    at_once([lambda name=obj["metadata"]["name"]: servers[0].request("DELETE", f"{path}/{name}") for obj in created])
     spec = {"type": "NodePort", "clusterIP": "10.0.0.40", "ports": [{"port": 80, "nodePort": 30007}]}
     answers = posts(servers, path, [{"metadata": {"name": f"t{number}"}, "spec": spec} for number in range(8)])
     assert Counter(code for code, _ in answers) == {201: 1, 422: 7}
@@ -349,16 +349,16 @@ def test_eviction_race(servers: list[AdvertisedServer], namespace: str) -> None:
         assert patched[0] == 200
     budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
     spec = {"minAvailable": 5, "selector": {"matchLabels": {"app": "a"}}}
-    code, made = servers[0].request("POST", budgets, {"metadata": {"name": "b"}, "spec": spec})
+    code, created = servers[0].request("POST", budgets, {"metadata": {"name": "b"}, "spec": spec})
     assert code == 201
-    made["status"] = {
-        "observedGeneration": made["metadata"].get("generation", 1),
+    created["status"] = {
+        "observedGeneration": created["metadata"].get("generation", 1),
         "disruptionsAllowed": 3,
         "currentHealthy": 8,
         "desiredHealthy": 5,
         "expectedPods": 8,
     }
-    assert servers[0].request("PUT", f"{budgets}/b/status", made)[0] == 200
+    assert servers[0].request("PUT", f"{budgets}/b/status", created)[0] == 200
     calls = [
         lambda server=servers[number % 2], name=f"p{number}": server.request(
             "POST",
@@ -400,9 +400,9 @@ def test_simultaneous_start(tmp_path: Path) -> None:
     """Servers that start simultaneously on an empty etcd create all bootstrap objects once."""
     with EtcdServer() as etcd:
         flags = ("--service-cluster-ip-range=10.0.0.0/26",)
-        made = [AdvertisedServer(etcd, f"192.0.2.{number}", *flags) for number in (1, 2)]
+        created = [AdvertisedServer(etcd, f"192.0.2.{number}", *flags) for number in (1, 2)]
         try:
-            at_once([one.start for one in made])
+            at_once([one.start for one in created])
             for path, least in (
                 ("/api/v1/namespaces", 4),
                 ("/apis/rbac.authorization.k8s.io/v1/clusterroles", 60),
@@ -411,16 +411,16 @@ def test_simultaneous_start(tmp_path: Path) -> None:
                 ("/apis/apiregistration.k8s.io/v1/apiservices", 20),
                 ("/apis/networking.k8s.io/v1/ipaddresses", 1),
             ):
-                lists = [one.request("GET", path)[1]["items"] for one in made]
+                lists = [one.request("GET", path)[1]["items"] for one in created]
                 assert lists[0] == lists[1] and len(lists[0]) >= least, path
-            _, service = made[1].request("GET", "/api/v1/namespaces/default/services/kubernetes")
+            _, service = created[1].request("GET", "/api/v1/namespaces/default/services/kubernetes")
             assert service["spec"]["clusterIP"] == "10.0.0.1"
-            eventually(lambda: endpoints(made[0]) == ["192.0.2.1", "192.0.2.2"])
+            eventually(lambda: endpoints(created[0]) == ["192.0.2.1", "192.0.2.2"])
             # Controllers run at one of the servers, and handle writes at the other server, too.
-            assert made[0].request("POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})[0] == 201
+            assert created[0].request("POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})[0] == 201
             account = "/api/v1/namespaces/new/serviceaccounts/default"
-            eventually(lambda: made[1].request("GET", account)[0] == 200)
+            eventually(lambda: created[1].request("GET", account)[0] == 200)
         finally:
-            for one in made:
+            for one in created:
                 one.__exit__(None, None, None)
                 assert not one.data_dir.exists()

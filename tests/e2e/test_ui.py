@@ -467,7 +467,7 @@ def test_hostile_objects(page: Page, server: SubprocessServer) -> None:
     make(server, roles, {"metadata": {"name": name, "annotations": {"note": HOSTILE}}, "rules": []})
     annotated = config_map("hostile", **{"page.html": HOSTILE})
     annotated["metadata"]["annotations"] = {"a": HOSTILE, "b": "javascript:window.hacked=1"}
-    made = make(server, MAPS, annotated)
+    created = make(server, MAPS, annotated)
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -476,7 +476,7 @@ def test_hostile_objects(page: Page, server: SubprocessServer) -> None:
             "kind": "ConfigMap",
             "name": "hostile",
             "namespace": "default",
-            "uid": made["metadata"]["uid"],
+            "uid": created["metadata"]["uid"],
         },
         "reason": HOSTILE[:100],
         "message": HOSTILE,

@@ -115,8 +115,8 @@ def test_hostile_descriptions(page: Page, page_server: SubprocessServer) -> None
         "spec": {"group": "evil.example", "scope": "Cluster", "names": names, "versions": [version]},
     }
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    code, made = page_server.request("POST", path, definition)
-    assert code == 201, made
+    code, created = page_server.request("POST", path, definition)
+    assert code == 201, created
     page.until(lambda: page_server.request("GET", "/openapi/v3/apis/evil.example/v1")[0] == 200)
     open_api(page, "apis/evil.example/v1")
     click(page, "#operations-evilExample_v1-createEvilExampleV1Trap button")

@@ -57,20 +57,20 @@ def make_node(server: SubprocessServer, name: str, kubelet: KubeletProcess, *fea
         "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}},
         "declaredFeatures": list(features),
     }
-    code, made = server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, content_type=MERGE)
-    assert code == 200, made
+    code, created = server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, content_type=MERGE)
+    assert code == 200, created
 
 
 def make_pod(server: SubprocessServer, namespace: str, node: str = "node", address: str = "127.0.0.1") -> None:
     """Create a pod named pod on a node."""
     containers = [{"name": "main", "image": "none"}]
     obj = {"metadata": {"name": "pod"}, "spec": {"nodeName": node, "containers": containers}}
-    code, made = server.request("POST", f"/api/v1/namespaces/{namespace}/pods", obj)
-    assert code == 201, made
+    code, created = server.request("POST", f"/api/v1/namespaces/{namespace}/pods", obj)
+    assert code == 201, created
     status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
     path = f"/api/v1/namespaces/{namespace}/pods/pod/status"
-    code, made = server.request("PATCH", path, {"status": status}, content_type=MERGE)
-    assert code == 200, made
+    code, created = server.request("PATCH", path, {"status": status}, content_type=MERGE)
+    assert code == 200, created
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ def test_logs(kubectl: Kubectl, kubelet: KubeletProcess, pod: str) -> None:
     assert kubectl("logs", pod) == "one\ntwo\nthree\n"
     assert kubectl("logs", pod, "--tail=1", "--timestamps") == "2026-01-02T03:04:05.000000006Z three\n"
     assert kubectl("logs", pod, "--limit-bytes=5") == "one\nt"
-    gone = kubectl.run("logs", pod, "--previous")
-    assert 'previous terminated container "main" in pod "pod" not found' in gone.stderr
+    missing = kubectl.run("logs", pod, "--previous")
+    assert 'previous terminated container "main" in pod "pod" not found' in missing.stderr
     kubelet.log(kubectl.namespace, pod, "main.previous").write_text("earlier\n")
     assert kubectl("logs", pod, "-p") == "earlier\n"
 
