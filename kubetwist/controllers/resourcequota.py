@@ -30,7 +30,7 @@ _ZERO: Final = Quantity.parse(0)
 
 
 class ResourceQuotaController(Controller[str]):
-    """Computes the usage of quotas. Keys are those of quotas."""
+    """Computes the usage of quotas. The queue contains keys of quotas."""
 
     name: ClassVar[str] = "resourcequota-controller"
     service_account: ClassVar[str] = "resourcequota-controller"

@@ -34,7 +34,7 @@ def finished_at(job: JSONObject) -> float | None:
 
 
 class TTLAfterFinished(Controller[str]):
-    """Deletes finished jobs with a TTL. Keys are those of the job records."""
+    """Deletes finished jobs with a TTL. The queue contains keys of jobs."""
 
     name: ClassVar[str] = "ttl-after-finished-controller"
     workers: ClassVar[int] = 5

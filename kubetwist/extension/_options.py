@@ -94,7 +94,7 @@ class ExtensionOptions(Options):
 
     @property
     def serving_names(self) -> tuple[str, ...]:
-        """The names in the serving certificate besides those of this host."""
+        """The names in the serving certificate besides the names of this host."""
         if not self["service"]:
             return ()
         namespace, name = self["service"].split("/")

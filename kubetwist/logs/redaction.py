@@ -8,9 +8,9 @@ from urllib.parse import unquote_plus
 
 MAX_URI_LENGTH: Final = 1024
 MAX_USER_AGENT_LENGTH: Final = 256
-#: Limits of kube-apiserver.
+#: Limit of kube-apiserver.
 MAX_AUDIT_ID_LENGTH: Final = 64
-_GONE: Final = "REDACTED"
+_REDACTED: Final = "REDACTED"
 _PASSWORD: Final = re.compile(r"(?<=://)[^/@,\s\0]*@")
 
 #: Names of query parameters with confidential values. C{command} is executed in a pod.
@@ -41,9 +41,9 @@ def _safe_pair(pair: str, opaque: bool) -> str:
     name, equals, _ = pair.partition("=")
     if not equals:
         # A parameter without a value may be a token.
-        return pair if pair in ("&", ";", "watch", "") or not opaque else _GONE
+        return pair if pair in ("&", ";", "watch", "") or not opaque else _REDACTED
     if opaque or _SECRET.search(unquote_plus(name)):
-        return f"{name}={_GONE}"
+        return f"{name}={_REDACTED}"
     return pair
 
 

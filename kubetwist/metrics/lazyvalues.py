@@ -19,10 +19,10 @@ class LazyValues:
     does, and so does calling C{list} with a dictionary.
     """
 
-    __slots__ = ("_look",)
+    __slots__ = ("_compute",)
 
-    def __init__(self, look: Callable[[], Values]) -> None:
-        self._look = look
+    def __init__(self, compute: Callable[[], Values]) -> None:
+        self._compute = compute
 
     def __iter__(self) -> Iterator[tuple[tuple[str, ...], float | Histogram]]:
-        return iter(self._look())
+        return iter(self._compute())

@@ -52,7 +52,7 @@ _CLIENTS: Final = {
 }
 _VALIDATIONS: Final = frozenset(("", "Ignore", "Warn", "Strict"))
 _CONNECTED: Final = frozenset(("log", "exec", "portforward", "attach", "proxy"))
-#: Non-resource paths with their own label value.
+#: Non-resource paths that are label values.
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 _APPLY: Final = b"application/apply-patch"
 _NAMES: Final = frozenset(("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"))

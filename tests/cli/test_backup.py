@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.cli.backup import Options
 
 
-def refused(*arguments: str) -> str:
+def error_of(*arguments: str) -> str:
     """Return the error message for arguments."""
     try:
         Options().parseOptions(list(arguments))
@@ -22,8 +22,8 @@ class OptionsTests(SynchronousTestCase):
 
     def test_needed(self) -> None:
         """The flag C{--to} is required, and flags of other commands are unknown."""
-        self.assertEqual(refused(), "--to is required")
-        self.assertEqual(refused("--from=x"), "unknown flag: --from")
+        self.assertEqual(error_of(), "--to is required")
+        self.assertEqual(error_of("--from=x"), "unknown flag: --from")
         options = Options()
         options.parseOptions(["--to=x"])
         self.assertEqual((options["to"], options["data-dir"], options["keys"]), ("x", "kubetwist-data", True))

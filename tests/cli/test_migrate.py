@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.cli.migrate import Options
 
 
-def refused(*arguments: str) -> str:
+def error_of(*arguments: str) -> str:
     """Return the error message for arguments."""
     try:
         Options().parseOptions(list(arguments))
@@ -36,8 +36,8 @@ class OptionsTests(SynchronousTestCase):
 
     def test_bad_sides(self) -> None:
         """Source and target must be set, and their flags are validated."""
-        self.assertIn("no flag selects the source", refused("--to-data-dir=x"))
-        self.assertIn("no flag selects the target", refused("--from-data-dir=x"))
-        problem = refused("--from-data-dir=x", "--to-etcd-prefix=/")
+        self.assertIn("no flag selects the source", error_of("--to-data-dir=x"))
+        self.assertIn("no flag selects the target", error_of("--from-data-dir=x"))
+        problem = error_of("--from-data-dir=x", "--to-etcd-prefix=/")
         self.assertEqual(problem, "--etcd-prefix must not be empty")
-        self.assertIn("unknown flag: --data-dir; did you mean --", refused("--data-dir=x"))
+        self.assertIn("unknown flag: --data-dir; did you mean --", error_of("--data-dir=x"))

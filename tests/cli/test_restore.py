@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.cli.restore import Options
 
 
-def refused(*arguments: str) -> str:
+def error_of(*arguments: str) -> str:
     """Return the error message for arguments."""
     try:
         Options().parseOptions(list(arguments))
@@ -22,4 +22,4 @@ class OptionsTests(SynchronousTestCase):
 
     def test_needed(self) -> None:
         """The flag C{--from} is required."""
-        self.assertEqual(refused(), "--from is required")
+        self.assertEqual(error_of(), "--from is required")

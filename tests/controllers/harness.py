@@ -136,13 +136,13 @@ class ControllerTestCase(SynchronousTestCase):
 
     def start(self, *controllers: Any) -> Any:
         """Start controllers of the classes, and return the last one."""
-        made = None
+        created = None
         for controller in controllers:
-            made = controller(self.context)
-            made.start()
-            self.running.append(made)
+            created = controller(self.context)
+            created.start()
+            self.running.append(created)
         self.settle()
-        return made
+        return created
 
     def settle(self, seconds: float = 0.0) -> None:
         """Advance the clock by some seconds, and run all delayed calls."""

@@ -13,15 +13,15 @@ class KubeletTestCase(ControllerTestCase):
     Test case for controllers whose pods become ready.
 
     @ivar broken: The images of pods that never become ready.
-    @ivar most: Maximum number of pods during L{run_pods}, since it was last set.
-    @ivar least: Minimum number of ready pods.
+    @ivar max_pods: Maximum number of pods during L{run_pods}, since it was last set.
+    @ivar min_ready_pods: Minimum number of ready pods.
     """
 
     def setUp(self) -> None:
         """Reset the counters."""
         super().setUp()
         self.broken: set[str] = set()
-        self.most, self.least = 0, 10**6
+        self.max_pods, self.min_ready_pods = 0, 10**6
 
     def pods(self) -> list[Any]:
         """Return all pods."""
@@ -33,7 +33,7 @@ class KubeletTestCase(ControllerTestCase):
             self.settle()
             pods = self.pods()
             works = [pod for pod in pods if pod.get("status", {}).get("conditions")]
-            self.most, self.least = max(self.most, len(pods)), min(self.least, len(works))
+            self.max_pods, self.min_ready_pods = max(self.max_pods, len(pods)), min(self.min_ready_pods, len(works))
             waiting = [
                 pod["metadata"]["name"]
                 for pod in pods

@@ -80,8 +80,8 @@ class ClusterRoleAggregationTests(ControllerTestCase):
         """The controller owns the rules by server-side apply, and no other fields."""
         self.start(ClusterRoleAggregation)
         entries = self.find("clusterroles", "view", group=GROUP)["metadata"]["managedFields"]
-        mine = [one for one in entries if one["manager"] == "clusterrole-aggregation-controller"]
-        self.assertEqual([(one["operation"], one["fieldsV1"]) for one in mine], [("Apply", {"f:rules": {}})])
+        own_rules = [one for one in entries if one["manager"] == "clusterrole-aggregation-controller"]
+        self.assertEqual([(one["operation"], one["fieldsV1"]) for one in own_rules], [("Apply", {"f:rules": {}})])
 
     def test_changes(self) -> None:
         """The rules of a labelled role are aggregated when it is created, and removed when it is deleted."""

@@ -164,12 +164,12 @@ class DisruptionControllerTests(ControllerTestCase):
         )
         self.assertIn("CalculateExpectedPodCountFailed", self.events())
         self.remove("pods", "p", "default", grace=0)
-        gone = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "u", "controller": True}
-        self.pod("q", gone)
+        missing_owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "u", "controller": True}
+        self.pod("q", missing_owner)
         self.settle()
         self.assertEqual(self.condition()["message"], 'found no controllers for pod "q"')
         self.remove("pods", "q", "default", grace=0)
-        self.pod("r", {**gone, "apiVersion": "example.com/v1", "kind": "Strange"})
+        self.pod("r", {**missing_owner, "apiVersion": "example.com/v1", "kind": "Strange"})
         self.settle()
         self.assertEqual(self.condition()["message"], 'no matches for kind "Strange" in version "example.com/v1"')
 

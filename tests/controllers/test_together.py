@@ -84,7 +84,7 @@ class TogetherTests(ControllerTestCase):
         self.stop()
         super().end()
 
-    def check_gone(self) -> None:
+    def check_deleted(self) -> None:
         """Check that the namespace is deleted."""
         self.assertIsNone(self.find("namespaces", "one"))
         for store in self.stores:
@@ -101,7 +101,7 @@ class TogetherTests(ControllerTestCase):
         self.assertEqual(self.memory.revision, before)
         self.remove("namespaces", "one")
         self.settle(60)
-        self.check_gone()
+        self.check_deleted()
 
     def fails(self, often: int, number: int) -> bool:
         """Return whether a write fails."""
@@ -120,7 +120,7 @@ class TogetherTests(ControllerTestCase):
             self.remove("namespaces", "one")
             self.failing = True
             self.settle(300)
-            self.check_gone()
+            self.check_deleted()
         self.assertGreater(self.backend.failed, 10)
 
     def test_killed(self) -> None:
@@ -142,4 +142,4 @@ class TogetherTests(ControllerTestCase):
             self.backend.fails = lambda number: False
             self.kill()
         self.settle(300)
-        self.check_gone()
+        self.check_deleted()

@@ -25,21 +25,21 @@ class StubCluster:
     description = "a kubeconfig"
 
     def __init__(self) -> None:
-        self.answer: Any = Response(404, {}, b"")
+        self.response: Any = Response(404, {}, b"")
         self.requests = 0
 
     async def get(self, path: str, timeout: float) -> Response:
         """Return the configured response."""
         self.requests += 1
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        assert isinstance(self.answer, Response)
-        return self.answer
+        if isinstance(self.response, Exception):
+            raise self.response
+        assert isinstance(self.response, Response)
+        return self.response
 
     def set_config_map(self, **data: Any) -> None:
         """Set the content of the config map."""
         names = {name.replace("_", "-"): value for name, value in data.items()}
-        self.answer = Response(200, {}, orjson.dumps({"data": names}))
+        self.response = Response(200, {}, orjson.dumps({"data": names}))
 
 
 class LookupTests(TestCase):
@@ -79,13 +79,13 @@ class LookupTests(TestCase):
             with self.assertRaisesRegex(LookupFailed, "invalid config map"):
                 await self.authentication.refresh()
             self.assertEqual([len(one.pool.certificates) for one in self.authentication.authorities], [1, 1])
-        self.cluster.answer = Response(200, {}, b"[]")
+        self.cluster.response = Response(200, {}, b"[]")
         with self.assertRaises(LookupFailed):
             await self.authentication.refresh()
 
     async def test_no_response(self) -> None:
         """Without a response the start fails, unless lookup failures are tolerated; then the lookup is repeated."""
-        self.cluster.answer = CallError("Get", "https://kube", "connection refused")
+        self.cluster.response = CallError("Get", "https://kube", "connection refused")
         with self.assertRaisesRegex(LookupFailed, "connection refused"):
             await self.authentication.start(tolerate_lookup_failure=False)
         await self.authentication.start(tolerate_lookup_failure=True)

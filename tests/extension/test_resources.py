@@ -31,7 +31,7 @@ class ResourceTests(SynchronousTestCase):
         """Load the definitions of the newest release."""
         self.definitions = Definitions.load("1.36")
 
-    def refused(self, **wrong: Any) -> str:
+    def error_of(self, **wrong: Any) -> str:
         """Return the error message for a resource with wrong attributes."""
         with self.assertRaises(BadResource) as caught:
             evolve(FORTUNE, **wrong).definition(self.definitions)
@@ -49,14 +49,14 @@ class ResourceTests(SynchronousTestCase):
 
     def test_schema(self) -> None:
         """A schema must be structural, and its rules must compile."""
-        self.assertIn("properties[spec].type: Required value", self.refused(schema={"spec": {"properties": {}}}))
+        self.assertIn("properties[spec].type: Required value", self.error_of(schema={"spec": {"properties": {}}}))
         rules = {"type": "object", "x-kubernetes-validations": [{"rule": "self.nothing > 1"}]}
-        self.assertIn("undefined field 'nothing'", self.refused(schema={"spec": rules}))
+        self.assertIn("undefined field 'nothing'", self.error_of(schema={"spec": rules}))
 
     def test_names(self) -> None:
         """Names must be valid names of resources."""
-        self.assertIn("spec.names.plural", self.refused(plural="For tunes"))
-        self.assertIn("spec.versions[0].name", self.refused(version="V1"))
+        self.assertIn("spec.names.plural", self.error_of(plural="For tunes"))
+        self.assertIn("spec.versions[0].name", self.error_of(version="V1"))
 
     def test_together(self) -> None:
         """At least one resource is required, and duplicates are rejected."""

@@ -94,14 +94,14 @@ class ServerTests(KubeAPIMixin, TestCase):
             **changed,
         }
         obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP.rpartition("/")[2]}}
-        code, answer = await deferToThread(
+        code, response = await deferToThread(
             self.front_connection.request,
             "PATCH",
             f"{CONFIG_MAP}?fieldManager=test&force=true",
             {**obj, "data": data},
             content_type="application/apply-patch+yaml",
         )
-        self.assertIn(code, (200, 201), answer)
+        self.assertIn(code, (200, 201), response)
 
     async def start(
         self, *flags: str, resources: Sequence[Resource] = (FORTUNE, VISITOR), admission: Sequence[Any] = ()

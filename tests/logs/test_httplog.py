@@ -167,9 +167,9 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": HUNTER}}
         await self.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
         await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "a"}})
-        code, answer = await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", {"spec": {}})
+        code, response = await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", {"spec": {}})
         self.assertEqual(code, 201)
-        token = answer["status"]["token"]
+        token = response["status"]["token"]
         await self.ask("GET", CONFIG_MAPS, token=token)
         await self.ask("GET", CONFIG_MAPS, token=f"{token}x")
         hook = {
@@ -186,8 +186,8 @@ class RequestLogTests(KubeAPIMixin, TestCase):
             ],
         }
         path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-        code, answer = await self.ask("POST", path, hook)
-        self.assertEqual(code, 201, answer)
+        code, response = await self.ask("POST", path, hook)
+        self.assertEqual(code, 201, response)
         await self.ask("POST", SECRETS, {**secret, "metadata": {"name": "b"}})
         text = self.file.getvalue()
         self.assertGreater(len(self.lines()), 15)

@@ -41,7 +41,7 @@ class ProfilingTests(SynchronousTestCase):
         self.assertEqual(json.loads(sampler.run())["profiles"][0]["samples"], [])
 
     def test_deep(self) -> None:
-        """The profile of a very deep stack contains the innermost frames."""
+        """The profile of a deep stack contains the innermost frames."""
         found = []
 
         def deeper(more: int) -> None:

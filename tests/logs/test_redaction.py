@@ -11,7 +11,7 @@ class RedactionTests(SynchronousTestCase):
     """Redaction of requests."""
 
     def test_secrets(self) -> None:
-        """Values of secret parameters are redacted, whatever the spelling of their names."""
+        """Values of secret parameters are redacted, for all spellings of their names."""
         for name in ("access_token", "Token", "acc%65ss_token", "client_secret", "password", "api-key", "code", "sig"):
             for separator in ("&", ";"):
                 text = redact_uri(f"/a?limit=5{separator}{name}=hunter2&x=y".encode())

@@ -1,7 +1,7 @@
 """
 Tests that the metrics of common dashboards and alerts for kube-apiserver exist after some use.
 
-The names, and the labels that they are selected and grouped by, are those of the rules, alerts and dashboards of
+The names, and the labels that they are selected and grouped by, come from the rules, alerts and dashboards of
 kubernetes-mixin, and of other widely used ones.
 """
 

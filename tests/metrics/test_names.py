@@ -1,4 +1,4 @@
-"""Tests that names, types and labels of metrics are those of kube-apiserver, for dashboards and alerts."""
+"""Tests that metrics have the names, types and labels of kube-apiserver, for dashboards and alerts."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def read(connection: Connection, path: str) -> bytes:
     """Read a watch response to its end."""
     headers = {"Authorization": f"Bearer {connection.token}"}
     request = Request(connection.url + path, headers=headers)
-    with urlopen(request, context=connection.ssl_context(), timeout=30) as answer:
-        content: bytes = answer.read()
+    with urlopen(request, context=connection.ssl_context(), timeout=30) as response:
+        content: bytes = response.read()
     return content
 
 
@@ -67,9 +67,9 @@ class NamesTests(KubeAPIMixin, TestCase):
 
         async def ask(method: str, path: str, body: Any = None, token: str | None = None) -> Any:
             connection = server.connection if token is None else evolve(server.connection, token=token)
-            code, answer = await deferToThread(connection.request, method, path, body)
-            self.assertLess(code, 300, answer)
-            return answer
+            code, response = await deferToThread(connection.request, method, path, body)
+            self.assertLess(code, 300, response)
+            return response
 
         default = "/api/v1/namespaces/default"
         await ask("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})

@@ -56,7 +56,7 @@ class RegistryTests(SynchronousTestCase):
         self.assertEqual(read(registry)["noted"], {(): 3.0})
 
     def test_bounded_cardinality(self) -> None:
-        """CVE-2020-8552: the number of children is bounded, whatever the number of label values."""
+        """CVE-2020-8552: the number of children is bounded, for any number of label values."""
         self.patch(module, "MAX_CHILDREN", 3)
         registry = Registry()
         family = registry.counter("some", "Some.", ("label",))

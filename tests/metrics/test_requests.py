@@ -30,7 +30,7 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted("apiserver_request_total", verb="GET", resource="pods", code="404"), 1)
 
     async def test_many(self) -> None:
-        """Every request is counted once in every metric, whenever metrics are read."""
+        """Every request is counted once in every metric, independent of the time of scrapes."""
         asked = {"verb": "GET", "resource": "configmaps", "version": "v1", "scope": "resource"}
         path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
 
@@ -163,8 +163,8 @@ class RequestTests(MetricsTestCase):
         version = {"name": "v1", "served": True, "storage": True, "schema": schema}
         spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
         crd = {"metadata": {"name": "widgets.example.com"}, "spec": spec}
-        code, answer = await self.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-        self.assertEqual(code, 201, answer)
+        code, response = await self.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        self.assertEqual(code, 201, response)
         await self.server.settle()
         self.assertEqual((await self.ask("GET", "/apis/example.com/v1/widgets"))[0], 200)
         labels = {"group": "example.com", "version": "v1", "resource": "widgets", "scope": "cluster", "code": "200"}

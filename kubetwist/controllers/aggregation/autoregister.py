@@ -57,8 +57,8 @@ class AutoRegisterController:
     """
     Creates, updates and deletes the APIServices of the served group-versions.
 
-    APIServices of built-in groups are synced once, at the start; those of custom resources continuously. An APIService
-    whose label was removed by a user is not changed.
+    APIServices of built-in groups are synced once, at the start. APIServices of custom resources are synced
+    continuously. An APIService whose label was removed by a user is not changed.
     """
 
     _log = Logger()

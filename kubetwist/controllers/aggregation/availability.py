@@ -40,7 +40,7 @@ from .serviceendpoints import (
 RESYNC: Final = 30.0
 #: Timeout of a discovery request, in seconds.
 TIMEOUT: Final = 5.0
-#: Maximum number of requests per check, and seconds after the first one until the others are sent.
+#: Maximum number of requests per check, and seconds after the first one until the further ones are sent.
 ATTEMPTS: Final = 5
 HEDGE_DELAY: Final = 1.0
 #: First and maximum delay, in seconds, between failed checks.

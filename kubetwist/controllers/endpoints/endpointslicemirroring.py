@@ -45,7 +45,7 @@ _SliceKey = tuple[str, Ports]
 
 
 class EndpointSliceMirroringController(Controller[str]):
-    """Mirrors Endpoints. Keys are those of Endpoints, which are equal to those of services."""
+    """Mirrors Endpoints. The queue contains keys of Endpoints, which are equal to the keys of services."""
 
     name: ClassVar[str] = "endpointslice-mirroring-controller"
     service_account: ClassVar[str] = "endpointslicemirroring-controller"

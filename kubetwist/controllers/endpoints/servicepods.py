@@ -131,7 +131,7 @@ class TriggerTimeTracker:
 
 
 class ServicePodsController(Controller[str]):
-    """Watches services and pods. Keys are those of services."""
+    """Watches services and pods. The queue contains keys of services."""
 
     workers: ClassVar[int] = 5
 

@@ -252,7 +252,7 @@ class OwnerGraph:
     # --- cycles
 
     def in_blocking_cycle(self, uid: str) -> bool:
-        """Return whether an object in foreground deletion transitively blocks its own deletion."""
+        """Return whether an object in foreground deletion blocks itself through other waiting objects."""
         visited: set[str] = set()
         stack = [uid]
         while stack:

@@ -66,7 +66,7 @@ class WorkQueue(Generic[Key]):
         retry_max: float = RETRY_MAX,
     ) -> None:
         """
-        @param work: Processes a key. It handles its own errors.
+        @param work: Processes a key. It must handle errors.
         @param workers: Maximum number of keys that are processed concurrently.
         """
         self.metrics = QueueMetrics()

@@ -1,1 +1,1 @@
-"""The namespace controller: deletes the content of namespaces, including that of aggregated API servers."""
+"""The namespace controller: deletes the content of namespaces, including content of aggregated API servers."""

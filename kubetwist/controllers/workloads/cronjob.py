@@ -52,7 +52,7 @@ _START_DELAY: Final = 0.1
 
 
 class CronJobController(Controller[str]):
-    """Creates jobs at the scheduled times. Keys are those of CronJobs."""
+    """Creates jobs at the scheduled times. The queue contains keys of CronJobs."""
 
     name: ClassVar[str] = "cronjob-controller"
     workers: ClassVar[int] = 5

@@ -50,7 +50,7 @@ NO_FIT: Final = Fit(False, False)
 
 
 def daemon_tolerations(spec: JSONObject) -> list[JSONObject]:
-    """Return the tolerations in a pod's spec with those of all daemon pods."""
+    """Return the tolerations in a pod's spec, with the tolerations of all daemon pods added."""
     tolerations = list(spec.get("tolerations") or ())
     for key, effect in _TAINTS + (_HOST_TAINTS if spec.get("hostNetwork") else ()):
         daemon_toleration = {"key": key, "operator": "Exists", "effect": effect}

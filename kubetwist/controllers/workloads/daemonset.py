@@ -84,7 +84,7 @@ class _SyncContext:
 
 
 class DaemonSetController(Controller[str]):
-    """Runs a pod on every eligible node. Keys are those of DaemonSets."""
+    """Runs a pod on every eligible node. The queue contains keys of DaemonSets."""
 
     name: ClassVar[str] = "daemonset-controller"
     service_account: ClassVar[str] = "daemon-set-controller"
@@ -216,11 +216,11 @@ class DaemonSetController(Controller[str]):
         newest, revisions, collisions = await self._history.get_or_create_current(owner, revisions, old_collisions)
         if collisions != old_collisions:
             await self._set_status(owner, {"collisionCount": collisions})
-        others = [one for one in revisions if one["metadata"]["uid"] != newest["metadata"]["uid"]]
-        same = [one for one in others if one.get("data") == newest.get("data")]
+        other_revisions = [one for one in revisions if one["metadata"]["uid"] != newest["metadata"]["uid"]]
+        same = [one for one in other_revisions if one.get("data") == newest.get("data")]
         if same:
             await self._dedup_history(owner, newest, same)
-        return revision_hash(newest), [one for one in others if one.get("data") != newest.get("data")]
+        return revision_hash(newest), [one for one in other_revisions if one.get("data") != newest.get("data")]
 
     async def _dedup_history(self, owner: Owner, newest: JSONObject, same: Sequence[JSONObject]) -> None:
         """Delete further revisions with the data of the newest one, and relabel their pods (Go: dedupCurHistories)."""

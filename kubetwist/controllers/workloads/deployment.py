@@ -102,7 +102,7 @@ class _Rollout:
 
 
 class DeploymentController(Controller[str]):
-    """Reconciles Deployments. Keys are those of Deployments."""
+    """Reconciles Deployments. The queue contains keys of Deployments."""
 
     name: ClassVar[str] = "deployment-controller"
     workers: ClassVar[int] = 5
@@ -341,7 +341,7 @@ class DeploymentController(Controller[str]):
 
     async def _rollout_rolling(self, rollout: _Rollout) -> None:
         await self._get_new_replica_set(rollout)
-        assert rollout.new is not None, "it was just made"
+        assert rollout.new is not None, "created above"
         obj = rollout.deployment
         current = desired_replicas(rollout.new)
         if current > desired_replicas(obj):
@@ -359,7 +359,7 @@ class DeploymentController(Controller[str]):
     async def _reconcile_old_replica_sets(self, rollout: _Rollout) -> bool:
         """Scale down old ReplicaSets as far as maxUnavailable allows, unhealthy pods first."""
         obj, new = rollout.deployment, rollout.new
-        assert new is not None, "asked after it was made"
+        assert new is not None, "created by the caller"
         if not sum_desired_replicas(rollout.old):
             return False
         min_available = desired_replicas(obj) - max_surge_and_unavailable(obj)[1]
@@ -397,7 +397,7 @@ class DeploymentController(Controller[str]):
             return
         if rollout.new is None:
             await self._get_new_replica_set(rollout)
-        assert rollout.new is not None, "it was just made"
+        assert rollout.new is not None, "created above"
         await self._scale_replica_set(rollout, rollout.new, desired_replicas(rollout.deployment))
         if is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
             await self._clean_up(rollout)
@@ -519,7 +519,7 @@ class DeploymentController(Controller[str]):
             self._set(rollout, "Progressing", "True", "ReplicaSetUpdated", f"{subject} is progressing.")
             if progress is not None and progress["status"] == "True":
                 new_progress = find_condition(status, "Progressing")
-                assert new_progress is not None, "just set"
+                assert new_progress is not None, "set above"
                 new_progress["lastTransitionTime"] = progress["lastTransitionTime"]
         elif seconds_left is not None and seconds_left < 0:
             self._set(rollout, "Progressing", "False", TIMED_OUT_REASON, f"{subject} has timed out progressing.")

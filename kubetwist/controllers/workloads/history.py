@@ -80,8 +80,8 @@ class ControllerHistory:
             current = equal[-1]
             if current is not revisions[-1]:
                 current = await self._renumber(current, number)
-                others = [one for one in revisions if one["metadata"]["uid"] != current["metadata"]["uid"]]
-                return current, [*others, current], collisions
+                other_revisions = [one for one in revisions if one["metadata"]["uid"] != current["metadata"]["uid"]]
+                return current, [*other_revisions, current], collisions
             return current, list(revisions), collisions
         created, collisions = await self._create_revision(owner, data, number, collisions)
         return created, [*revisions, created], collisions

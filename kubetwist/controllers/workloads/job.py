@@ -94,7 +94,7 @@ def finished_type(job: JSONObject) -> str:
 
 
 class JobController(Controller[str]):
-    """Runs jobs. Keys are those of jobs."""
+    """Runs jobs. The queue contains keys of jobs."""
 
     name: ClassVar[str] = "job-controller"
     workers: ClassVar[int] = 5
@@ -592,7 +592,7 @@ class _SyncContext:
             if not is_tracked(pod) or not self._can_remove_finalizer(pod, failed):
                 continue
             if sum(map(len, uncounted.values())) >= _MAX_UNCOUNTED:
-                # The next sync counts the others.
+                # The next sync counts the remaining pods.
                 self._finish = None
                 self._controller.queue.add(self._key)
                 break

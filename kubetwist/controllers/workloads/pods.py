@@ -207,7 +207,7 @@ class ControllerRefManager:
         """
         Enqueue an owner because one of its objects has changed.
 
-        If it has very many objects, updates are coalesced, since a sync processes all of them.
+        If it has many objects, updates are coalesced, since a sync processes all of them.
 
         @param queue: The queue of the owners.
         @param key: The key of the owner.

@@ -255,8 +255,8 @@ class PodStatusSimulator:
             if "running" in (sidecar.get("state") or {}):
                 one = self._with_end(sidecar, 0)
                 one.update(ready=False, started=False)
-                others = status["initContainerStatuses"]
-                status["initContainerStatuses"] = [one if old["name"] == one["name"] else old for old in others]
+                statuses = status["initContainerStatuses"]
+                status["initContainerStatuses"] = [one if old["name"] == one["name"] else old for old in statuses]
         self._conditions(False, [one["name"] for one in finished], "PodFailed" if code else "PodCompleted")
 
     def _set_crash_loop(self, old_statuses: Mapping[str, JSONObject]) -> None:

@@ -169,7 +169,7 @@ def _is_in_network(address: str, network: IPv4Network) -> bool:
 
 
 class FakeNodes(Controller[str]):
-    """Maintains the simulated nodes and runs pods on them. Keys are those of pods."""
+    """Maintains the simulated nodes and runs pods on them. The queue contains keys of pods."""
 
     name: ClassVar[str] = "pretend-nodes"
     service_account: ClassVar[str] = "node-controller"

@@ -43,7 +43,7 @@ FAILURE = "ReplicaFailure"
 
 
 class ReplicaSetController(Controller[str]):
-    """Creates and deletes the pods of ReplicaSets. Keys are those of ReplicaSets."""
+    """Creates and deletes the pods of ReplicaSets. The queue contains keys of ReplicaSets."""
 
     name: ClassVar[str] = "replicaset-controller"
     workers: ClassVar[int] = 5

@@ -42,7 +42,7 @@ _RETRY_INTERVAL: Final = 1.0
 
 
 class Scheduler(Controller[str]):
-    """Binds pods to nodes. Keys are those of pods."""
+    """Binds pods to nodes. The queue contains keys of pods."""
 
     name: ClassVar[str] = "kube-scheduler"
     service_account: ClassVar[str] = "system:kube-scheduler"

@@ -89,7 +89,7 @@ def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
 
 
 def update_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None:
-    """Set the name, labels and volumes of a pod to those of its ordinal."""
+    """Set the name, labels and volumes of a pod according to its ordinal."""
     meta, spec = pod["metadata"], pod["spec"]
     name = f"{stateful['metadata']['name']}-{ordinal}"
     meta.pop("generateName", None)
@@ -101,10 +101,10 @@ def update_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None
         for template in stateful["spec"].get("volumeClaimTemplates") or ()
     }
     if claimed:
-        others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claimed]
+        other_volumes = [volume for volume in spec.get("volumes") or () if volume["name"] not in claimed]
         spec["volumes"] = [
             *({"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claimed.items()),
-            *others,
+            *other_volumes,
         ]
 
 

@@ -90,7 +90,7 @@ class _SyncContext:
 
 
 class StatefulSetController(Controller[str]):
-    """Maintains the pods of StatefulSets. Keys are those of StatefulSets."""
+    """Maintains the pods of StatefulSets. The queue contains keys of StatefulSets."""
 
     name: ClassVar[str] = "statefulset-controller"
     workers: ClassVar[int] = 5

@@ -18,7 +18,7 @@ def options(*flags: str) -> Options:
 class FlagTests(SynchronousTestCase):
     """Validation of audit flags."""
 
-    def refused(self, *flags: str) -> str:
+    def error_of(self, *flags: str) -> str:
         """Return the error message for flags."""
         return str(self.assertRaises(UsageError, options, *flags))
 
@@ -41,7 +41,7 @@ class FlagTests(SynchronousTestCase):
                 'invalid group version, allowed versions are ["audit.k8s.io/v1"]',
             ),
         ):
-            self.assertEqual(self.refused(log, flag), text)
+            self.assertEqual(self.error_of(log, flag), text)
             options(flag)
         for flag, text in (
             ("--audit-webhook-batch-buffer-size=0", "webhook buffer size 0"),
@@ -49,5 +49,5 @@ class FlagTests(SynchronousTestCase):
             ("--audit-webhook-batch-throttle-qps=0", "webhook throttle QPS 0"),
             ("--audit-webhook-batch-throttle-burst=0", "webhook throttle burst 0"),
         ):
-            self.assertEqual(self.refused(webhook, flag), f"invalid audit batch {text}, must be a positive number")
+            self.assertEqual(self.error_of(webhook, flag), f"invalid audit batch {text}, must be a positive number")
             options(webhook, "--audit-webhook-mode=blocking", flag)

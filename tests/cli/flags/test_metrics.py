@@ -162,8 +162,8 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
             fields = {"Authorization": f"Bearer {connection.token}"}
             fields |= {name.replace("_", "-"): value for name, value in headers.items()}
             request = Request(f"{connection.url}/metrics", headers=fields)
-            with urlopen(request, context=connection.ssl_context(), timeout=30) as answer:
-                return answer.headers, answer.read()
+            with urlopen(request, context=connection.ssl_context(), timeout=30) as response:
+                return response.headers, response.read()
 
         openmetrics = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
         headers, plain = await deferToThread(read, Accept=openmetrics)
@@ -180,12 +180,12 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         account = "/api/v1/namespaces/default/serviceaccounts"
         request: Any = server.connection.request
         await deferToThread(request, "POST", account, {"metadata": {"name": "a"}})
-        _, answer = await deferToThread(request, "POST", f"{account}/a/token", {"spec": {}})
+        _, response = await deferToThread(request, "POST", f"{account}/a/token", {"spec": {}})
         subject = {"kind": "ServiceAccount", "namespace": "default", "name": "a"}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:monitoring"}
         binding = {"metadata": {"name": "a"}, "roleRef": role, "subjects": [subject]}
         await deferToThread(request, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
-        for token, codes in ((answer["status"]["token"], (200, 403)), ("", (403, 403))):
+        for token, codes in ((response["status"]["token"], (200, 403)), ("", (403, 403))):
             ask = evolve(server.connection, token=token).request
             found = [(await deferToThread(ask, method, "/metrics"))[0] for method in ("GET", "DELETE")]
             self.assertEqual(tuple(found), codes)

@@ -67,9 +67,9 @@ class ServingTests(ServerCase):
     async def test_browsers(self) -> None:
         """Responses have the configured HSTS and CORS headers."""
         await self.start("--strict-transport-security-directives=max-age=60", r"--cors-allowed-origins=//a\.test$")
-        answer = await self.ask("/livez", Origin="https://a.test")
-        self.assertEqual(answer.header("strict-transport-security"), "max-age=60")
-        self.assertEqual(answer.header("access-control-allow-origin"), "https://a.test")
+        response = await self.ask("/livez", Origin="https://a.test")
+        self.assertEqual(response.header("strict-transport-security"), "max-age=60")
+        self.assertEqual(response.header("access-control-allow-origin"), "https://a.test")
 
     async def test_grace(self) -> None:
         """During the grace period /livez succeeds although post-start hooks have not finished."""
@@ -89,14 +89,14 @@ class ServingTests(ServerCase):
         stopped = self.service.stopService()
         while (await self.ask_on(health, "/api/v1/x")).code == 200:
             await deferLater(reactor, 0.01)
-        answer = await self.ask_on(late, "/api/v1/x")
-        self.assertEqual((answer.code, answer.header("retry-after")), (429, "5"))
-        self.assertEqual(answer.body, b"The apiserver is shutting down, please try again later.\n")
+        response = await self.ask_on(late, "/api/v1/x")
+        self.assertEqual((response.code, response.header("retry-after")), (429, "5"))
+        self.assertEqual(response.body, b"The apiserver is shutting down, please try again later.\n")
         await late.ended
         self.assertEqual((await self.ask("/livez", self.admin)).code, 200)
         self.waiting[0].respond(200, b"done", b"text/plain")
-        (answer,) = parse_answers(await waiting.until(lambda data: data.endswith(b"done")))
-        self.assertEqual(answer.body, b"done")
+        (response,) = parse_answers(await waiting.until(lambda data: data.endswith(b"done")))
+        self.assertEqual(response.body, b"done")
         await stopped
 
     async def test_watches_end_gradually(self) -> None:

@@ -60,8 +60,8 @@ class RegistrationTestCase(SynchronousTestCase):
     def patch(self, name: str, patch: dict[str, Any], part: str = "") -> None:
         """Change an APIService as a user."""
         path = f"{SERVICES}/{name}{part}"
-        code, answer = self.api.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
-        self.assertEqual(code, 200, answer)
+        code, response = self.api.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
+        self.assertEqual(code, 200, response)
 
     def make(self, group: str, managed: str = "", **spec: Any) -> str:
         """Create an APIService for a version of a group as a user."""
@@ -70,6 +70,6 @@ class RegistrationTestCase(SynchronousTestCase):
             "metadata": {"name": f"v1.{group}", "labels": labels},
             "spec": {"group": group, "version": "v1", "groupPriorityMinimum": 7, "versionPriority": 8, **spec},
         }
-        code, answer = self.api.ask("POST", SERVICES, obj)
-        self.assertEqual(code, 201, answer)
+        code, response = self.api.ask("POST", SERVICES, obj)
+        self.assertEqual(code, 201, response)
         return f"v1.{group}"

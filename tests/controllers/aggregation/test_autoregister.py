@@ -87,7 +87,7 @@ class RegistrationTests(RegistrationTestCase):
         self.assertEqual(self.find("v1.apps")["spec"]["groupPriorityMinimum"], 17800)
 
     def test_not_served_any_more(self) -> None:
-        """APIServices of earlier starts that are not served any more are deleted at the start, and no others."""
+        """APIServices of earlier starts without a served version are deleted at the start. Other ones are kept."""
         self.make("gone.example.com", "onstart")
         self.make("custom.example.com", "true")
         self.make("mine.example.com")

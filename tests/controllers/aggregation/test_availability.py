@@ -33,14 +33,14 @@ class FakeClientFactory:
     """
     A factory of fake clients.
 
-    @ivar answer: The result of each request: a L{Response}, or a Deferred of one.
-    @ivar asked: Number of requests.
+    @ivar response: The result of each request: a L{Response}, or a Deferred of one.
+    @ivar requests: Number of requests.
     @ivar retired: Number of retired clients.
     """
 
     def __init__(self, find: Callable[[str, str], Any]) -> None:
         self.services = Services(find)
-        self.answer: Callable[[], Any] = lambda: Response(200, {}, b"{}")
+        self.response: Callable[[], Any] = lambda: Response(200, {}, b"{}")
         self.requests = 0
         self.retired = 0
         self.settings: list[Any] = []
@@ -53,7 +53,7 @@ class FakeClientFactory:
     async def fetch(self, path: str, **more: Any) -> Any:
         """Return the configured result."""
         self.requests += 1
-        result = self.answer()
+        result = self.response()
         return await result if isinstance(result, Deferred) else result
 
     def retire(self) -> None:
@@ -90,8 +90,8 @@ class AvailabilityTests(SynchronousTestCase):
     def make_service(self, kind: str, **spec: Any) -> None:
         """Create the service."""
         service = {"metadata": {"name": "far"}, "spec": {"type": kind, "ports": [{"port": 443}], **spec}}
-        code, answer = self.api.ask("POST", "/api/v1/namespaces/default/services", service)
-        self.assertEqual(code, 201, answer)
+        code, response = self.api.ask("POST", "/api/v1/namespaces/default/services", service)
+        self.assertEqual(code, 201, response)
 
     def register(self, **spec: Any) -> None:
         """Create the APIService."""
@@ -103,14 +103,14 @@ class AvailabilityTests(SynchronousTestCase):
             "service": {"namespace": "default", "name": "far"},
             **spec,
         }
-        code, answer = self.api.ask("POST", SERVICES, {"metadata": {"name": NAME}, "spec": whole})
-        self.assertEqual(code, 201, answer)
+        code, response = self.api.ask("POST", SERVICES, {"metadata": {"name": NAME}, "spec": whole})
+        self.assertEqual(code, 201, response)
 
     def patch_api_service(self, patch: Any, part: str = "") -> None:
         """Change the APIService."""
         path = f"{SERVICES}/{NAME}{part}"
-        code, answer = self.api.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
-        self.assertEqual(code, 200, answer)
+        code, response = self.api.ask("PATCH", path, patch, Content_Type="application/merge-patch+json")
+        self.assertEqual(code, 200, response)
 
     def advance(self, seconds: float = 0.0) -> None:
         """Advance the clock."""
@@ -149,7 +149,7 @@ class AvailabilityTests(SynchronousTestCase):
             waiting.append(Deferred())
             return waiting[-1]
 
-        self.outgoing.answer = later
+        self.outgoing.response = later
         self.register()
         self.advance(0.9)
         self.assertEqual(len(waiting), 1)
@@ -165,7 +165,7 @@ class AvailabilityTests(SynchronousTestCase):
         def refused() -> Any:
             raise CallError("GET", "https://far", "refused")
 
-        self.outgoing.answer = refused
+        self.outgoing.response = refused
         self.register()
         self.advance()
         self.assertEqual(self.condition()["reason"], "FailedDiscoveryCheck")
@@ -174,7 +174,7 @@ class AvailabilityTests(SynchronousTestCase):
         self.advance(20)
         before = self.outgoing.requests
         self.assertLess(before, 100)
-        self.outgoing.answer = lambda: succeed(Response(200, {}, b""))
+        self.outgoing.response = lambda: succeed(Response(200, {}, b""))
         self.advance(30)
         self.assertEqual(self.condition()["reason"], "Passed")
 
@@ -184,7 +184,7 @@ class AvailabilityTests(SynchronousTestCase):
         def late() -> Any:
             raise CallError("GET", "https://far", "context deadline exceeded", timed_out=True)
 
-        self.outgoing.answer = late
+        self.outgoing.response = late
         self.register()
         self.advance()
         self.assertTrue(self.condition()["message"].endswith("(Client.Timeout exceeded while awaiting headers)"))
@@ -199,7 +199,7 @@ class AvailabilityTests(SynchronousTestCase):
             count += 1
             raise CallError("GET", "https://far", f"read tcp 10.0.0.1:{count}->10.0.0.2:443: connection reset by peer")
 
-        self.outgoing.answer = refused
+        self.outgoing.response = refused
         self.register()
         self.advance(20)
         self.assertLess(count, 100)
@@ -218,19 +218,19 @@ class AvailabilityTests(SynchronousTestCase):
 
     def test_other_conditions(self) -> None:
         """Conditions of other types are kept."""
-        self.outgoing.answer = lambda: Response(500, {}, b"")
+        self.outgoing.response = lambda: Response(500, {}, b"")
         self.register()
         self.advance()
         other = {"type": "Mine", "status": "True"}
         self.patch_api_service({"status": {"conditions": [other, self.condition()]}}, "/status")
-        self.outgoing.answer = lambda: Response(200, {}, b"")
+        self.outgoing.response = lambda: Response(200, {}, b"")
         self.advance(RESYNC + 1)
         found = self.api.ask("GET", f"{SERVICES}/{NAME}")[1]["status"]["conditions"]
         self.assertEqual([(one["type"], one["status"]) for one in found], [("Mine", "True"), ("Available", "True")])
 
     def test_redirect(self) -> None:
         """A redirect is a failure."""
-        self.outgoing.answer = lambda: Response(302, {"location": "https://far/elsewhere"}, b"")
+        self.outgoing.response = lambda: Response(302, {"location": "https://far/elsewhere"}, b"")
         self.register()
         self.advance()
         self.assertTrue(self.condition()["message"].endswith("/apis/far.example.com/v1: 302"))
@@ -250,13 +250,13 @@ class AvailabilityTests(SynchronousTestCase):
 
     def test_deleted_api_service(self) -> None:
         """After the deletion of an APIService no state remains."""
-        told: list[Any] = []
-        self.aggregation.subscribe(lambda group_version, remote: told.append(remote))
+        servers: list[Any] = []
+        self.aggregation.subscribe(lambda group_version, remote: servers.append(remote))
         self.register()
         self.advance()
         self.api.ask("DELETE", f"{SERVICES}/{NAME}")
         self.advance(RESYNC + 1)
-        self.assertIsNone(told[-1])
+        self.assertIsNone(servers[-1])
         self.assertEqual((self.outgoing.requests, self.outgoing.retired), (1, 1))
         self.assertEqual(dict(self.aggregation.aggregated_servers), {})
         self.assertEqual(self.aggregation.api_services.group_versions(), [])

@@ -31,8 +31,8 @@ class ConditionTests(SynchronousTestCase):
         old = {"type": "Available", "status": "True", "lastTransitionTime": "OLD", "reason": "A", "message": "a"}
         for status, time in (("True", "OLD"), ("False", "NOW")):
             found = with_condition([old, self.other], Condition(status, "B", "b"))
-            told = {"type": "Available", "status": status, "lastTransitionTime": time, "reason": "B", "message": "b"}
-            self.assertEqual(found, [told, self.other])
+            result = {"type": "Available", "status": status, "lastTransitionTime": time, "reason": "B", "message": "b"}
+            self.assertEqual(found, [result, self.other])
 
     def test_first(self) -> None:
         """Of two conditions Available, the first one is updated."""

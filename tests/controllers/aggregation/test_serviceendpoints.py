@@ -64,8 +64,8 @@ class ServiceEndpointsTests(SynchronousTestCase):
         for number in range(9):
             obj = {"metadata": {"name": f"far-{number}", "labels": {"kubernetes.io/service-name": "far"}}}
             obj |= self.a_slice(f"10.0.0.{number}")
-            code, answer = api.ask("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", obj)
-            self.assertEqual(code, 201, answer)
+            code, response = api.ask("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", obj)
+            self.assertEqual(code, 201, response)
         for port, name in ((80, "far"), (443, "near")):
             self.assertRaises(NoSuchService, backends.endpoints, "default", name, port)
         store = server.stores.get("apiregistration.k8s.io", "apiservices")

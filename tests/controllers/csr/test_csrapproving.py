@@ -16,7 +16,7 @@ class Authorizer:
     An authorizer that allows configured subresources.
 
     @ivar allowed: The allowed subresources.
-    @ivar asked: The attributes of all calls.
+    @ivar calls: The attributes of all calls.
     """
 
     name = "Test"

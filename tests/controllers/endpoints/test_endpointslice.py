@@ -249,7 +249,7 @@ class ReconcileSlicesTests(SynchronousTestCase):
         st.lists(st.lists(st.integers(0, 300), max_size=CAPACITY), max_size=3),
         st.dictionaries(st.integers(0, 300), st.booleans()),
     )
-    def test_each_endpoint_once(self, stored: list[list[int]], wanted: dict[int, bool]) -> None:
+    def test_each_endpoint_once(self, stored: list[list[int]], desired: dict[int, bool]) -> None:
         """
         Each endpoint is in one slice, no slice exceeds its capacity, and unchanged slices are not marked as changed.
         """
@@ -260,7 +260,7 @@ class ReconcileSlicesTests(SynchronousTestCase):
             seen.update(mine)
             obj = {"metadata": {"name": f"s{index}"}, "endpoints": [_end(number, True) for number in mine]}
             records.append(Record(f"d/s{index}", 1, without_kind(obj), {}, {}))
-        desired = {_identity(end): end for end in (_end(number, ready) for number, ready in wanted.items())}
+        desired = {_identity(end): end for end in (_end(number, ready) for number, ready in desired.items())}
         slices, empty = reconcile_slices(records, desired, "IPv4", ())
         there = [_identity(end) for one in slices for end in one.endpoints]
         self.assertEqual(sorted(there), sorted(desired))

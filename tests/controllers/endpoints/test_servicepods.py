@@ -83,7 +83,7 @@ class TriggerTimeTests(SynchronousTestCase):
     """Tests for L{TriggerTimeTracker}."""
 
     def test_changes(self) -> None:
-        """The trigger time is that of the first change since the last sync."""
+        """The trigger time is the time of the first change since the last sync."""
         times = TriggerTimeTracker()
 
         def changed(made: str, *pods: Any) -> str:

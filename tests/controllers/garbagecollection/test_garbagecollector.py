@@ -201,7 +201,7 @@ class GarbageCollectorTests(ControllerTestCase):
     # --- foreground
 
     def test_foreground(self) -> None:
-        """A foreground deletion waits for the dependents that block it, and for no others."""
+        """A foreground deletion waits only for the dependents that block it."""
         self.gc()
         a = self.map("a")
         self.map("blocking", owner(a, blockOwnerDeletion=True), finalizers=["example.com/wait"])

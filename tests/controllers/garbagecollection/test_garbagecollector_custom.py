@@ -37,16 +37,18 @@ class ServedResourceNames:
         self._followers: list[Callable[[], None]] = []
         registry = case.registry
         definition = CustomDefinition(CRD, case.definitions(), lambda crd: None)
-        self.things = ServedResource(definition, registry.custom_environment, registry.caches, on_ready=self.changed)
-        registry.stores.custom[definition.name] = self.things
+        self.custom_names = ServedResource(
+            definition, registry.custom_environment, registry.caches, on_ready=self.changed
+        )
+        registry.stores.custom[definition.name] = self.custom_names
 
     def served(self, name: str) -> ServedResource | None:
         """Return the custom resource by the name of its definition."""
-        return self.things if name == self.things.definition.name else None
+        return self.custom_names if name == self.custom_names.definition.name else None
 
     def all_served(self) -> list[ServedResource]:
         """Return the custom resource."""
-        return [self.things]
+        return [self.custom_names]
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Register a listener."""
@@ -69,7 +71,7 @@ class CustomTests(ControllerTestCase):
         super().open_stores()
         self.custom = ServedResourceNames(self)
         self.context = ControllerContext(self.registry, self.clock, self.config, self.custom)
-        self.addCleanup(self.custom.things.stop)
+        self.addCleanup(self.custom.custom_names.stop)
 
     def setUp(self) -> None:
         """Create the definition and a namespace."""
@@ -78,11 +80,11 @@ class CustomTests(ControllerTestCase):
         self.make("customresourcedefinitions", f"things.{GROUP}", "", "apiextensions.k8s.io", **parts)
         self.make("namespaces", "one", spec={"finalizers": ["kubernetes"]})
 
-    def thing(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
+    def create_custom(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
         """Create a custom object, and return a reference to it."""
         meta = {"name": name, "namespace": "one", "ownerReferences": list(owners)}
         made = self.successResultOf(Deferred.fromCoroutine(self.user.create(GROUP, "things", {"metadata": meta})))
-        uid = self.custom.things.main.decode_record(made)["metadata"]["uid"]
+        uid = self.custom.custom_names.main.decode_record(made)["metadata"]["uid"]
         return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "name": name, "uid": uid, "blockOwnerDeletion": True}
 
     def map(self, name: str, *owners: dict[str, Any]) -> dict[str, Any]:
@@ -91,9 +93,9 @@ class CustomTests(ControllerTestCase):
         uid = made["metadata"]["uid"]
         return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "blockOwnerDeletion": True}
 
-    def things(self) -> list[str]:
+    def custom_names(self) -> list[str]:
         """Return the names of the custom objects."""
-        return [record.name for record in self.custom.things.cache.list().records]
+        return [record.name for record in self.custom.custom_names.cache.list().records]
 
     def test_empty_resource(self) -> None:
         """A custom resource without objects is not cached."""
@@ -101,21 +103,21 @@ class CustomTests(ControllerTestCase):
         self.remove("namespaces", "one")
         self.settle(1)
         self.assertEqual(self.names("namespaces"), [])
-        self.assertFalse(self.custom.things.ready)
+        self.assertFalse(self.custom.custom_names.ready)
 
     def test_first_object(self) -> None:
         """Custom objects that are created later are owners and dependents immediately."""
         self.start(GarbageCollector)
         top = self.map("top")
-        self.map("bottom", self.thing("middle", top))
+        self.map("bottom", self.create_custom("middle", top))
         self.remove("configmaps", "top", "one")
         self.settle(1)
-        self.assertEqual((self.names("configmaps"), self.things()), ([], []))
+        self.assertEqual((self.names("configmaps"), self.custom_names()), ([], []))
 
     def test_short_lived_owner(self) -> None:
         """Dependents of a custom object are deleted, even if it was the first one and was deleted immediately."""
         collector = self.start(GarbageCollector)
-        self.map("bottom", self.thing("top"))
+        self.map("bottom", self.create_custom("top"))
         collector.clock.advance(0)
         self.remove("things", "top", "one", GROUP)
         self.settle(1)
@@ -125,15 +127,15 @@ class CustomTests(ControllerTestCase):
         """After a restart, a deletion cascades through custom objects that are not cached."""
         for policy in ("Foreground", "Background"):
             top = self.map("top")
-            self.map("bottom", self.thing("middle", top))
+            self.map("bottom", self.create_custom("middle", top))
             self.remove("configmaps", "top", "one", propagation=policy)
             self.restart(GarbageCollector)
             self.settle(1)
-            self.assertEqual((self.names("configmaps"), self.things()), ([], []), policy)
+            self.assertEqual((self.names("configmaps"), self.custom_names()), ([], []), policy)
 
     def test_cached_during_probe(self) -> None:
         """A custom resource that another request caches during the probe is watched."""
-        self.thing("orphan", {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11"})
+        self.create_custom("orphan", {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11"})
         self.restart()
         looks: list[Deferred[None]] = []
         plain = self.memory.read_page
@@ -146,17 +148,17 @@ class CustomTests(ControllerTestCase):
 
         self.backend.read_page = read_page  # type: ignore[attr-defined]
         self.start(GarbageCollector)
-        self.successResultOf(self.custom.things.start())
+        self.successResultOf(self.custom.custom_names.start())
         self.settle(0.2)
         [look] = looks
         look.callback(None)
         self.settle(1)
-        self.assertEqual(self.things(), [])
+        self.assertEqual(self.custom_names(), [])
 
     def test_namespace(self) -> None:
         """Deleting a namespace removes custom objects that are not cached."""
-        self.thing("a")
+        self.create_custom("a")
         self.restart(NamespaceController)
         self.remove("namespaces", "one")
         self.settle(1)
-        self.assertEqual((self.names("namespaces"), self.things()), ([], []))
+        self.assertEqual((self.names("namespaces"), self.custom_names()), ([], []))

@@ -31,7 +31,7 @@ class ClientTests(ControllerTestCase):
         """Return the result of a coroutine."""
         return self.successResultOf(Deferred.fromCoroutine(work))
 
-    def refused(self, work: Coroutine[Any, Any, Any]) -> APIStatusError:
+    def error_of(self, work: Coroutine[Any, Any, Any]) -> APIStatusError:
         """Return the error of a coroutine."""
         failure = self.failureResultOf(Deferred.fromCoroutine(work), APIStatusError)
         assert isinstance(failure.value, APIStatusError)
@@ -50,11 +50,11 @@ class ClientTests(ControllerTestCase):
         self.assertEqual(self.find("configmaps", made.name, "one")["data"], {"a": "b"})
         self.assertEqual(self.managers("configmaps", made.name), [("kube-controller-manager", "Update", "")])
         self.assertEqual(given, {"metadata": {"generateName": "a-", "namespace": "one"}, "data": {"a": "b"}})
-        taken = {"metadata": {"name": made.name, "namespace": "one"}}
-        self.assertEqual(self.refused(self.client.create("", "configmaps", taken)).reason, "AlreadyExists")
-        self.assertEqual(self.refused(self.client.create("", "unicorns", taken)).code, 404)
+        existing = {"metadata": {"name": made.name, "namespace": "one"}}
+        self.assertEqual(self.error_of(self.client.create("", "configmaps", existing)).reason, "AlreadyExists")
+        self.assertEqual(self.error_of(self.client.create("", "unicorns", existing)).code, 404)
         bad = {"metadata": {"name": "_", "namespace": "one"}}
-        self.assertEqual(self.refused(self.client.create("", "configmaps", bad)).code, 422)
+        self.assertEqual(self.error_of(self.client.create("", "configmaps", bad)).code, 422)
 
     def test_admission(self) -> None:
         """Admission is called, with the service account of the controller as the user."""
@@ -77,7 +77,7 @@ class ClientTests(ControllerTestCase):
         self.client = self.context.client("some-controller")
         self.make("namespaces", "one")
         self.remove("namespaces", "one")
-        error = self.refused(self.client.create("", "configmaps", {"metadata": {"name": "a", "namespace": "one"}}))
+        error = self.error_of(self.client.create("", "configmaps", {"metadata": {"name": "a", "namespace": "one"}}))
         self.assertTrue(is_namespace_terminating_error(error))
         self.assertFalse(is_namespace_terminating_error(APIStatusError.bad_request("no")))
 
@@ -98,7 +98,7 @@ class ClientTests(ControllerTestCase):
         before = self.memory.revision
         again = self.run_now(self.client.update("", "configmaps", "one", "a", lambda obj: None))
         self.assertEqual((again.revision, self.memory.revision), (record.revision, before))
-        self.assertEqual(self.refused(self.client.update("", "configmaps", "one", "x", lambda obj: None)).code, 404)
+        self.assertEqual(self.error_of(self.client.update("", "configmaps", "one", "x", lambda obj: None)).code, 404)
 
     def test_replace(self) -> None:
         """The change function may return another object. An exception cancels the update."""
@@ -124,11 +124,11 @@ class ClientTests(ControllerTestCase):
         def label(obj: Any) -> None:
             obj["metadata"].setdefault("labels", {})["a"] = "b"
 
-        self.assertEqual(self.refused(self.client.update("", "configmaps", "one", "a", label, uid="u")).code, 409)
-        self.assertEqual(self.refused(self.client.update("", "configmaps", "one", "a", label, revision=1)).code, 409)
+        self.assertEqual(self.error_of(self.client.update("", "configmaps", "one", "a", label, uid="u")).code, 409)
+        self.assertEqual(self.error_of(self.client.update("", "configmaps", "one", "a", label, revision=1)).code, 409)
         self.run_now(self.client.update("", "configmaps", "one", "a", label, uid=uid, revision=old))
-        self.assertEqual(self.refused(self.client.delete("", "configmaps", "one", "a", uid="u")).code, 409)
-        self.assertEqual(self.refused(self.client.delete("", "configmaps", "one", "a", revision=old)).code, 409)
+        self.assertEqual(self.error_of(self.client.delete("", "configmaps", "one", "a", uid="u")).code, 409)
+        self.assertEqual(self.error_of(self.client.delete("", "configmaps", "one", "a", revision=old)).code, 409)
         self.assertTrue(self.run_now(self.client.delete("", "configmaps", "one", "a", uid=uid)))
         self.assertIsNone(self.find("configmaps", "a", "one"))
 

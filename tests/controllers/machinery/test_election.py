@@ -128,7 +128,7 @@ class ElectionTests(ControllerTestCase):
         self.assertEqual(self.lease()["holderIdentity"], "b")
 
     def test_renew_deadline(self) -> None:
-        """A leader that cannot renew for ten seconds stops before others may start, and may lead again."""
+        """A leader that cannot renew for ten seconds stops before another server may start, and may lead again."""
         self.server("a")
         self.backend.fails = lambda number: True
         self.settle(9)
@@ -143,10 +143,10 @@ class ElectionTests(ControllerTestCase):
         """A leader that sees another holder stops immediately."""
         self.server("a")
 
-        def take(lease: Any) -> None:
+        def update_holder(lease: Any) -> None:
             lease["spec"]["holderIdentity"] = "somebody"
 
-        self.change("leases", NAME, take, NAMESPACE, "coordination.k8s.io")
+        self.change("leases", NAME, update_holder, NAMESPACE, "coordination.k8s.io")
         self.settle(3)
         self.assertEqual(self.at_work, set())
         self.assertEqual(self.lease()["holderIdentity"], "somebody")

@@ -358,7 +358,7 @@ class ManyObjectsTests(ControllerTestCase):
         self.assertEqual({kind for kind, _, _ in rest}, {"ADDED"})
 
     def test_index(self) -> None:
-        """An index is built in chunks, and is correct afterwards, whatever changes during the build."""
+        """An index is built in chunks, and is correct after changes during the build."""
         index = self.informer.index("name", self.keys)
         self.assertLess(len(index.values()), 150)
         self.remove("configmaps", "n298", "one")

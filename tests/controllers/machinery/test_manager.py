@@ -89,7 +89,7 @@ class ControllerManagerTests(ControllerTestCase):
         self.assertEqual(RecordingController.life, ["one starts", "one stops"])
 
     def test_failing(self) -> None:
-        """A controller that fails to start or stop is logged and does not affect others."""
+        """A controller that fails to start or stop is logged and does not affect other controllers."""
         running = self.controllers(FailingController, OtherController)
         running.start()
         self.settle()

@@ -53,7 +53,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a", "b", "c", "a"])
 
     def test_adds_itself(self) -> None:
-        """A key that is added by its own processing before the first await is processed again."""
+        """A key that its work function adds before the first await is processed again."""
         ends: list[Deferred[None]] = []
 
         async def work(key: str) -> None:
@@ -171,7 +171,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a0", "a1", "other", "a2", "a3"])
 
     def test_stop(self) -> None:
-        """Stop waits for keys in progress and starts no others."""
+        """Stop waits for keys in progress and starts no further ones."""
         queue = self.queue(self.hold)
         for key in "ab":
             queue.add(key)

@@ -40,13 +40,13 @@ class ConditionTests(SynchronousTestCase):
         outcome.finalizers.update({"example.com/b": 2, "example.com/a": 1})
         namespace: dict[str, Any] = {}
         update_conditions(namespace, outcome, "now")
-        told = {
+        conditions = {
             one["type"]: (one["reason"], one["message"])
             for one in namespace["status"]["conditions"]
             if one["status"] == "True"
         }
         self.assertEqual(
-            told,
+            conditions,
             {
                 "NamespaceDeletionDiscoveryFailure": ("DiscoveryFailed", "no answer"),
                 "NamespaceDeletionContentFailure": (

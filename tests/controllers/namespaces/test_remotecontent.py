@@ -62,7 +62,7 @@ class NamespaceTests(AggregatedCase):
         await self.done("POST", "/api/v1/namespaces", {"metadata": {"name": "doomed"}})
         await self.done("DELETE", NAMESPACE)
 
-    async def gone(self) -> bool:
+    async def namespace_deleted(self) -> bool:
         """Return whether the namespace is deleted."""
         return (await self.ask("GET", NAMESPACE))[0] == 404
 
@@ -72,8 +72,8 @@ class NamespaceTests(AggregatedCase):
 
         async def so() -> bool:
             nonlocal message
-            code, answer, _ = await self.ask("GET", NAMESPACE)
-            conditions = json.loads(answer).get("status", {}).get("conditions") or () if code == 200 else ()
+            code, response, _ = await self.ask("GET", NAMESPACE)
+            conditions = json.loads(response).get("status", {}).get("conditions") or () if code == 200 else ()
             for one in conditions:
                 if one["type"] == kind and one["status"] == status:
                     message = one["message"]
@@ -88,7 +88,7 @@ class NamespaceTests(AggregatedCase):
         await self.begin()
         self.serve("delete", "deletecollection", a={}, b={})
         await self.delete_namespace()
-        await self.until(self.gone)
+        await self.until(self.namespace_deleted)
         self.assertEqual(self.things, {})
         deletions = [one for one in self.backend.received if one.method == "DELETE"]
         self.assertEqual([one.path for one in deletions], [THINGS])
@@ -102,7 +102,7 @@ class NamespaceTests(AggregatedCase):
         await self.begin()
         self.serve("delete", a={}, b={})
         await self.delete_namespace()
-        await self.until(self.gone)
+        await self.until(self.namespace_deleted)
         self.assertEqual(self.things, {})
 
     async def test_held(self) -> None:
@@ -127,6 +127,6 @@ class NamespaceTests(AggregatedCase):
             "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs:"
             f" {GROUP}/v1: stale GroupVersion discovery: {GROUP}/v1",
         )
-        self.assertFalse(await self.gone())
+        self.assertFalse(await self.namespace_deleted())
         await self.done("DELETE", f"{SERVICES}/{NAME}")
-        await self.until(self.gone)
+        await self.until(self.namespace_deleted)

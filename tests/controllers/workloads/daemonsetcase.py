@@ -28,7 +28,7 @@ class DaemonSetTestCase(ControllerTestCase):
         #: The images of pods that never become ready.
         self.broken: set[str] = set()
         #: Minimum number of nodes with a ready pod, and maximum number of pods, during L{run_pods}.
-        self.least, self.most = 10**6, 0
+        self.min_ready_nodes, self.max_pods = 10**6, 0
         self.make("namespaces", "default")
 
     def node(self, name: str, taints: Any = (), **labels: str) -> None:
@@ -129,7 +129,7 @@ class DaemonSetTestCase(ControllerTestCase):
                 for pod in pods
                 if pod.get("status", {}).get("conditions") and "deletionTimestamp" not in pod["metadata"]
             }
-            self.least, self.most = min(self.least, len(works)), max(self.most, len(pods))
+            self.min_ready_nodes, self.max_pods = min(self.min_ready_nodes, len(works)), max(self.max_pods, len(pods))
             if not self.run_one():
                 return
         raise AssertionError("it does not come to an end")
@@ -144,12 +144,12 @@ class UpdateTestCase(DaemonSetTestCase):
         self.nodes(4)
         self.start(DaemonSetController)
 
-    def begin(self, **rolling: Any) -> None:
+    def create_and_run(self, **rolling: Any) -> None:
         """Create a DaemonSet with a rolling update, and run its pods."""
         strategy = {"type": "RollingUpdate", "rollingUpdate": rolling} if rolling else {"type": "OnDelete"}
         self.daemon(updateStrategy=strategy)
         self.run_pods()
-        self.least, self.most = 10**6, 0
+        self.min_ready_nodes, self.max_pods = 10**6, 0
 
     def every(self, image: str) -> dict[str, list[str]]:
         """Return the images by node if all nodes have one pod of an image."""

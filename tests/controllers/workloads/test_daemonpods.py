@@ -92,15 +92,15 @@ class PlanTests(SynchronousTestCase):
             if there:
                 pods[name] = there
         delete, create = rolling_update(plan, fits, pods, "new", 0.0)
-        gone = {one["metadata"]["name"] for one in delete}
+        deleted = {one["metadata"]["name"] for one in delete}
 
         def works(name: str, left: bool) -> bool:
             return any(
-                plan.available(one, 0.0) and not (left and one["metadata"]["name"] in gone)
+                plan.available(one, 0.0) and not (left and one["metadata"]["name"] in deleted)
                 for one in pods.get(name, ())
             )
 
-        self.assertFalse([name for name in gone if name.startswith("new")])
+        self.assertFalse([name for name in deleted if name.startswith("new")])
         before, after = sum(works(name, False) for name in fits), sum(works(name, True) for name in fits)
         least = len(fits) - (0 if surge else max(unavailable, 1))
         self.assertGreaterEqual(after, min(before, least))

@@ -175,7 +175,7 @@ class PlacementTests(DaemonSetTestCase):
         self.assertLess(controller.queue.metrics.done - done, 5)
 
     def test_foreign_status(self) -> None:
-        """A foreign status is corrected. The controller ignores its own status updates."""
+        """A foreign status is corrected. Status updates of the controller are ignored."""
         self.nodes(2)
         self.daemon()
         (controller,) = self.running
@@ -218,33 +218,33 @@ class UpdateTests(UpdateTestCase):
 
     def test_unavailable(self) -> None:
         """At most maxUnavailable nodes have no available pod, and no node has two pods."""
-        self.begin(maxUnavailable=2)
+        self.create_and_run(maxUnavailable=2)
         self.edit(template=template("b"))
         self.run_pods()
         self.assertEqual(self.placed(), self.every("b"))
-        self.assertEqual((self.least, self.most), (2, 4))
+        self.assertEqual((self.min_ready_nodes, self.max_pods), (2, 4))
         self.assertEqual((self.status["updatedNumberScheduled"], self.status["numberAvailable"]), (4, 4))
         self.assertEqual(self.status["observedGeneration"], 2)
         self.assertEqual(self.revisions(), [(1, "a"), (2, "b")])
 
     def test_percentage(self) -> None:
         """Percentages are relative to the nodes that should run a pod, rounded up."""
-        self.begin(maxUnavailable="30%")
+        self.create_and_run(maxUnavailable="30%")
         self.edit(template=template("b"))
         self.run_pods()
-        self.assertEqual((self.placed(), self.least), (self.every("b"), 2))
+        self.assertEqual((self.placed(), self.min_ready_nodes), (self.every("b"), 2))
 
     def test_surge(self) -> None:
         """With maxSurge a pod is deleted when its replacement is available."""
-        self.begin(maxSurge=1, maxUnavailable=0)
+        self.create_and_run(maxSurge=1, maxUnavailable=0)
         self.edit(template=template("b"))
         self.run_pods()
         self.assertEqual(self.placed(), self.every("b"))
-        self.assertEqual((self.least, self.most), (4, 5))
+        self.assertEqual((self.min_ready_nodes, self.max_pods), (4, 5))
 
     def test_broken_update(self) -> None:
         """A failing update stops. The next update replaces unavailable pods first."""
-        self.begin(maxUnavailable=1)
+        self.create_and_run(maxUnavailable=1)
         self.broken.add("b")
         self.edit(template=template("b"))
         self.run_pods()
@@ -252,20 +252,20 @@ class UpdateTests(UpdateTestCase):
         self.edit(template=template("c"))
         self.run_pods()
         self.assertEqual(self.placed(), self.every("c"))
-        self.assertEqual(self.least, 3)
+        self.assertEqual(self.min_ready_nodes, 3)
 
     def test_broken_surge(self) -> None:
         """With maxSurge, a failing update keeps the old pods and stops at the limit."""
-        self.begin(maxSurge=2, maxUnavailable=0)
+        self.create_and_run(maxSurge=2, maxUnavailable=0)
         self.broken.add("b")
         self.edit(template=template("b"))
         self.run_pods()
         self.assertEqual(sorted(self.placed().values()), [["a"], ["a"], ["a", "b"], ["a", "b"]])
-        self.assertEqual(self.least, 4)
+        self.assertEqual(self.min_ready_nodes, 4)
 
     def test_on_delete(self) -> None:
         """With OnDelete, a pod is replaced only after its deletion."""
-        self.begin()
+        self.create_and_run()
         self.edit(template=template("b"))
         self.run_pods()
         self.assertEqual(self.placed(), self.every("a"))
@@ -278,7 +278,7 @@ class UpdateTests(UpdateTestCase):
 
     def test_terminating(self) -> None:
         """A node with a terminating pod gets no other pod, except with maxSurge."""
-        self.begin(maxUnavailable=1)
+        self.create_and_run(maxUnavailable=1)
         victim = self.pods()[0]
         node = daemonpods.target_node(victim)
         assert node is not None

@@ -86,12 +86,12 @@ class DeploymentTests(KubeletTestCase):
         """An update respects maxSurge and maxUnavailable at any time."""
         self.deploy(4, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
         self.run_pods()
-        self.most, self.least = 0, 10**6
+        self.max_pods, self.min_ready_pods = 0, 10**6
         self.edit(template=template("b"))
         self.run_pods()
         self.assertEqual(self.sizes(), {"a": 0, "b": 4})
-        self.assertLessEqual(self.most, 5)
-        self.assertGreaterEqual(self.least, 3)
+        self.assertLessEqual(self.max_pods, 5)
+        self.assertGreaterEqual(self.min_ready_pods, 3)
         self.assertEqual(self.deployment["metadata"]["annotations"][rollout.REVISION], "2")
 
     def test_rollback(self) -> None:
@@ -241,10 +241,10 @@ class DeploymentTests(KubeletTestCase):
         self.deploy()
         self.run_pods()
         events = [self.find("events", name, "default") for name in self.names("events", "default")]
-        (told,) = [one for one in events if one["reason"] == "ScalingReplicaSet"]
+        (messages,) = [one for one in events if one["reason"] == "ScalingReplicaSet"]
         (name,) = self.names("replicasets", "default", "apps")
-        self.assertEqual(told["message"], f"Scaled up replica set {name} from 0 to 3")
-        self.assertEqual(told["involvedObject"]["kind"], "Deployment")
+        self.assertEqual(messages["message"], f"Scaled up replica set {name} from 0 to 3")
+        self.assertEqual(messages["involvedObject"]["kind"], "Deployment")
 
     def test_faults(self) -> None:
         """With every tenth write failing, an update completes."""

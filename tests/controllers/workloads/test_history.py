@@ -11,7 +11,7 @@ class HistoryTests(UpdateTestCase):
 
     def test_rollback(self) -> None:
         """A rollback uses the old revision with a new number."""
-        self.begin(maxUnavailable=4)
+        self.create_and_run(maxUnavailable=4)
         first = self.pods()[0]["metadata"]["labels"][REVISION_LABEL]
         for image in "ba":
             self.edit(template=template(image))
@@ -21,7 +21,7 @@ class HistoryTests(UpdateTestCase):
 
     def test_history_limit(self) -> None:
         """Unused revisions are kept up to the history limit."""
-        self.begin(maxUnavailable=4)
+        self.create_and_run(maxUnavailable=4)
         self.edit(revisionHistoryLimit=2)
         for image in "bcde":
             self.edit(template=template(image))
@@ -32,7 +32,7 @@ class HistoryTests(UpdateTestCase):
 
     def test_history_in_use(self) -> None:
         """Revisions in use by pods are kept."""
-        self.begin()
+        self.create_and_run()
         self.edit(revisionHistoryLimit=0)
         for image in "bc":
             self.edit(template=template(image))
@@ -40,7 +40,7 @@ class HistoryTests(UpdateTestCase):
 
     def test_same_revision_twice(self) -> None:
         """Of two adopted revisions of a template one is deleted. Its pods are relabeled, not replaced."""
-        self.begin(maxUnavailable=1)
+        self.create_and_run(maxUnavailable=1)
         (name,) = self.names("controllerrevisions", "default", "apps")
         known = self.find("controllerrevisions", name, "default", "apps")
         names = self.names("pods", "default")
@@ -61,7 +61,7 @@ class HistoryTests(UpdateTestCase):
 
     def test_hash_collision(self) -> None:
         """A hash collision is resolved by another name, and counted."""
-        self.begin(maxUnavailable=4)
+        self.create_and_run(maxUnavailable=4)
         (name,) = self.names("controllerrevisions", "default", "apps")
         self.remove("daemonsets", "agent", "default", "apps")
         self.remove("controllerrevisions", name, "default", "apps")

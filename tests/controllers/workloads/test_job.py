@@ -49,10 +49,10 @@ class JobTests(JobTestCase):
         """Without completions no pod is created after the first success, and active pods may finish."""
         self.start(JobController)
         self.job(parallelism=3)
-        first, *others = self.pods()
+        first, *remaining = self.pods()
         self.terminate(first)
         self.assertEqual((len(self.pods()), self.conditions()), (2, {}))
-        self.terminate(*others)
+        self.terminate(*remaining)
         self.assertIn("Complete", self.conditions())
 
     def test_backoff(self) -> None:
@@ -110,7 +110,7 @@ class JobTests(JobTestCase):
         self.assertEqual((list(self.conditions()), self.status["terminating"]), (["FailureTarget", "Failed"], 0))
 
     def test_many_pods(self) -> None:
-        """Events of very many pods are coalesced."""
+        """Events of many pods are coalesced."""
         controller = self.start(JobController)
         self.job(parallelism=120, completions=120)
         before = controller.queue.metrics.done

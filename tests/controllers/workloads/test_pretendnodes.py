@@ -66,15 +66,20 @@ class PretendNodeTests(ControllerTestCase):
             text: str = lease["spec"]["renewTime"]
             return text
 
-        first, told = renewed(), self.find("nodes", "pretend-node-0")["status"]["conditions"][-1]["lastHeartbeatTime"]
+        first, first_heartbeat = (
+            renewed(),
+            self.find("nodes", "pretend-node-0")["status"]["conditions"][-1]["lastHeartbeatTime"],
+        )
         self.settle(30)
         self.assertEqual(seconds_since_epoch(renewed()) - seconds_since_epoch(first), 30)
         condition = self.find("nodes", "pretend-node-0")["status"]["conditions"][-1]
-        self.assertEqual(condition["lastHeartbeatTime"], told)
+        self.assertEqual(condition["lastHeartbeatTime"], first_heartbeat)
         self.settle(300)
         condition = self.find("nodes", "pretend-node-0")["status"]["conditions"][-1]
-        self.assertEqual(seconds_since_epoch(condition["lastHeartbeatTime"]) - seconds_since_epoch(told), 300)
-        self.assertEqual(condition["lastTransitionTime"], told)
+        self.assertEqual(
+            seconds_since_epoch(condition["lastHeartbeatTime"]) - seconds_since_epoch(first_heartbeat), 300
+        )
+        self.assertEqual(condition["lastTransitionTime"], first_heartbeat)
 
     def test_deleted_node(self) -> None:
         """A deleted node is registered again."""
@@ -145,8 +150,8 @@ class PretendNodeTests(ControllerTestCase):
     def test_annotations(self) -> None:
         """A pod that is not restarted terminates as its annotations define."""
         self.start(FakeNodes)
-        said = {"kubetwist.dev/run-seconds": "20", "kubetwist.dev/exit-code": "3"}
-        self.pod(metadata={"annotations": said}, spec={"restartPolicy": "Never"})
+        annotations = {"kubetwist.dev/run-seconds": "20", "kubetwist.dev/exit-code": "3"}
+        self.pod(metadata={"annotations": annotations}, spec={"restartPolicy": "Never"})
         self.settle(19)
         self.assertEqual(self.current()["status"]["phase"], "Running")
         self.settle(1)
@@ -168,8 +173,8 @@ class PretendNodeTests(ControllerTestCase):
     def test_restarts(self) -> None:
         """Containers that exit are restarted with increasing backoff."""
         self.start(FakeNodes)
-        said = {"kubetwist.dev/run-seconds": "1", "kubetwist.dev/exit-code": "1,0"}
-        self.pod(metadata={"annotations": said}, spec={"restartPolicy": "OnFailure"})
+        annotations = {"kubetwist.dev/run-seconds": "1", "kubetwist.dev/exit-code": "1,0"}
+        self.pod(metadata={"annotations": annotations}, spec={"restartPolicy": "OnFailure"})
         self.settle(1)
         (status,) = self.current()["status"]["containerStatuses"]
         self.assertEqual(status["state"]["waiting"]["reason"], "CrashLoopBackOff")
@@ -242,8 +247,8 @@ class PretendNodeTests(ControllerTestCase):
     def test_restart(self) -> None:
         """After a kill pods keep their addresses, and surplus nodes are deleted."""
         self.start(FakeNodes)
-        said = {"kubetwist.dev/run-seconds": "20"}
-        before = self.pod(metadata={"annotations": said}, spec={"restartPolicy": "Never"})
+        annotations = {"kubetwist.dev/run-seconds": "20"}
+        before = self.pod(metadata={"annotations": annotations}, spec={"restartPolicy": "Never"})
         self.pod("lost", node="pretend-node-2")
         self.settle(5)
         self.config = SimpleNamespace(options={"pretend-nodes": 2}, kubernetes_version="1.36")

@@ -216,7 +216,7 @@ class SchedulerTests(ControllerTestCase):
         self.assertEqual({self.node_of(f"p{number}") for number in range(15)}, {"a", "b"})
 
     def test_restart(self) -> None:
-        """After a kill bound pods are counted, and the others are scheduled."""
+        """After a kill bound pods are counted, and pending pods are scheduled."""
         self.start(Scheduler)
         self.pod("one", cpu="2")
         self.pod("two", cpu="2")

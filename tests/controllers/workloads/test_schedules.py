@@ -69,7 +69,7 @@ class CronScheduleTests(SynchronousTestCase):
         self.check("TZ=Asia/Tokyo 0 9 * * *", "2026-01-01 12:00", "2026-01-02 00:00")
 
     def test_newest(self) -> None:
-        """The last missed time is found, whatever the number of missed times."""
+        """The last missed time is found, also after many missed times."""
         minutely = CronSchedule("* * * * *", None)
         now = at("2026-06-01 10:30") + 12
         self.assertEqual(minutely.most_recent(now - 300, now), (at("2026-06-01 10:30"), False))

@@ -82,10 +82,10 @@ class StatefulSetTests(StatefulSetTestCase):
         self.assertEqual(self.images(), ["a", "a", "b"])
         self.assertEqual(self.status()["currentRevision"], before)
         self.assertNotEqual(self.status()["updateRevision"], before)
-        self.least = 3
+        self.min_ready_pods = 3
         self.run_pods()
         self.assertEqual(self.images(), ["b", "b", "b"])
-        self.assertEqual(self.least, 2)
+        self.assertEqual(self.min_ready_pods, 2)
         status = self.status()
         self.assertEqual(status["currentRevision"], status["updateRevision"])
         self.assertEqual(status["currentReplicas"], 3)
