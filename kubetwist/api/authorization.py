@@ -41,7 +41,7 @@ class AuthorizerAttributes:
     @ivar verb: The API's verb (C{list}, C{deletecollection}), or the HTTP method in lower case for other paths.
     @ivar path: The request's path, for non-resource requests.
     @ivar field_terms: The field requirements of the request or access review, as L{selectors.parse_field_selector}
-        returns them. Those of a request are parsed when an authorizer first reads them.
+        returns them. The requirements of a request are parsed at first access.
     @ivar label_terms: The same for labels.
     """
 

@@ -58,7 +58,7 @@ def parse_int64(text: str) -> int:
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
     if digits.isascii() and digits.isdigit():
-        # Python rejects very long numbers.
+        # Python rejects numbers of thousands of digits.
         number = int(text) if len(digits) < 100 else 1 << 64
         if -(1 << 63) <= number < 1 << 63:
             return number

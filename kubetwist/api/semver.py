@@ -1,7 +1,7 @@
 """
 Semantic versions, with the error messages of C{github.com/blang/semver}.
 
-The order is that of semver.org: build metadata is ignored.
+The order is defined by semver.org: build metadata is ignored.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class ObjectTests(SynchronousTestCase):
     """Tests for L{options_object}."""
 
     def test_kinds(self) -> None:
-        """Options without values are an object of their kind; those of a patch have the kind of the operation."""
+        """Options without values are an object of their kind; options of a patch have the kind of its operation."""
         for options, operation, kind in (
             (CreateOptions(), "CREATE", "CreateOptions"),
             (UpdateOptions(), "UPDATE", "UpdateOptions"),

@@ -167,7 +167,7 @@ class LabelSelectorTests(SynchronousTestCase):
         self.assertEqual(len({LabelSelector(), selectors.EVERYTHING, selectors.NOTHING}), 2)
 
     def test_cache_is_bounded(self) -> None:
-        """Very long selectors are not cached."""
+        """Long selectors are not cached."""
         before = selectors._cached_selector.cache_info().currsize
         parse_label_selector(",".join(f"key{number}" for number in range(1000)))
         self.assertEqual(selectors._cached_selector.cache_info().currsize, before)

@@ -174,7 +174,7 @@ class YAMLTests(SynchronousTestCase):
         )
 
     def test_too_many_values(self) -> None:
-        """Documents with very many values are rejected."""
+        """Documents with too many values are rejected."""
         self.assert_rejected(b"[" + b"a," * 450_000 + b"]", "yaml: document has too many values")
 
     @given(documents)

@@ -1,7 +1,7 @@
 """
 Parsing of URLs as in Go's C{net/url}, with its error messages.
 
-The rules are those of Go 1.26: the first colon of a host starts the port, and brackets contain IPv6 addresses only.
+The rules are the same as in Go 1.26: the first colon of a host starts the port, and brackets contain IPv6 only.
 """
 
 from __future__ import annotations

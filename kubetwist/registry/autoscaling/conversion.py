@@ -1,8 +1,8 @@
 """
 Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
-v1 has one CPU target. All other fields of v2 are in annotations, in JSON formats of the reference: metrics like those
-of autoscaling/v1, the behavior like kube-apiserver's internal type. Clients and servers of all versions can read them.
+v1 has one CPU target. All other fields of v2 are in annotations in JSON formats of the reference: metrics as types of
+autoscaling/v1, the behavior as kube-apiserver's internal type. Clients and servers of all versions can read them.
 """
 
 from __future__ import annotations
@@ -518,7 +518,7 @@ def _with_names(value: JSONValue, names: dict[str, str], depth: int = 10) -> JSO
     Return the value with field names in their canonical case: C{encoding/json} ignores case, and the last name wins.
 
     @param names: The canonical names by names in lower case.
-    @param depth: Maximum depth of decoding, more than that of any type.
+    @param depth: Maximum depth of decoding, more than any type has.
     """
     if isinstance(value, list) and depth:
         return [_with_names(item, names, depth - 1) for item in value]

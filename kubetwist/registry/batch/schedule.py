@@ -1,7 +1,7 @@
 """
 Parser of the schedules of CronJobs.
 
-The grammar and the messages are those of ParseStandard in C{github.com/robfig/cron}.
+The grammar and the messages are the same as of ParseStandard in C{github.com/robfig/cron}.
 """
 
 from __future__ import annotations

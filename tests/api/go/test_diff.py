@@ -45,7 +45,7 @@ class DiffTests(SynchronousTestCase):
         )
 
     def test_large(self) -> None:
-        """Very long values are compared only if few lines differ."""
+        """Values of thousands of lines are compared only if few lines differ."""
         self.assertEqual(diff(list(range(6000)), [1]), "")
         self.assertEqual(diff(list(range(5500)), [*range(5499), 0]).count("\n-"), 1)
         self.assertEqual(diff(list(range(7000)), [*range(6999), 0]), "")

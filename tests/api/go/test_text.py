@@ -20,7 +20,7 @@ class GoTextTests(SynchronousTestCase):
         self.assertEqual(go_text(value), "map[a:map[t:true] b:[1 x <nil>] c:-0.5]")
 
     def test_floats(self) -> None:
-        """Very large and very small numbers have exponents of two digits or more."""
+        """Large and small numbers have exponents of two digits or more."""
         for number, text in [
             (100000.0, "100000"),
             (123456.5, "123456.5"),

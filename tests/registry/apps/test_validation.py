@@ -166,7 +166,7 @@ class WorkloadTests(SynchronousTestCase):
             )
 
     def test_order_of_controllers(self) -> None:
-        """Errors of a ReplicationController's replicas come between those of selector and template."""
+        """Errors of a ReplicationController's replicas come between errors of selector and template."""
         errors = problems("", "ReplicationController", spec={"replicas": -1, "minReadySeconds": -1})
         self.assertEqual(
             [text.partition(": ")[0] for text in errors],
@@ -199,7 +199,7 @@ class WorkloadTests(SynchronousTestCase):
             "metadata": {"name": "data"},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
         }
-        mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("data", "own", "gone")]
+        mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("data", "own", "missing")]
         pod = {
             "containers": [{**CONTAINER, "volumeMounts": mounts}],
             "volumes": [{"name": "data", "emptyDir": {}}, {"name": "own", "emptyDir": {}}, {"name": "Bad"}],
@@ -208,7 +208,7 @@ class WorkloadTests(SynchronousTestCase):
             problems("apps", "StatefulSet", **self.stateful(pod, volumeClaimTemplates=[claim])),
             [
                 f'spec.template.spec.volumes[2].name: Invalid value: "Bad": {LABEL_RULE}',
-                'spec.template.spec.containers[0].volumeMounts[2].name: Not found: "gone"',
+                'spec.template.spec.containers[0].volumeMounts[2].name: Not found: "missing"',
             ],
         )
 

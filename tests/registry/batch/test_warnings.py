@@ -17,7 +17,7 @@ class JobWarningTests(SynchronousTestCase):
         return job_warnings(spec, "spec")
 
     def test_many_indexes(self) -> None:
-        """Very many indexes with very high parallelism give a warning for indexed Jobs."""
+        """Many indexes with high parallelism give a warning for indexed Jobs."""
         many = {"completions": 100_001, "parallelism": 10_001}
         [text] = self.job_warnings_of(completionMode="Indexed", **many)
         self.assertTrue(text.startswith("spec: In Indexed Jobs"), text)

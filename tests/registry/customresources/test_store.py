@@ -46,12 +46,12 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
 
     def test_stored_before(self) -> None:
         """An object stored in another version keeps that version's fields and defaults until it is written."""
-        older = struct(spec=struct(a={**TEXT, "default": "other"}, gone=TEXT))
+        older = struct(spec=struct(a={**TEXT, "default": "other"}, removed=TEXT))
         self.define_versions(older, self.STORED)
-        self.create({"spec": {"gone": "1"}})
+        self.create({"spec": {"removed": "1"}})
         self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
         result = self.get()
-        self.assertEqual(result["spec"], {"a": "other", "gone": "1"})
+        self.assertEqual(result["spec"], {"a": "other", "removed": "1"})
         self.assertEqual(self.get(OLD)["spec"], {"a": "other"})
         # An update that changes nothing rewrites it in the current storage version.
         again = self.merge({}, OLD)
@@ -93,15 +93,15 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
 
     def test_deleted(self) -> None:
         """The event of the deletion of an object stored in another version has the fields of that version."""
-        older = struct(spec=struct(gone=TEXT))
+        older = struct(spec=struct(removed=TEXT))
         self.define_versions(older, self.STORED)
-        self.create({"spec": {"gone": "1"}})
+        self.create({"spec": {"removed": "1"}})
         self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
         watchers = [self.server.client(), self.server.client()]
         began = [watcher.begin(f"{path}?watch=1") for watcher, path in zip(watchers, (KITES, OLD), strict=True)]
         self.assertEqual(self.client.ask("DELETE", f"{OLD}/a")[0], 200)
         self.server.settle()
-        for watcher, head, expected in zip(watchers, began, ({"gone": "1"}, {}), strict=True):
+        for watcher, head, expected in zip(watchers, began, ({"removed": "1"}, {}), strict=True):
             result = events((head + watcher.taken()).partition(b"\r\n\r\n")[2])
             self.assertEqual(
                 [(one["type"], one["object"]["spec"]) for one in result], [("ADDED", expected), ("DELETED", expected)]

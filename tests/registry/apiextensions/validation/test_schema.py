@@ -87,7 +87,7 @@ class SchemaTests(DefinitionTestCase):
         self.assertEqual([field for field, _ in result], ["properties[one].default"])
 
     def test_too_many_parts(self) -> None:
-        """A schema with very many subschemas is rejected before further processing."""
+        """A schema with too many subschemas is rejected before further processing."""
         parts = {f"p{number}": TEXT for number in range(MAX_SUBSCHEMAS)}
         ((_, text),) = self.errors(definition({"type": "object", "properties": parts}))
         self.assertIn("must have at most", text)

@@ -93,7 +93,7 @@ class WebhookConversionTests(TestCase):
         self.assertEqual(traceparent, dict(sent.propagation_headers())[b"traceparent"].decode())
 
     async def test_batches(self) -> None:
-        """A very long list is converted in several calls, by number and by size."""
+        """A long list is converted in several calls, by number and by size."""
         conversion = self.conversion()
         await conversion.convert([kite(f"k{number}") for number in range(1001)], V2)
         self.assertEqual([len(call.json()["request"]["objects"]) for call in self.webhook.calls], [500, 500, 1])

@@ -59,7 +59,7 @@ class DeviceTests(SynchronousTestCase):
         self.assertEqual(self.slice_errors(taints), ["spec.devices[0].taints[0].effect: Required value"])
 
     def test_nodes(self) -> None:
-        """The node selector of a slice has one term, that of a device may have several."""
+        """The node selector of a slice has one term, the node selector of a device may have several."""
         wrong = {"nodeSelectorTerms": []}
         path = "nodeSelector.nodeSelectorTerms"
         none = f"{path}: Required value: must have at least one node selector term"
