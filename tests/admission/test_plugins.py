@@ -25,7 +25,7 @@ from kubetwist.server.errors import StartError
 from kubetwist.testing.trial import KubeAPIMixin
 from tests.admission.plugins import Mutating, Nothing
 
-#: What of the reference's plugins is off by default: its own table says so.
+#: The plugins of the reference that are disabled by default, from its table.
 OFF = frozenset(
     (
         "AlwaysAdmit",
@@ -110,7 +110,7 @@ class BuildTests(SynchronousTestCase):
             def make(self, server: Any, configuration: Any) -> Mutating:
                 raise ValueError(f"no\n  {configuration}")
 
-        class Liar(Factory):
+        class Misnamed(Factory):
             def make(self, server: Any, configuration: Any) -> Mutating:
                 return Mutating("Other")
 
@@ -121,7 +121,7 @@ class BuildTests(SynchronousTestCase):
         missing = AdmissionPluginFactory("Missing", "kubetwist.nowhere:Missing")
         for factory, text in (
             (Bad("Bad"), 'couldn\'t init admission plugin "Bad": no {}'),
-            (Liar("Liar"), 'couldn\'t init admission plugin "Liar": its name is Other'),
+            (Misnamed("Liar"), 'couldn\'t init admission plugin "Liar": its name is Other'),
             (
                 Incomplete("Incomplete"),
                 'couldn\'t init admission plugin "Incomplete": _Nameless lacks the attribute name of'

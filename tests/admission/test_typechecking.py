@@ -72,9 +72,9 @@ class WarningTests(SynchronousTestCase):
     def test_variables(self) -> None:
         """Variables have the types of their expressions."""
         variables = [{"name": "size", "expression": "object.size"}]
-        good = policy({"expression": "variables.size > 1"}, variables=variables)
+        valid = policy({"expression": "variables.size > 1"}, variables=variables)
         bad = policy({"expression": "variables.size == 'a'"}, variables=variables)
-        self.assertEqual(expression_warnings(good, [(WIDGET, DECLARATION)], None), [])
+        self.assertEqual(expression_warnings(valid, [(WIDGET, DECLARATION)], None), [])
         self.assertEqual(len(expression_warnings(bad, [(WIDGET, DECLARATION)], None)), 1)
 
     def test_params(self) -> None:

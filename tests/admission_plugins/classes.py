@@ -19,7 +19,7 @@ class Objects(Context):
 
     def __init__(self, **result: list[JSONObject]) -> None:
         super().__init__()
-        self._found = result
+        self._objects = result
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{Context.get_decoded}."""
@@ -27,7 +27,7 @@ class Objects(Context):
 
     def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See L{Context.list_decoded}."""
-        return [frozen(one) for one in self._found.get(resource, [])]
+        return [frozen(one) for one in self._objects.get(resource, [])]
 
 
 def named(name: str, created: str = "2026-01-01T00:00:00Z", **fields: Any) -> JSONObject:

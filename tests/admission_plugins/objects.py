@@ -16,11 +16,11 @@ class Objects(Context):
 
     def __init__(self, **result: JSONObject) -> None:
         super().__init__()
-        self._found = result
+        self._objects = result
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{Context.get_decoded}."""
-        result = self._found.get(f"{resource}_{name}".replace("-", "_"))
+        result = self._objects.get(f"{resource}_{name}".replace("-", "_"))
         return None if result is None else frozen(result)
 
 

@@ -19,7 +19,7 @@ class CertificateApprovalTests(PluginTestCase):
         verifyObject(IValidatingAdmission, plugin)
         for allowed in ("", SIGNER, "example.com/*"):
             rights = Rights({("approve", "signers", allowed)})
-            # What an update says the signer is does not matter.
+            # The signer in the update is ignored.
             update = write(
                 request("other.com/x"), resource, "UPDATE", old=request(), context=Context(authorizer=rights)
             )

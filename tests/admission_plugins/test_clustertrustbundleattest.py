@@ -22,9 +22,9 @@ class ClusterTrustBundleAttestTests(PluginTestCase):
         verifyObject(IValidatingAdmission, plugin)
         context = Context(authorizer=Rights())
 
-        def bundle(signer: str, **more: Any) -> JSONObject:
-            meta = {"name": "b", **more.pop("metadata", {})}
-            return {"metadata": meta, "spec": {"signerName": signer, **more}}
+        def bundle(signer: str, **fields: Any) -> JSONObject:
+            meta = {"name": "b", **fields.pop("metadata", {})}
+            return {"metadata": meta, "spec": {"signerName": signer, **fields}}
 
         message = self.error_text(plugin, write(bundle(SIGNER), resource, context=context))
         self.assertEqual(message, f'user not permitted to attest for signerName "{SIGNER}"')

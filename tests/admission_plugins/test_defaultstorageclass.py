@@ -23,10 +23,10 @@ class DefaultStorageClassTests(ClassTestCase):
         ]
         plugin = DefaultStorageClass()
         verifyObject(IMutatingAdmission, plugin)
-        for spec, wanted in (({}, "new"), ({"storageClassName": ""}, ""), ({"storageClassName": "x"}, "x")):
+        for spec, expected in (({}, "new"), ({"storageClassName": ""}, ""), ({"storageClassName": "x"}, "x")):
             obj: JSONObject = {"metadata": {}, "spec": dict(spec)}
             self.assert_admitted(plugin.admit, "persistentvolumeclaims", obj, storageclasses=classes)
-            self.assertEqual(obj["spec"]["storageClassName"], wanted)
+            self.assertEqual(obj["spec"]["storageClassName"], expected)
         bare: JSONObject = {"metadata": {}, "spec": {}}
         self.assert_admitted(plugin.admit, "persistentvolumeclaims", bare)
         self.assertEqual(bare["spec"], {})

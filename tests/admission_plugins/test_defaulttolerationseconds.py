@@ -28,8 +28,8 @@ class TolerationTests(SynchronousTestCase):
 
     def test_existing(self) -> None:
         """Existing tolerations are kept; a pod that tolerates everything gets none."""
-        own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
-        self.assertEqual(len(self.admit(tolerations=[own])), 2)
+        existing = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+        self.assertEqual(len(self.admit(tolerations=[existing])), 2)
         everything = [{"operator": "Exists"}]
         self.assertEqual(self.admit(tolerations=everything), everything)
 

@@ -133,8 +133,8 @@ class EventRateLimitTests(PluginTestCase):
     @given(st.integers(1, 5), st.integers(1, 5), st.lists(st.floats(0, 3), max_size=40))
     def test_bucket(self, rate: int, burst: int, waits: list[float]) -> None:
         """In any period there are no more tokens than the burst and the rate allow."""
-        now, taken, bucket = 0.0, 0, TokenBucket(rate, burst, 0.0)
+        now, acquired, bucket = 0.0, 0, TokenBucket(rate, burst, 0.0)
         for wait in waits:
             now += wait
-            taken += bucket.try_acquire(now)
-            self.assertLessEqual(taken, burst + rate * now + 1e-6)
+            acquired += bucket.try_acquire(now)
+            self.assertLessEqual(acquired, burst + rate * now + 1e-6)

@@ -29,10 +29,10 @@ class ExtendedResourceTests(PluginTestCase):
     def test_added(self) -> None:
         """A pod tolerates the taints named after its extended resources, sorted; native resources add none."""
         verifyObject(IMutatingAdmission, self.plugin)
-        wanted = [
+        expected = [
             {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in ("example.com/a", "example.com/b")
         ]
-        self.assertEqual(self.admitted("example.com/b", "example.com/a"), wanted)
+        self.assertEqual(self.admitted("example.com/b", "example.com/a"), expected)
         self.assertEqual(self.admitted("memory", "hugepages-2Mi"), [])
         self.assertEqual(self.admitted("requests.example.com/a", "x.kubernetes.io/a"), [])
 

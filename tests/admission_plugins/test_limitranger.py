@@ -70,20 +70,20 @@ class LimitRangerTests(PluginTestCase):
         obj = sized("p", requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"})
         obj["spec"]["overhead"] = {"cpu": "1"}
         self.made(self.store("pods"), obj)
-        whole = pod("q")
-        whole["spec"]["resources"] = {"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}
-        self.assertEqual(self.error_text("pods", whole), "maximum cpu usage per Pod is 1, but limit is 2")
+        pod_level = pod("q")
+        pod_level["spec"]["resources"] = {"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}
+        self.assertEqual(self.error_text("pods", pod_level), "maximum cpu usage per Pod is 1, but limit is 2")
 
     def test_claims(self) -> None:
         """Limits of type PersistentVolumeClaim apply to claims."""
         self.limit(type="PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "5Gi"})
-        said = "storage usage per PersistentVolumeClaim is"
+        constraint = "storage usage per PersistentVolumeClaim is"
         self.assertEqual(
             self.error_text("persistentvolumeclaims", claim("c", "1Mi")),
-            f"minimum {said} 1Gi, but request is 1Mi",
+            f"minimum {constraint} 1Gi, but request is 1Mi",
         )
         self.assertEqual(
             self.error_text("persistentvolumeclaims", claim("c", "6Gi")),
-            f"maximum {said} 5Gi, but request is 6Gi",
+            f"maximum {constraint} 5Gi, but request is 6Gi",
         )
         self.made(self.store("persistentvolumeclaims"), claim("c", "2Gi"))

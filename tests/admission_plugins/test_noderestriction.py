@@ -110,7 +110,7 @@ class PodTests(NodeRestrictionTestCase):
         """CVE-2025-4563: a mirror pod cannot refer to any object of the API."""
         env = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
         with_env = [{"name": "c", "image": "i", "env": [{"name": "A", **env}]}]
-        for what, spec in (
+        for reference, spec in (
             ("serviceaccounts", {"serviceAccountName": "robot"}),
             ("secrets", {"imagePullSecrets": [{"name": "s"}]}),
             ("secrets", {"containers": with_env}),
@@ -127,8 +127,8 @@ class PodTests(NodeRestrictionTestCase):
             ("persistentvolumeclaims (via ephemeral volumes)", {"volumes": [{"name": "v", "ephemeral": {}}]}),
             ("secrets (via azureFile volumes)", {"volumes": [{"name": "v", "azureFile": {}}]}),
             *(
-                (what, {"volumes": [{"name": "v", "projected": {"sources": [{field: {}}]}}]})
-                for what, field in (
+                (reference, {"volumes": [{"name": "v", "projected": {"sources": [{field: {}}]}}]})
+                for reference, field in (
                     ("configmaps (via projected volumes)", "configMap"),
                     ("secrets (via projected volumes)", "secret"),
                     ("serviceaccounts (via projected volumes)", "serviceAccountToken"),
@@ -137,7 +137,7 @@ class PodTests(NodeRestrictionTestCase):
                 )
             ),
         ):
-            message = f'node "one" can not create pods that reference {what}'
+            message = f'node "one" can not create pods that reference {reference}'
             self.assertEqual(self.rejection("CREATE", "pods", mirror(**spec)), message)
         harmless = [{"name": "a", "emptyDir": {}}, {"name": "b", "projected": {"sources": [{"downwardAPI": {}}]}}]
         self.assertEqual(self.rejection("CREATE", "pods", mirror(volumes=harmless)), "")

@@ -9,7 +9,7 @@ from kubetwist.admission.plugins import (
     installed,
 )
 
-#: As kube-apiserver v1.36.2 has them: C{True} for those that are on by default.
+#: The plugins of kube-apiserver v1.36.2; C{True} for plugins that are enabled by default.
 PLUGINS = {
     "AlwaysAdmit": False,
     "NamespaceAutoProvision": False,
@@ -63,6 +63,6 @@ class OrderTests(SynchronousTestCase):
         self.assertEqual(ALL_ORDERED_PLUGINS, tuple(PLUGINS))
 
     def test_defaults(self) -> None:
-        """The default plugins are those of the reference."""
+        """The same plugins are enabled by default as in the reference."""
         result = {name: factory.default for name, factory in installed().items() if name in PLUGINS}
         self.assertEqual(result, PLUGINS)

@@ -17,13 +17,15 @@ class OwnerTests(PluginTestCase):
 
     plugin = OwnerReferencesPermissionEnforcement()
 
-    def owned(self, *owners: JSONObject, **more: Any) -> JSONObject:
+    def owned(self, *owners: JSONObject, **fields: Any) -> JSONObject:
         """Return an object with owners."""
-        return {"metadata": {"name": "x", "ownerReferences": list(owners)}, **more}
+        return {"metadata": {"name": "x", "ownerReferences": list(owners)}, **fields}
 
-    def owner(self, uid: str = "u", api_version: str = "apps/v1", kind: str = "ReplicaSet", **more: Any) -> JSONObject:
+    def owner(
+        self, uid: str = "u", api_version: str = "apps/v1", kind: str = "ReplicaSet", **fields: Any
+    ) -> JSONObject:
         """Return an owner reference."""
-        return {"apiVersion": api_version, "kind": kind, "name": "rs", "uid": uid, **more}
+        return {"apiVersion": api_version, "kind": kind, "name": "rs", "uid": uid, **fields}
 
     def context(self, *allowed: tuple[str, str, str], reason: str = "") -> Context:
         """Return a server with an authorizer that allows some requests."""

@@ -44,9 +44,9 @@ class AnnotationTests(PluginTestCase):
         context = Context()
         context.add("storage.k8s.io", "storageclasses", {"metadata": {"name": "grows"}, "allowVolumeExpansion": True})
 
-        def claim(size: str, said: str) -> JSONObject:
+        def claim(size: str, class_name: str) -> JSONObject:
             spec = {"storageClassName": "stays", "resources": {"requests": {"storage": size}}}
-            meta = {"name": "c", "annotations": {"volume.beta.kubernetes.io/storage-class": said}}
+            meta = {"name": "c", "annotations": {"volume.beta.kubernetes.io/storage-class": class_name}}
             return {"metadata": meta, "spec": spec, "status": {"phase": "Bound"}}
 
         plugin, resource = PersistentVolumeClaimResize(), "persistentvolumeclaims"

@@ -25,13 +25,13 @@ class ConfigurationTests(SynchronousTestCase):
 
     def test_kind(self) -> None:
         """A configuration must have its kind, a known version, and only the fields of the kind."""
-        good = {**KIND, "limit": 3}
-        self.assertIs(decode_configuration(good, "Limits", ("example.com/v1",), ("limit",)), good)
+        valid = {**KIND, "limit": 3}
+        self.assertIs(decode_configuration(valid, "Limits", ("example.com/v1",), ("limit",)), valid)
         for bad, text_of in (
             ([], "expected Limits, got list"),
             ({**KIND, "kind": "Other"}, 'no kind "Other" is registered'),
             ({**KIND, "apiVersion": "example.com/v2"}, 'for version "example.com/v2"; it is Limits'),
-            ({**good, "more": 1}, 'strict decoding error: unknown field "more"'),
+            ({**valid, "more": 1}, 'strict decoding error: unknown field "more"'),
         ):
             error = self.assertRaises(
                 InvalidConfiguration, decode_configuration, bad, "Limits", ("example.com/v1",), ("limit",)
@@ -66,5 +66,5 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertEqual(str(raised.exception), "[a: Invalid value: 1: no, b: Invalid value: 2: neither]")
 
     def test_minor(self) -> None:
-        """The minor version is that of the release that the server emulates."""
+        """The minor version is the one of the release that the server emulates."""
         self.assertEqual(release_minor(Context(release="1.34")), 34)

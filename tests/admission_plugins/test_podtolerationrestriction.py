@@ -27,10 +27,10 @@ class TolerationRestrictionTests(PluginTestCase):
         "effect": "NoSchedule",
     }
 
-    def plugin(self, **said: Any) -> PodTolerationRestriction:
+    def plugin(self, **fields: Any) -> PodTolerationRestriction:
         """Return the plugin."""
         kind = {"kind": "Configuration", "apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1"}
-        plugin = PodTolerationRestriction.configured(Context(), {**kind, **said} if said else None)
+        plugin = PodTolerationRestriction.configured(Context(), {**kind, **fields} if fields else None)
         verifyObject(IMutatingAdmission, plugin)
         verifyObject(IValidatingAdmission, plugin)
         return plugin
@@ -41,13 +41,13 @@ class TolerationRestrictionTests(PluginTestCase):
         """
         other = {"key": "b", "operator": "Exists"}
         plugin = self.plugin(default=[self.EXISTS])
-        for said, wanted in (
+        for fields, expected in (
             ({"defaultTolerations": orjson.dumps([other]).decode()}, [other]),
             ({}, [self.EXISTS]),
             ({"defaultTolerations": ""}, None),
         ):
-            spec = self.admit_twice(plugin, write(pod(), context=in_namespace(**said)))["spec"]
-            self.assertEqual(spec.get("tolerations"), wanted)
+            spec = self.admit_twice(plugin, write(pod(), context=in_namespace(**fields)))["spec"]
+            self.assertEqual(spec.get("tolerations"), expected)
 
     def test_memory_pressure(self) -> None:
         """Pods with memory requests tolerate memory pressure; updates add no defaults."""
@@ -98,6 +98,6 @@ class TolerationRestrictionTests(PluginTestCase):
 
     def test_configuration(self) -> None:
         """An invalid configuration stops the server."""
-        for said in ({"default": [{"key": 1}]}, {"default": {}}, {"other": []}):
+        for fields in ({"default": [{"key": 1}]}, {"default": {}}, {"other": []}):
             with self.assertRaises(InvalidConfiguration):
-                self.plugin(**said)
+                self.plugin(**fields)

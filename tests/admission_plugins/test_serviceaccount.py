@@ -51,11 +51,11 @@ class ServiceAccountTests(SynchronousTestCase):
         self.assertEqual(spec["volumes"], [{"name": "mine"}])
 
     def test_pull_secrets(self) -> None:
-        """A pod without imagePullSecrets gets those of the account."""
+        """A pod without imagePullSecrets gets the imagePullSecrets of the account."""
         secrets = [{"name": "reg"}]
         self.assertEqual(self.admit(pod(), imagePullSecrets=secrets)["imagePullSecrets"], secrets)
-        own = self.admit(pod(imagePullSecrets=[{"name": "mine"}]), imagePullSecrets=secrets)
-        self.assertEqual(own["imagePullSecrets"], [{"name": "mine"}])
+        existing = self.admit(pod(imagePullSecrets=[{"name": "mine"}]), imagePullSecrets=secrets)
+        self.assertEqual(existing["imagePullSecrets"], [{"name": "mine"}])
 
     def test_missing(self) -> None:
         """A pod whose account does not exist is rejected."""

@@ -16,10 +16,10 @@ class ConfigurationTests(WebhookTestCase):
 
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
-    def problems(self, **more: Any) -> str:
+    def problems(self, **fields: Any) -> str:
         """Return the causes of the rejection of a webhook."""
         code, message = self.request_error(
-            "POST", self.path, {"metadata": {"name": "bad"}, "webhooks": [webhook(**more)]}
+            "POST", self.path, {"metadata": {"name": "bad"}, "webhooks": [webhook(**fields)]}
         )
         self.assertEqual(code, 422)
         return message.partition(" is invalid: ")[2]

@@ -73,7 +73,7 @@ class JSONTests(SynchronousTestCase):
             self.assertEqual(json.loads(line).get("requestObject"), reported)
 
     def test_managed_fields(self) -> None:
-        """Managed fields are removed from objects, lists and rows of tables if the policy says so."""
+        """Managed fields are removed from objects, lists and rows of tables if the policy omits them."""
         managed = {"metadata": {"name": "x", "managedFields": [{}]}}
         for obj, clean in (
             (managed, {"metadata": {"name": "x"}}),

@@ -84,8 +84,8 @@ class RuleTests(SynchronousTestCase):
             result = policy({"level": "Metadata", "resources": [{"group": group, "resources": [resource]}]})
             reported = {path for path in (POD, log, scale) if level(result, path)}
             self.assertEqual(reported, fits, (group, resource))
-        whole = policy({"level": "Metadata", "resources": [{"group": "apps"}]})
-        self.assertEqual((level(whole, scale), level(whole, POD)), (METADATA, NONE))
+        policy_of_all_rules = policy({"level": "Metadata", "resources": [{"group": "apps"}]})
+        self.assertEqual((level(policy_of_all_rules, scale), level(policy_of_all_rules, POD)), (METADATA, NONE))
 
     def test_names(self) -> None:
         """Resource names restrict a rule, also after cached decisions about other names."""
@@ -141,16 +141,16 @@ class RuleTests(SynchronousTestCase):
     )
     def test_agrees_with_single_rules(self, rules: list[Any], paths: list[str], user: UserInfo | None) -> None:
         """The result is the result of the first rule that matches alone, cached or not."""
-        whole = policy(*rules)
+        policy_of_all_rules = policy(*rules)
         alone = [policy(rule, {"level": "None", "omitStages": ["Panic"]}) for rule in rules]
         for path in [*paths, *paths]:
             info = get(path)
-            said = (
+            levels = (
                 LEVELS.index(rule["level"])
                 for rule, one in zip(rules, alone, strict=True)
                 if not one.evaluate_policy_rule(info, user).omit_stages
             )
-            self.assertEqual(whole.evaluate_policy_rule(info, user).level, next(said, NONE))
+            self.assertEqual(policy_of_all_rules.evaluate_policy_rule(info, user).level, next(levels, NONE))
 
     @given(st.text("/a*", max_size=6), st.text("/a", max_size=6))
     def test_patterns(self, pattern: str, path: str) -> None:
@@ -166,9 +166,9 @@ class ReadingTests(SynchronousTestCase):
         """Return the error for a policy."""
         return str(self.assertRaises(BadPolicy, read_policy, content.encode()))
 
-    def rules(self, rules: str, more: str = "") -> str:
+    def rules(self, rules: str, fields: str = "") -> str:
         """Return the error for a list of rules."""
-        return self.error_text(f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n{more}")
+        return self.error_text(f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n{fields}")
 
     def test_yaml(self) -> None:
         """YAML is accepted, and nulls are ignored."""

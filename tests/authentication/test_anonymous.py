@@ -37,8 +37,8 @@ class AnonymousTests(SynchronousTestCase):
         """The configuration file can disable anonymous requests or restrict their paths; without it the flags apply."""
         options = {**self.options, "authentication-config": "x"}
 
-        def made(said: AnonymousConfiguration | None) -> Anonymous | None:
-            server = SimpleNamespace(authentication_configuration=AuthenticationConfiguration((), said))
+        def made(anonymous_settings: AnonymousConfiguration | None) -> Anonymous | None:
+            server = SimpleNamespace(authentication_configuration=AuthenticationConfiguration((), anonymous_settings))
             return anonymous.make(options, server)
 
         self.assertIsNone(made(AnonymousConfiguration(False)))

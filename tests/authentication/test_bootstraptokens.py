@@ -35,8 +35,8 @@ class BootstrapTokenTests(StoreTestCase):
         """Create a server without tokens."""
         super().setUp()
         self.now = 1_800_000_000.0
-        self.known = BootstrapTokenAuthenticator(self.stores, lambda: self.now)
-        verifyObject(IAuthenticator, self.known)
+        self.authenticator = BootstrapTokenAuthenticator(self.stores, lambda: self.now)
+        verifyObject(IAuthenticator, self.authenticator)
         self.logged: list[str] = []
 
         def observe(event: Any) -> None:
@@ -62,7 +62,7 @@ class BootstrapTokenTests(StoreTestCase):
 
     def user(self, token: str | None = TOKEN) -> UserInfo | None:
         """Return the user of the token."""
-        return self.known.authenticate(Request(token))
+        return self.authenticator.authenticate(Request(token))
 
     def problem(self, *arguments: Any, **changes: str) -> str:
         """Return the log line for a token whose Secret has these values."""
@@ -130,8 +130,8 @@ class BootstrapTokenTests(StoreTestCase):
                     RequestScope("kube-system"), "bootstrap-token-abcdef", DeleteOptions()
                 )
                 self.successResultOf(deletion)
-            wanted = f"system:bootstrappers:ok,{group}"
-            self.assertIn("has invalid value for key auth-extra-groups", self.problem(auth_extra_groups=wanted))
+            expected = f"system:bootstrappers:ok,{group}"
+            self.assertIn("has invalid value for key auth-extra-groups", self.problem(auth_extra_groups=expected))
 
     def test_deleted(self) -> None:
         """A token whose Secret is being deleted is not authenticated."""

@@ -32,12 +32,12 @@ class ClientCertificateTests(SynchronousTestCase):
         """Create a CA."""
         self.root = root()
         self.authorities = ClientCAProvider(CertPool(self.root.pem), common_name_user_conversion)
-        self.known = X509Authenticator(self.authorities)
-        verifyObject(IAuthenticator, self.known)
+        self.authenticator = X509Authenticator(self.authorities)
+        verifyObject(IAuthenticator, self.authenticator)
 
     def user(self, *shown: Issued) -> UserInfo | None:
         """Return the user of a connection with these certificates."""
-        return self.known.authenticate(Request(*shown))
+        return self.authenticator.authenticate(Request(*shown))
 
     def error_text(self, *shown: Issued) -> str:
         """Return the error for a connection with these certificates."""
@@ -89,9 +89,9 @@ class ClientCertificateTests(SynchronousTestCase):
             times = {"begins": timedelta(hours=begins), "ends": timedelta(hours=ends)}
             self.assertIn(message, self.error_text(self.root.issue(subject("alice"), **times)))
         request = Request(self.root.issue(subject("alice")))
-        self.assertIsNotNone(self.known.authenticate(request))
+        self.assertIsNotNone(self.authenticator.authenticate(request))
         self.patch(certificates, "posix_now", lambda: 4e9)
-        error = self.assertRaises(AuthenticationFailed, self.known.authenticate, request)
+        error = self.assertRaises(AuthenticationFailed, self.authenticator.authenticate, request)
         self.assertEqual(str(error), "the client certificate has expired")
 
     def test_purpose(self) -> None:
@@ -107,13 +107,13 @@ class ClientCertificateTests(SynchronousTestCase):
         """A connection is verified once, and again after the CA pool has changed."""
         request = Request(self.root.issue(subject("alice")))
         for _ in range(2):
-            self.assertIsNotNone(self.known.authenticate(request))
+            self.assertIsNotNone(self.authenticator.authenticate(request))
         self.assertEqual(request.asked, 1)
         reported: list[None] = []
         self.authorities.listeners.append(lambda: reported.append(None))
         self.authorities.set_pool(CertPool(root().pem))
         self.assertEqual(len(reported), 1)
-        self.assertRaises(AuthenticationFailed, self.known.authenticate, request)
+        self.assertRaises(AuthenticationFailed, self.authenticator.authenticate, request)
 
     def test_bad_files(self) -> None:
         """A file without certificates or with an invalid certificate is rejected."""

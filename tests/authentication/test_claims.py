@@ -62,11 +62,11 @@ class ClaimTests(TokenCase):
         self.tokens.configure([self.configuration(username=ClaimOrExpression("email"))])
         self.assertIsNotNone(self.user(self.token(email="a@b")))
         self.assertIsNotNone(self.user(self.token(email="a@b", email_verified=True)))
-        for said, text in (
+        for verified, text in (
             (False, "oidc: email not verified"),
             (
                 "true",
                 "oidc: parse 'email_verified' claim: json: cannot unmarshal string into Go value of type bool",
             ),
         ):
-            self.assertEqual(self.error_text(self.token(email="a@b", email_verified=said)), text)
+            self.assertEqual(self.error_text(self.token(email="a@b", email_verified=verified)), text)

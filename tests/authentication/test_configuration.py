@@ -38,18 +38,18 @@ def jwt(**changes: Any) -> dict[str, Any]:
     return result
 
 
-def read(*issuers: Any, **more: Any) -> Any:
+def read(*issuers: Any, **fields: Any) -> Any:
     """Return the configuration of a file with these authenticators."""
     document = {"apiVersion": "apiserver.config.k8s.io/v1beta1", "kind": "AuthenticationConfiguration"}
-    return read_configuration(json.dumps({**document, "jwt": issuers, **more}).encode(), [OURS])
+    return read_configuration(json.dumps({**document, "jwt": issuers, **fields}).encode(), [OURS])
 
 
 class FileTests(SynchronousTestCase):
     """Tests for L{read_configuration}."""
 
-    def error_text(self, *issuers: Any, **more: Any) -> str:
+    def error_text(self, *issuers: Any, **fields: Any) -> str:
         """Return the error for a file with these authenticators."""
-        error = str(self.assertRaises(ConfigurationError, read, *issuers, **more))
+        error = str(self.assertRaises(ConfigurationError, read, *issuers, **fields))
         self.assertTrue(error.startswith("invalid authentication configuration: "), error)
         return error.removeprefix("invalid authentication configuration: ")
 

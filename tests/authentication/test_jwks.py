@@ -136,15 +136,15 @@ class KeyTests(TokenCase):
 
     def test_key_set(self) -> None:
         """Keys that cannot verify tokens are skipped, and the number of keys is limited."""
-        good = self.issuer.jwks()[0]
+        valid = self.issuer.jwks()[0]
         secret = {"kty": "oct", "k": "c2VjcmV0", "kid": "s"}
-        odd = [secret, {**good, "use": "enc"}, {**good, "n": "AQAB"}, {**good, "n": 5}, {"kty": "RSA"}, 5, {}]
-        odd += [{**good, "e": good["n"]}, {**good, "n": None}]
-        (key,) = _jwks.parse_jwks({"keys": [*odd, good]})
+        skipped = [secret, {**valid, "use": "enc"}, {**valid, "n": "AQAB"}, {**valid, "n": 5}, {"kty": "RSA"}, 5, {}]
+        skipped += [{**valid, "e": valid["n"]}, {**valid, "n": None}]
+        (key,) = _jwks.parse_jwks({"keys": [*skipped, valid]})
         self.assertEqual(key.key_id, "one")
-        (key,) = _jwks.parse_jwks({"keys": [{**good, "alg": "RS512"}]})
+        (key,) = _jwks.parse_jwks({"keys": [{**valid, "alg": "RS512"}]})
         self.assertEqual(key.algorithms, {"RS512"})
-        self.assertRaises(AuthenticationFailed, _jwks.parse_jwks, {"keys": [good] * 101})
+        self.assertRaises(AuthenticationFailed, _jwks.parse_jwks, {"keys": [valid] * 101})
 
     def test_stop(self) -> None:
         """After stop() nothing is fetched."""

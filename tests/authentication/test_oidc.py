@@ -134,7 +134,7 @@ class GarbageTests(TokenCase):
         parts = (json.dumps(header).encode(), json.dumps(claims).encode(), b"signature")
         return ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
 
-    def assert_nobody(self, token: str) -> None:
+    def assert_not_authenticated(self, token: str) -> None:
         """Assert that a token is ignored or rejected."""
         with contextlib.suppress(AuthenticationFailed):
             self.assertIsNone(self.user(token))
@@ -144,13 +144,13 @@ class GarbageTests(TokenCase):
         st.fixed_dictionaries({}, optional=dict.fromkeys(("aud", "exp", "nbf", "sub", "_claim_names"), _JSON)),
         st.booleans(),
     )
-    def test_claims(self, header: dict[str, Any], claims: dict[str, Any], good: bool) -> None:
+    def test_claims(self, header: dict[str, Any], claims: dict[str, Any], valid: bool) -> None:
         """Claims and headers of any form are rejected without a valid signature."""
-        if good:
+        if valid:
             header = {"alg": "RS256", "kid": "one", **header}
             claims = {"aud": "me", "exp": NOW + 5, "sub": "x", **claims}
-        self.assert_nobody(self.token_of(header, {"iss": URL, **claims}))
-        self.assert_nobody(self.token_of(header, claims))
+        self.assert_not_authenticated(self.token_of(header, {"iss": URL, **claims}))
+        self.assert_not_authenticated(self.token_of(header, claims))
 
     @given(
         st.fixed_dictionaries(

@@ -53,12 +53,12 @@ class FrontProxyTests(SynchronousTestCase):
         self.root = root("proxies")
         self.proxy = self.root.issue(subject("proxy"))
         headers = RequestHeaderConfig.from_options(options())
-        self.known = RequestHeaderAuthenticator(ClientCAProvider(CertPool(self.root.pem)), headers, ("proxy",))
-        verifyObject(IAuthenticator, self.known)
+        self.authenticator = RequestHeaderAuthenticator(ClientCAProvider(CertPool(self.root.pem)), headers, ("proxy",))
+        verifyObject(IAuthenticator, self.authenticator)
 
     def user(self, **fields: Any) -> UserInfo | None:
         """Return the user in the headers of a proxy."""
-        return self.known.authenticate(Request(self.proxy, **fields))
+        return self.authenticator.authenticate(Request(self.proxy, **fields))
 
     def error_text(self, **fields: Any) -> str:
         """Return the error for a request of a proxy."""
@@ -95,33 +95,33 @@ class FrontProxyTests(SynchronousTestCase):
         request = Request(self.proxy, x_remote_user="alice")
         for name in (b"x_remote_user", b"x-remote_group", b"x_remote-extra-k"):
             request.fields[name] = [b"system:masters"]
-            error = self.assertRaises(RequestRefused, self.known.authenticate, request)
+            error = self.assertRaises(RequestRefused, self.authenticator.authenticate, request)
             self.assertIn("can be taken for X-Remote-", str(error))
             del request.fields[name]
         request.fields[b"x_other"] = request.fields[b"x-remote-extra-a_b"] = [b"x"]
-        self.assertEqual(self.known.authenticate(request), UserInfo("alice", extra={"a_b": ("x",)}))
+        self.assertEqual(self.authenticator.authenticate(request), UserInfo("alice", extra={"a_b": ("x",)}))
         self.assertIn("control characters", self.error_text(x_remote_user="al\x01ice"))
         self.assertIn("not UTF-8", self.error_text(x_remote_user="alice", x_remote_group="\xff"))
 
     def test_rejection_is_final(self) -> None:
         """A rejected request is not authenticated by other credentials, and is not anonymous."""
         users = X509Authenticator(ClientCAProvider(CertPool(self.root.pem), common_name_user_conversion))
-        union = AuthenticatorUnion([self.known, users], Anonymous())
+        union = AuthenticatorUnion([self.authenticator, users], Anonymous())
         request = Request(self.proxy, x_remote_user=["alice", "bob"])
         self.assertRaises(RequestRefused, union.authenticate, request)
 
     def test_no_certificate(self) -> None:
         """Without a certificate of these CAs and an allowed common name the headers are ignored."""
-        self.assertIsNone(self.known.authenticate(Request(x_remote_user="alice")))
-        for shown in (root("proxies").issue(subject("proxy")), self.root.issue(subject("other"))):
+        self.assertIsNone(self.authenticator.authenticate(Request(x_remote_user="alice")))
+        for certificate in (root("proxies").issue(subject("proxy")), self.root.issue(subject("other"))):
             error = self.assertRaises(
-                AuthenticationFailed, self.known.authenticate, Request(shown, x_remote_user="alice")
+                AuthenticationFailed, self.authenticator.authenticate, Request(certificate, x_remote_user="alice")
             )
             self.assertNotIsInstance(error, RequestRefused)
 
     def test_any_name(self) -> None:
         """Without a list of names all common names are allowed."""
-        self.known = RequestHeaderAuthenticator(
+        self.authenticator = RequestHeaderAuthenticator(
             ClientCAProvider(CertPool(self.root.pem)), RequestHeaderConfig.from_options(options())
         )
         self.proxy = self.root.issue(subject("other"))
@@ -131,7 +131,7 @@ class FrontProxyTests(SynchronousTestCase):
         """Each CA has one purpose: user certificates cannot send headers, and proxies are not users."""
         users = root("users")
         union = AuthenticatorUnion(
-            [self.known, X509Authenticator(ClientCAProvider(CertPool(users.pem), common_name_user_conversion))],
+            [self.authenticator, X509Authenticator(ClientCAProvider(CertPool(users.pem), common_name_user_conversion))],
             Anonymous(),
         )
         alice = users.issue(subject("alice"))
@@ -165,13 +165,13 @@ class MakeTests(SynchronousTestCase):
         (data / "pki").mkdir(parents=True)
         (data / "pki" / "ca.crt").write_bytes(self.users.pem)
         self.file = data / "proxies.crt"
-        self.file.write_bytes(root("proxies").pem + self.more)
+        self.file.write_bytes(root("proxies").pem + self.additional)
         server: Any = type("Server", (), {"client_authorities": [], "files": FileReloader(Clock())})
         self.server = server
         flags = tuple(flag.replace("FILE", str(self.file)) for flag in flags)
         return frontproxy.make(options(f"--data-dir={data}", *flags), server)
 
-    more = b""
+    additional = b""
 
     def test_off(self) -> None:
         """Without --requestheader-client-ca-file there is no authenticator."""
@@ -189,7 +189,7 @@ class MakeTests(SynchronousTestCase):
     def test_overlap(self) -> None:
         """A CA of both users and proxies requires --requestheader-allowed-names."""
         made = self.make()
-        self.more = self.users.pem
+        self.additional = self.users.pem
         self.patch(frontproxy, "client_ca_paths", lambda options: [self.file])
         error = self.assertRaises(InvalidCABundle, self.make, "--requestheader-client-ca-file=FILE")
         self.assertIn("contain overlapping certificates", str(error))

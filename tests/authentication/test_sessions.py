@@ -209,7 +209,7 @@ class AuthenticatorTests(SynchronousTestCase):
                 self.authenticate(origin=origin, upgrade="websocket", host="10.0.0.1:6443", user_agent="Go")
             )
         self.assertIsNone(self.authenticate(origin="https://10.0.0.1:6443", upgrade="websocket", **there))
-        # Pages elsewhere that know a token may use it: there is nothing else that they could use.
+        # A cross-site page that has a token may use it: it has no other credentials.
         request = Request(origin="https://dashboard.example", upgrade="websocket", **there)
         request.certificate = None
         self.assertIsNone(self.authenticator.authenticate(request))

@@ -35,9 +35,9 @@ class LinkTests(SynchronousTestCase):
 
     def test_expires(self) -> None:
         """A link expires after 15 minutes."""
-        good, late = self.links.issue(ALICE), self.links.issue(ALICE)
+        valid, late = self.links.issue(ALICE), self.links.issue(ALICE)
         self.clock.advance(LIFETIME - 1)
-        self.assertEqual(self.links.redeem(good, request()), ALICE)
+        self.assertEqual(self.links.redeem(valid, request()), ALICE)
         self.clock.advance(1)
         self.assertIsNone(self.links.redeem(late, request()))
 

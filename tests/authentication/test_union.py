@@ -112,7 +112,7 @@ class UnionTests(SynchronousTestCase):
         union = AuthenticatorUnion([TokenFile.read(path), InvalidTokenAuthenticator()], Anonymous())
         alice = UserInfo("alice", "u1", ("system:authenticated",))
         self.assertEqual(union.authenticate_token("t1"), TokenAuthentication(alice))
-        # As from a file: what is blank at the end of a header does not belong to it.
+        # As from a file: trailing white space is removed.
         self.assertEqual(union.authenticate_token("t1\n"), TokenAuthentication(alice))
         unknown = TokenAuthentication(None, error="invalid bearer token")
         self.assertEqual(union.authenticate_token("t2"), unknown)

@@ -26,8 +26,8 @@ from tests.authentication.requests import Request
 
 JANE = {"authenticated": True, "user": {"username": "jane", "uid": "7", "groups": ["a"], "extra": {"k": ["v"]}}}
 
-#: Answers that are no reviews, whose words are nobody's business.
-UNTOLD = (
+#: Responses that are not reviews, whose content must not be disclosed.
+UNDISCLOSED = (
     Response(403, {}, b"open sesame"),
     Response(418, {"content-type": "text/plain"}, b"open sesame"),
     Response(400, {}, b'{"kind":"Status","apiVersion":"v1","message":"open sesame","reason":"sesame"}'),
@@ -184,9 +184,9 @@ class WebhookTokensTests(SynchronousTestCase):
     def test_cve_2020_8561(self) -> None:
         """CVE-2020-8561: a response that is not a review is not logged."""
         lines = self.logged_errors()
-        for answer in UNTOLD:
+        for answer in UNDISCLOSED:
             self.assertNotIn("sesame", self.failure(self.make(lambda spec, answer=answer: answer)))
-        self.assertEqual(len(lines), len(UNTOLD))
+        self.assertEqual(len(lines), len(UNDISCLOSED))
         self.assertNotIn("sesame", "".join(lines))
 
     def test_timeout(self) -> None:
@@ -231,7 +231,7 @@ class WebhookTokensTests(SynchronousTestCase):
         """
         A token is valid for the requested audiences that the webhook returns, or else for the audiences of this server.
         """
-        for theirs, wanted, granted in (
+        for theirs, expected, granted in (
             (["api", "other"], ["other", "api"], ("other", "api")),
             (["other"], ["api"], None),
             ([], ["api", "more"], ("api",)),
@@ -239,7 +239,7 @@ class WebhookTokensTests(SynchronousTestCase):
         ):
             tokens = self.make(lambda spec, theirs=theirs: {**JANE, "audiences": theirs})
             union = AuthenticatorUnion([tokens, InvalidTokenAuthenticator()])
-            outcome = self.successResultOf(union.authenticate_token("t", wanted))
+            outcome = self.successResultOf(union.authenticate_token("t", expected))
             if granted is None:
                 self.assertEqual(outcome, TokenAuthentication(None, error="invalid bearer token"))
             else:

@@ -60,12 +60,12 @@ class NodeServer(Server):
         assert code == 201, answer
         return answer  # type: ignore[no-any-return]
 
-    def decide(self, verb: str, resource: str, name: str = "", *, node: str = "one", **more: Any) -> Verdict:
+    def decide(self, verb: str, resource: str, name: str = "", *, node: str = "one", **fields: Any) -> Verdict:
         """Return the verdict for a kubelet; the default namespace is default."""
         group, _slash, resource = resource.rpartition("/")
-        more.setdefault("namespace", "default")
+        fields.setdefault("namespace", "default")
         verdict = self.node.authorize(
-            AuthorizerAttributes(node_user(node), verb, group=group, resource=resource, name=name, **more)
+            AuthorizerAttributes(node_user(node), verb, group=group, resource=resource, name=name, **fields)
         )
         if isinstance(verdict, Deferred):
             result: list[Verdict] = []
@@ -75,9 +75,9 @@ class NodeServer(Server):
             (verdict,) = result
         return verdict
 
-    def allows(self, *attributes: Any, **more: Any) -> bool:
+    def allows(self, *attributes: Any, **fields: Any) -> bool:
         """Return whether a request is allowed."""
-        return self.decide(*attributes, **more).decision is Decision.ALLOW
+        return self.decide(*attributes, **fields).decision is Decision.ALLOW
 
 
 class NodeTestCase(SynchronousTestCase):

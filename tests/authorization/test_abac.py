@@ -40,12 +40,12 @@ def abac(*lines: str) -> ABAC:
     return ABAC(read_policies("/policies", "\n".join(lines).encode()))
 
 
-def allows(authorizer: ABAC, user: UserInfo, verb: str, what: str) -> bool:
+def allows(authorizer: ABAC, user: UserInfo, verb: str, target: str) -> bool:
     """Return whether a user may access a resource C{namespace/group/resource}, or a path that begins with C{/}."""
-    if what.startswith("/"):
-        attributes = AuthorizerAttributes(user, verb, path=what, is_resource_request=False)
+    if target.startswith("/"):
+        attributes = AuthorizerAttributes(user, verb, path=target, is_resource_request=False)
     else:
-        namespace, group, resource = what.split("/")
+        namespace, group, resource = target.split("/")
         attributes = AuthorizerAttributes(user, verb, group=group, resource=resource, namespace=namespace)
     verdict = authorizer.authorize(attributes)
     assert verdict.decision is not Decision.DENY
@@ -125,8 +125,8 @@ class MatchTests(SynchronousTestCase):
         ):
             authorizer = abac(json.dumps(policy))
             self.assertEqual(authorizer.policies.unversioned, 1)
-            for what, expected in (("ns/apps/pods", pods), ("ns//secrets", secrets), ("/metrics", path)):
-                self.assertEqual(allows(authorizer, ALICE, "delete", what), expected, (policy, what))
+            for target, expected in (("ns/apps/pods", pods), ("ns//secrets", secrets), ("/metrics", path)):
+                self.assertEqual(allows(authorizer, ALICE, "delete", target), expected, (policy, target))
             self.assertFalse(allows(authorizer, EVE, "get", "ns//pods"))
         named = {"apiVersion": "abac.authorization.kubernetes.io/v0", "kind": "Policy", "user": "alice"}
         authorizer = abac(json.dumps(named))

@@ -258,7 +258,7 @@ class UnionTests(SynchronousTestCase):
 class PromptnessTests(RBACTestCase):
     """Tests of the consistency of writes and later requests."""
 
-    def begun(self, user: str, method: str, path: str, body: Any) -> Any:
+    def in_flight(self, user: str, method: str, path: str, body: Any) -> Any:
         """Return a connection with a request in flight."""
         client = self.server.client()
         data = orjson.dumps(body)
@@ -307,7 +307,7 @@ class PromptnessTests(RBACTestCase):
         self.assertFalse(self.may_list("bob"))
         for lost in ("rolebindings", "clusterroles"):
             self.lose_place(GROUP, lost)
-            client = self.begun("admin", "POST", BINDINGS, binding(lost, "Role/maps", "User/bob"))
+            client = self.in_flight("admin", "POST", BINDINGS, binding(lost, "Role/maps", "User/bob"))
             self.assertEqual(client.answers(), [])
             self.server.clock.advance(1)
             (answer,) = client.answers()
@@ -320,7 +320,7 @@ class PromptnessTests(RBACTestCase):
         """A cache that does not recover delays a write for a few seconds only."""
         self.assertFalse(self.may_list("bob"))
         self.lose_place(GROUP, "rolebindings", 100)
-        client = self.begun("admin", "POST", BINDINGS, binding("a", "Role/maps", "User/bob"))
+        client = self.in_flight("admin", "POST", BINDINGS, binding("a", "Role/maps", "User/bob"))
         self.server.clock.pump([1.0] * 10)
         (answer,) = client.answers()
         self.assertEqual(answer.code, 201)
@@ -332,7 +332,7 @@ class PromptnessTests(RBACTestCase):
             self.server.make("/api/v1/namespaces", {"metadata": {"name": f"ns-{number}"}})
             self.server.make(f"/api/v1/namespaces/ns-{number}/configmaps", {"metadata": {"name": "x"}})
         self.lose_place("", "namespaces")
-        client = self.begun("admin", "POST", "/api/v1/namespaces", {"metadata": {"name": "late"}})
+        client = self.in_flight("admin", "POST", "/api/v1/namespaces", {"metadata": {"name": "late"}})
         self.assertEqual(client.answers(), [])
         self.server.clock.advance(1)
         self.assertEqual([answer.code for answer in client.answers()], [201])

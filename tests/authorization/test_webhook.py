@@ -25,7 +25,7 @@ from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Response
 from kubetwist.client.retrying import Backoff
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
-from tests.authentication.test_webhook import UNTOLD, Webhook
+from tests.authentication.test_webhook import UNDISCLOSED, Webhook
 
 JANE = UserInfo("jane", "7", ("a", "b"), {"k": ("v",)})
 
@@ -223,11 +223,11 @@ class WebhookAuthorizerTests(SynchronousTestCase):
     def test_cve_2020_8561(self) -> None:
         """CVE-2020-8561: a response that is not a review is neither logged nor sent to a client."""
         lines = self.logged_errors()
-        for answer in UNTOLD:
+        for answer in UNDISCLOSED:
             verdict = self.decide(self.make(lambda spec, answer=answer: answer))
             self.assertTrue(verdict.error, answer)
             self.assertNotIn("sesame", verdict.error)
-        self.assertEqual(len(lines), len(UNTOLD))
+        self.assertEqual(len(lines), len(UNDISCLOSED))
         self.assertNotIn("sesame", "".join(lines))
 
     def test_retried(self) -> None:

@@ -15,11 +15,11 @@ NEWEST = 37
 STANDARDS = CheckRegistry(NEWEST)
 
 
-#: What a container needs to be allowed by C{restricted}.
+#: The security context of a container that C{restricted} allows.
 HARDENED: JSONObject = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-#: And its pod.
+#: The security context of its pod.
 HARDENED_POD: JSONObject = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 
 

@@ -28,8 +28,8 @@ class PodSecurityTestCase(PluginTestCase):
 
     def plugin(self, configuration: JSONObject | None = None) -> PodSecurity:
         """Return the plugin."""
-        said = None if configuration is None else {**KIND, **configuration}
-        plugin = PodSecurity.configured(self.context, said)
+        decoded = None if configuration is None else {**KIND, **configuration}
+        plugin = PodSecurity.configured(self.context, decoded)
         verifyObject(IValidatingAdmission, plugin)
         return plugin
 
@@ -37,9 +37,9 @@ class PodSecurityTestCase(PluginTestCase):
         """Set the labels of the namespace."""
         self.context.add("", "namespaces", {"metadata": {"name": "ns", "labels": labelled(**modes)}})
 
-    def write(self, obj: JSONObject | None, resource: str = "pods", operation: str = "CREATE", **more: Any) -> Write:
+    def write(self, obj: JSONObject | None, resource: str = "pods", operation: str = "CREATE", **fields: Any) -> Write:
         """Return a write in the namespace."""
-        return write(obj, resource, operation, context=self.context, **more)
+        return write(obj, resource, operation, context=self.context, **fields)
 
 
 class NamespaceTestCase(PodSecurityTestCase):

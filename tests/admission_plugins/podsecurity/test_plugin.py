@@ -90,9 +90,9 @@ class PodTests(PodSecurityTestCase):
             changed["spec"][kind][0]["image"] = "other"
             expected = self.error_text(plugin, self.write(changed, operation="UPDATE", old=every_container()))
             self.assertIn('violates PodSecurity "restricted:latest"', expected)
-            more = every_container()
-            more["spec"][kind].append({"name": "new", "image": "i"})
-            self.assertTrue(is_significant_pod_update(more, every_container()))
+            fields = every_container()
+            fields["spec"][kind].append({"name": "new", "image": "i"})
+            self.assertTrue(is_significant_pod_update(fields, every_container()))
 
     def test_subresources(self) -> None:
         """Ephemeral containers and unknown subresources are evaluated."""

@@ -45,7 +45,7 @@ class LevelTests(SynchronousTestCase):
         self.assertEqual(violations(pod, PRIVILEGED), "")
 
     def test_order(self) -> None:
-        """Checks are sorted as in the reference: by ID, those of baseline first."""
+        """Checks are sorted as in the reference: by ID, the checks of baseline first."""
         for checks in (BASELINE_CHECKS, RESTRICTED_CHECKS):
             names = [check.name for check in checks]
             self.assertEqual(names, sorted(names))

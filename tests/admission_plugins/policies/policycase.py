@@ -19,14 +19,14 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 SCALERS = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 
 
-def rule(*resources: str, **more: Any) -> dict[str, Any]:
+def rule(*resources: str, **fields: Any) -> dict[str, Any]:
     """Return a rule for the creation and update of resources."""
     return {
         "operations": ["CREATE", "UPDATE"],
         "apiGroups": ["*"],
         "apiVersions": ["*"],
         "resources": [*resources],
-        **more,
+        **fields,
     }
 
 

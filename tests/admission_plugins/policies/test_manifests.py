@@ -8,7 +8,7 @@ from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
 from tests.admission_plugins.policies.policycase import GROUP, MAPS, PolicyTestCase
 
-#: A policy that denies every config map, and its binding.
+#: A policy that denies every ConfigMap, and its binding.
 MANIFESTS = """\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy

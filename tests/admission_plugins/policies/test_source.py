@@ -50,12 +50,12 @@ class CompiledTests(PolicyTestCase):
         threads = self.server.done_in_threads
         listed = "object.data.map(k, k)"
         self.policy(validations=[{"expression": f"{listed}.all(a, {listed}.all(b, a != 'no'))"}])
-        for size, wanted in ((3, []), (100, ["_run_in_thread"])):
+        for size, expected in ((3, []), (100, ["_run_in_thread"])):
             threads.clear()
             data = {f"k{number}": "" for number in range(size)}
             self.create(f"ok{size}", data)
             self.request_error("POST", MAPS, {"metadata": {"name": f"no{size}"}, "data": {**data, "no": ""}})
-            self.assertEqual([function.__name__ for function in threads], wanted * 2)
+            self.assertEqual([function.__name__ for function in threads], expected * 2)
 
     def test_authorizer_of_expensive(self) -> None:
         """Authorizers are called only in the reactor's thread; the evaluation in the thread is repeated."""

@@ -25,18 +25,18 @@ class ValidatingTests(PolicyTestCase):
             ],
         )
         self.create("ok", {"a": "1"})
-        said = "ValidatingAdmissionPolicy 'p' with binding 'p-b' denied request:"
+        denied = "ValidatingAdmissionPolicy 'p' with binding 'p-b' denied request:"
         self.assertEqual(
             self.request_error("POST", MAPS, {"metadata": {"name": "m"}, "data": {"a": "", "b": "", "c": ""}}),
-            (422, "Invalid", f'configmaps "m" is forbidden: {said} has 3'),
+            (422, "Invalid", f'configmaps "m" is forbidden: {denied} has 3'),
         )
         self.assertEqual(
             self.request_error("POST", MAPS, {"metadata": {"name": "m"}, "data": {"no": ""}}),
-            (403, "Forbidden", f'configmaps "m" is forbidden: {said} never'),
+            (403, "Forbidden", f'configmaps "m" is forbidden: {denied} never'),
         )
         _, answer = self.client.ask("POST", MAPS, {"metadata": {"name": "x"}})
         self.assertEqual(
-            answer["details"]["causes"], [{"message": f"{said} failed expression: object.metadata.name != 'x'"}]
+            answer["details"]["causes"], [{"message": f"{denied} failed expression: object.metadata.name != 'x'"}]
         )
 
     def test_refilled(self) -> None:

@@ -95,10 +95,10 @@ class CommitTests(QuotaTestCase):
         self.use()
         store = self.store("configmaps")
         slow = self.slow(store)
-        begun = [self.create(store, {"metadata": {"name": f"c{number}"}}) for number in range(100)]
+        creates = [self.create(store, {"metadata": {"name": f"c{number}"}}) for number in range(100)]
         slow.go_on()
         refused = 0
-        for one in begun:
+        for one in creates:
             outcome: list[Any] = []
             one.addBoth(outcome.append)
             value = getattr(outcome[0], "value", None)
@@ -139,12 +139,12 @@ class CommitTests(QuotaTestCase):
         self.use()
         store = self.store("configmaps")
         slow = self.slow(store)
-        begun = [self.create(store, {"metadata": {"name": f"c{number}"}}) for number in range(3)]
-        begun[1].addErrback(lambda failure: None)
-        begun[1].cancel()
+        creates = [self.create(store, {"metadata": {"name": f"c{number}"}}) for number in range(3)]
+        creates[1].addErrback(lambda failure: None)
+        creates[1].cancel()
         slow.go_on()
-        self.successResultOf(begun[0])
-        self.successResultOf(begun[2])
+        self.successResultOf(creates[0])
+        self.successResultOf(creates[2])
         self.assertEqual(self.used(), {"configmaps": "2"})
 
     def test_existing_name(self) -> None:
@@ -202,11 +202,11 @@ class CommitTests(QuotaTestCase):
         self.changed(claims, "c", lambda obj: obj["spec"]["resources"].update(requests={"storage": "2Gi"}))
         self.assertEqual(self.used(), {"requests.storage": "2Gi"})
 
-        def more(obj: Any) -> Any:
+        def fields(obj: Any) -> Any:
             obj["spec"]["resources"]["requests"]["storage"] = "4Gi"
             return obj
 
-        error = self.refused(claims.update(self.scope, "c", more, UpdateOptions(), patching=True))
+        error = self.refused(claims.update(self.scope, "c", fields, UpdateOptions(), patching=True))
         self.assertIn("exceeded quota: q, requested: requests.storage=2Gi", error.message)
 
     def test_events(self) -> None:

@@ -58,7 +58,7 @@ class CallTests(KubeAPIMixin, TestCase):
                 }
             )
         )
-        # Controllers would make config maps, too.
+        # Controllers would also create ConfigMaps.
         self.server = await self.startKubeAPI("--controllers=", f"--admission-control-config-file={configuration}")
 
     def answer(self, call: Call) -> Any:
@@ -72,7 +72,7 @@ class CallTests(KubeAPIMixin, TestCase):
         code, answer = await deferToThread(self.server.request, method, path, body)
         return code, answer
 
-    async def configure(self, client: dict[str, Any], **more: Any) -> None:
+    async def configure(self, client: dict[str, Any], **fields: Any) -> None:
         """Create a webhook for ConfigMaps."""
         rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
         hook = {
@@ -83,7 +83,7 @@ class CallTests(KubeAPIMixin, TestCase):
             "sideEffects": "None",
             "admissionReviewVersions": ["v1"],
             "timeoutSeconds": 7,
-            **more,
+            **fields,
         }
         code, answer = await self.send_request(
             "POST", CONFIGURATIONS, {"metadata": {"name": "hooks"}, "webhooks": [hook]}
@@ -96,7 +96,7 @@ class CallTests(KubeAPIMixin, TestCase):
         return code, answer.get("message", "")
 
     async def test_url(self) -> None:
-        """A webhook is called by its URL and its certificate is verified; the error says why a call fails."""
+        """A webhook is called by its URL with its CA; the error contains the reason of a failure."""
         await self.start()
         await self.configure({"url": f"{self.hook.url}/check", "caBundle": text(self.hook.ca)})
         denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'

@@ -22,7 +22,7 @@ def known_as(token: str) -> RESTConfig:
 class NameTests(SynchronousTestCase):
     """Tests of the matching of names."""
 
-    def shown(self, target: str, *names: str, default: str = "") -> str:
+    def token_for(self, target: str, *names: str, default: str = "") -> str:
         """Return the token of the user that matches; C{""} for none."""
         credentials = AuthenticationInfoResolver({name: known_as(name) for name in names}, default)
         settings = credentials.client_config_for(RESTConfig(url="https://x", ca=b"ca"), target)
@@ -33,18 +33,18 @@ class NameTests(SynchronousTestCase):
         """The full name is matched before suffixes, with the port before without, and C{*} last."""
         names = ["hook.ns.svc:443", "*.ns.svc:443", "*.svc:443", "hook.ns.svc", "*.ns.svc", "*.svc", "*"]
         while names:
-            self.assertEqual(self.shown("hook.ns.svc:443", *reversed(names)), names.pop(0))
-        self.assertEqual(self.shown("hook.ns.svc:443"), "")
+            self.assertEqual(self.token_for("hook.ns.svc:443", *reversed(names)), names.pop(0))
+        self.assertEqual(self.token_for("hook.ns.svc:443"), "")
 
     def test_ports(self) -> None:
         """Only port 443 can be omitted."""
-        self.assertEqual(self.shown("hook.ns.svc:8443", "hook.ns.svc", "*.svc"), "")
-        self.assertEqual(self.shown("hook.ns.svc:8443", "*.svc:8443", "*"), "*.svc:8443")
+        self.assertEqual(self.token_for("hook.ns.svc:8443", "hook.ns.svc", "*.svc"), "")
+        self.assertEqual(self.token_for("hook.ns.svc:8443", "*.svc:8443", "*"), "*.svc:8443")
 
     def test_default(self) -> None:
         """The user of the current context is used if no name matches."""
-        self.assertEqual(self.shown("a.example.org:443", "me", default="me"), "me")
-        self.assertEqual(self.shown("a.example.org:443", "me", "*", default="me"), "*")
+        self.assertEqual(self.token_for("a.example.org:443", "me", default="me"), "me")
+        self.assertEqual(self.token_for("a.example.org:443", "me", "*", default="me"), "*")
 
 
 class ReadingTests(SynchronousTestCase):

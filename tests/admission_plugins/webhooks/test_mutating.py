@@ -183,22 +183,22 @@ class WebhookMutationTests(WebhookTestCase):
         spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
         path = "/apis/apps/v1/namespaces/default/deployments"
         self.send_request("POST", path, {"metadata": {"name": "d"}, "spec": spec})
-        said: list[tuple[str, str, Any]] = []
+        operations_to_send: list[tuple[str, str, Any]] = []
         self.answer(rules=("deployments/scale",))
-        self.outgoing.answer = lambda url, review: patch(*said)
+        self.outgoing.answer = lambda url, review: patch(*operations_to_send)
         for operation, code, text in (
             (("remove", "/metadata/namespace", None), 422, "metadata.namespace: Required value"),
             (("replace", "/metadata/name", ""), 422, "metadata.name: Required value"),
             (("add", "/metadata/uid", "x"), 409, "Precondition failed: UID in precondition: x"),
             (("add", "/metadata/resourceVersion", "1"), 409, "the object has been modified"),
         ):
-            said[:] = [operation]
+            operations_to_send[:] = [operation]
             result = self.request_error(
                 "PATCH", f"{path}/d/scale", {"spec": {"replicas": 2}}, **{"content-type": MERGE}
             )
             self.assertEqual(result[0], code, result)
             self.assertIn(text, result[1])
         self.assertEqual(self.send_request("GET", f"{path}/d")["spec"]["replicas"], 1)
-        said.clear()
+        operations_to_send.clear()
         self.send_request("PUT", f"{path}/d/scale", {"metadata": {"name": "d"}, "spec": {"replicas": 2}})
         self.assertEqual(self.send_request("GET", f"{path}/d")["spec"]["replicas"], 2)

@@ -50,9 +50,9 @@ class ValidatingTests(WebhookTestCase):
     def test_denial(self) -> None:
         """A denied object is not stored; the error has the code, reason and message of the webhook."""
         self.configure(webhook())
-        said: dict[str, Any] = {"code": 409, "reason": "Conflict", "message": "not today"}
+        review: dict[str, Any] = {"code": 409, "reason": "Conflict", "message": "not today"}
         for status, expected in (
-            (said, (409, 'admission webhook "a.example.org" denied the request: not today')),
+            (review, (409, 'admission webhook "a.example.org" denied the request: not today')),
             ({"reason": "Because"}, (400, 'admission webhook "a.example.org" denied the request: Because')),
             (None, (400, 'admission webhook "a.example.org" denied the request without explanation')),
             ({"code": 200, "message": "x"}, (400, 'admission webhook "a.example.org" denied the request: x')),
@@ -157,7 +157,7 @@ class ValidatingTests(WebhookTestCase):
         (request,) = self.requests
         self.assertEqual((request["dryRun"], request["options"]["dryRun"]), (True, ["All"]))
         for compiled in self.server.registry.admission.plugins[1]._configurations.webhooks:
-            compiled.supports_dry_run = False  # As one that was stored when that was still allowed.
+            compiled.supports_dry_run = False  # As in a configuration that an older release accepted.
         message = 'admission webhook "a.example.org" does not support dry run'
         self.assertEqual(self.request_error("POST", f"{MAPS}?dryRun=All", config_map("m")), (400, message))
 
@@ -205,13 +205,13 @@ class ValidatingTests(WebhookTestCase):
         def raw(body: bytes, code: int = 200, kind: str = "application/json") -> Response:
             return Response(code, {"content-type": kind}, body)
 
-        said = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"%b}'
+        review = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"%b}'
         cases: list[tuple[Any, str]] = [
             (call, f"failed to call webhook: {call}"),
             (raw(b"no", 404, "text/plain"), "failed to call webhook: the server could not find the requested resource"),
-            (raw(said % b""), "received invalid webhook response: webhook response was absent"),
+            (raw(review % b""), "received invalid webhook response: webhook response was absent"),
             (
-                raw(said % b',"response":{"uid":"x","allowed":true}'),
+                raw(review % b',"response":{"uid":"x","allowed":true}'),
                 "received invalid webhook response: expected response.uid=",
             ),
             (raw(b'{"response":{"allowed":true}}'), "received invalid webhook response: expected response.uid="),

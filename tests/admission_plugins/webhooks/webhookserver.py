@@ -51,17 +51,17 @@ class Client:
         self._outgoing.timeouts.append(timeout)
         review = orjson.loads(body)
         self._outgoing.calls.append((self._url, review))
-        said = self._outgoing.answer(self._url, review)
-        if isinstance(said, BaseException):
-            raise said
-        if not isinstance(said, dict | Response):
-            said = await said
-        if isinstance(said, Response):
-            return said
+        scripted = self._outgoing.answer(self._url, review)
+        if isinstance(scripted, BaseException):
+            raise scripted
+        if not isinstance(scripted, dict | Response):
+            scripted = await scripted
+        if isinstance(scripted, Response):
+            return scripted
         answer = {
             "kind": "AdmissionReview",
             "apiVersion": review["apiVersion"],
-            "response": {"uid": review["request"]["uid"], **said},
+            "response": {"uid": review["request"]["uid"], **scripted},
         }
         return Response(200, {"content-type": "application/json"}, orjson.dumps(answer))
 
@@ -72,7 +72,7 @@ def patch(*operations: tuple[str, str, Any]) -> dict[str, Any]:
     return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(encoded).decode()}
 
 
-def webhook(name: str = "a.example.org", **more: Any) -> dict[str, Any]:
+def webhook(name: str = "a.example.org", **fields: Any) -> dict[str, Any]:
     """Return a webhook, by default for the creation of all objects."""
     rule = {"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     return {
@@ -81,7 +81,7 @@ def webhook(name: str = "a.example.org", **more: Any) -> dict[str, Any]:
         "rules": [rule],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-        **more,
+        **fields,
     }
 
 
@@ -131,9 +131,11 @@ class WebhookTestCase(SynchronousTestCase):
         body = {"metadata": {"name": name}, "webhooks": list(webhooks)}
         self.send_request("POST", f"/apis/admissionregistration.k8s.io/v1/{resource}", body)
 
-    def config_map(self, name: str = "m", **more: Any) -> Any:
+    def config_map(self, name: str = "m", **fields: Any) -> Any:
         """Create a ConfigMap."""
-        return self.send_request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name, **more}})
+        return self.send_request(
+            "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name, **fields}}
+        )
 
     @property
     def requests(self) -> list[dict[str, Any]]:

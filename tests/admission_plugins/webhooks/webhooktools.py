@@ -7,7 +7,7 @@ from typing import Any
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-def rule(*resources: str, operations: tuple[str, ...] = ("*",), **more: Any) -> dict[str, Any]:
+def rule(*resources: str, operations: tuple[str, ...] = ("*",), **fields: Any) -> dict[str, Any]:
     """Return a rule for all operations on some resources."""
     return {
         "rules": [
@@ -16,7 +16,7 @@ def rule(*resources: str, operations: tuple[str, ...] = ("*",), **more: Any) -> 
                 "apiGroups": ["*"],
                 "apiVersions": ["*"],
                 "resources": list(resources),
-                **more,
+                **fields,
             }
         ]
     }
