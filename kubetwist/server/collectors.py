@@ -403,7 +403,7 @@ def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
     seconds = [((cidr,), one.allocations.seconds) for cidr, one in ranges]
     yield MetricSnapshot(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
     ports = allocator.ports
-    count = len(ports.held() | ports.pending())
+    count = len(ports.ports_in_use() | ports.pending())
     for name, attribute, text in (
         ("allocation_total", "allocations_total", "Number of {} allocations."),
         ("allocation_errors_total", "allocation_errors_total", "Number of errors trying to allocate {}."),

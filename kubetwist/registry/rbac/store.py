@@ -93,8 +93,8 @@ class EscalationCheckedStore(Store):
         @raise APIStatusError: A permission is missing (403).
         """
         user = scope.user
-        held, errors = self._grants.rules_for(user, scope.namespace)
-        missing = uncovered_rules(held, rules)
+        user_rules, errors = self._grants.rules_for(user, scope.namespace)
+        missing = uncovered_rules(user_rules, rules)
         if missing:
             message = escalation_message(user.name, user.groups, missing)
             if errors:
@@ -153,8 +153,8 @@ class RoleStore(EscalationCheckedStore):
             return
         self.confirm_no_escalation(scope, obj, obj.get("rules") or ())
         if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
-            held, _ = self._grants.rules_for(scope.user, scope.namespace)
-            if uncovered_rules(held, FULL_AUTHORITY):
+            user_rules, _ = self._grants.rules_for(scope.user, scope.namespace)
+            if uncovered_rules(user_rules, FULL_AUTHORITY):
                 raise self.forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
 
 

@@ -209,8 +209,10 @@ class WritingTests(SharedStoresTestCase):
             )
             value = self.value("ranges/servicenodeports")
             self.assertEqual(is_protobuf(value), stores is self.one)
-            self.assertEqual(decode_bitmap(*decode_range(value)), self.allocators(self.one).services.ports.held())
-        self.assertEqual(len(self.allocators(self.other).services.ports.held()), 3)
+            self.assertEqual(
+                decode_bitmap(*decode_range(value)), self.allocators(self.one).services.ports.ports_in_use()
+            )
+        self.assertEqual(len(self.allocators(self.other).services.ports.ports_in_use()), 3)
 
     def test_definitions(self) -> None:
         """CustomResourceDefinitions are stored as JSON, as in the reference."""

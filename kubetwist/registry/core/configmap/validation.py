@@ -58,11 +58,11 @@ def check_frozen(
     if not obj.get("immutable"):
         errors.append(forbidden("immutable", _FROZEN))
     for name in names:
-        new, held = obj.get(name), old.get(name)
+        new, stored = obj.get(name), old.get(name)
         # The reference does not distinguish an empty from an absent map in a ConfigMap's data.
         if name == semantic:
-            new, held = new or None, held or None
-        if new != held:
+            new, stored = new or None, stored or None
+        if new != stored:
             errors.append(forbidden(name, _FROZEN))
 
 

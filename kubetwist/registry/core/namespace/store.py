@@ -48,14 +48,14 @@ class NamespaceStore(Store):
                 deletion.set_finalizers(meta, finalizers)
             obj.setdefault("status", {})["phase"] = "Terminating"
             return await removal.commit_if_changed(self, key, obj, old, record, options.dry_run), False
-        return (record, False) if held(old) else None
+        return (record, False) if has_spec_finalizers(old) else None
 
     def should_delete_during_update(self, obj: JSONObject, old: JSONObject) -> bool:
         """Return whether an update removes the last finalizer, including those of C{spec.finalizers}."""
-        return not held(obj) and super().should_delete_during_update(obj, old)
+        return not has_spec_finalizers(obj) and super().should_delete_during_update(obj, old)
 
 
-def held(namespace: JSONObject) -> bool:
+def has_spec_finalizers(namespace: JSONObject) -> bool:
     """Return whether a namespace has C{spec.finalizers}."""
     return bool((namespace.get("spec") or {}).get("finalizers"))
 

@@ -116,12 +116,12 @@ def validate_node_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     _resources(status, errors)
     _features(status.get("declaredFeatures") or [], errors)
     _addresses(status, errors)
-    held, ranges = before.get("podCIDRs") or [], spec.get("podCIDRs") or []
+    stored, ranges = before.get("podCIDRs") or [], spec.get("podCIDRs") or []
     text = 'node updates may not change podCIDR except from "" to valid'
-    if held and len(ranges) != len(held):
+    if stored and len(ranges) != len(stored):
         errors.append(forbidden("spec.podCIDRs", text))
-    elif held:
-        changed = (now != then for now, then in zip(ranges, held, strict=True))
+    elif stored:
+        changed = (now != then for now, then in zip(ranges, stored, strict=True))
         errors.extend(forbidden("spec.podCIDRs", text) for _ in filter(None, changed))
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:
         text = 'node updates may not change providerID except from "" to valid'

@@ -336,8 +336,8 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[FieldError]
         text = f"spec.persistentvolumesource is immutable after creation\n{formatted}"
         errors.append(forbidden("spec.persistentvolumesource", text))
     immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", errors)
-    affinity, held = spec.get("nodeAffinity"), before.get("nodeAffinity")
-    if held is not None and affinity != held and affinity != _renamed(held, affinity):
+    affinity, stored = spec.get("nodeAffinity"), before.get("nodeAffinity")
+    if stored is not None and affinity != stored and affinity != _renamed(stored, affinity):
         text = "field is immutable, except for updating from beta label to GA"
         found = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
         errors.append(invalid_shown("nodeAffinity", go_json(found), text))

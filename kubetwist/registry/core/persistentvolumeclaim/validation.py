@@ -133,8 +133,8 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     if (obj.get("status") or {}).get("phase") == "Bound":
         resources = spec.get("resources") or {}
         if resources.get("requests"):
-            held = ((before.get("resources") or {}).get("requests") or {}).get("storage")
-            spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
+            stored = ((before.get("resources") or {}).get("requests") or {}).get("storage")
+            spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": stored}}
         _carry(spec, before, "volumeAttributesClassName")
     if spec != before:
         difference = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
@@ -158,16 +158,16 @@ def _is_given_class(obj: JSONObject, old: JSONObject) -> bool:
 
 def _storage_class(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """Validate that the annotation is unchanged, or removed in favor of the field."""
-    new, held = _annotated_class(obj), _annotated_class(old)
-    takes_over = held is not None and _is_given_class(obj, old) and new in (None, held)
+    new, stored = _annotated_class(obj), _annotated_class(old)
+    takes_over = stored is not None and _is_given_class(obj, old) and new in (None, stored)
     if not takes_over:
-        immutable(new or "", held or "", f"metadata.annotations.{STORAGE_CLASS}", errors)
+        immutable(new or "", stored or "", f"metadata.annotations.{STORAGE_CLASS}", errors)
 
 
 def _attributes(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     """Validate that the attributes class is not removed once the volume has one."""
-    held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
-    if held == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
+    stored, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
+    if stored == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return
     new_value = "nil" if new is None else "empty string"
     text = f"update to {new_value} is forbidden when status.currentVolumeAttributesClassName is not nil"

@@ -154,15 +154,15 @@ class ServiceAllocator:
             if kind != "ExternalName" and not is_headless(spec):
                 self._allocate_addresses(obj, 0, reservation, dry_run)
             return
-        held = _ips(before)
-        if not held or is_headless(spec):
+        stored = _ips(before)
+        if not stored or is_headless(spec):
             return
         if kind == "ExternalName":
-            reservation.freed_ips.extend(held)
-        elif len(held) == 1 and len(families) == 2:
+            reservation.freed_ips.extend(stored)
+        elif len(stored) == 1 and len(families) == 2:
             self._allocate_addresses(obj, 1, reservation, dry_run)
-        elif len(held) == 2 and len(families) == 1:
-            reservation.freed_ips.append(held[1])
+        elif len(stored) == 2 and len(families) == 1:
+            reservation.freed_ips.append(stored[1])
 
     def _allocate_addresses(self, obj: JSONObject, first: int, reservation: Reservation, dry_run: bool) -> None:
         """
@@ -216,11 +216,11 @@ class ServiceAllocator:
 
     def _node_ports(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
         spec = obj["spec"]
-        held = [port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")]
+        stored = [port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")]
         if spec.get("type") not in ("NodePort", "LoadBalancer"):
-            reservation.freed_ports.extend(held)
+            reservation.freed_ports.extend(stored)
         elif before:
-            self._update_node_ports(obj, held, reservation, dry_run)
+            self._update_node_ports(obj, stored, reservation, dry_run)
         else:
             self._new_node_ports(obj, reservation, dry_run)
 
@@ -249,7 +249,7 @@ class ServiceAllocator:
             elif node_port != shared[number]:
                 self._allocate_port(obj, node_port, path, reservation, dry_run)
 
-    def _update_node_ports(self, obj: JSONObject, held: list[int], reservation: Reservation, dry_run: bool) -> None:
+    def _update_node_ports(self, obj: JSONObject, stored: list[int], reservation: Reservation, dry_run: bool) -> None:
         """
         Allocate the node ports that an update adds, and release those that it removes.
 
@@ -263,7 +263,7 @@ class ServiceAllocator:
         for index, port in enumerate(spec.get("ports") or ()):
             number = port.get("nodePort") or 0
             if number:
-                if number not in held and number not in added:
+                if number not in stored and number not in added:
                     self._allocate_port(obj, number, f"spec.ports[{index}].nodePort", reservation, dry_run)
                     added.add(number)
             elif gets_node_ports(spec):
@@ -275,7 +275,7 @@ class ServiceAllocator:
                 raise APIStatusError.unknown(f"duplicate nodePort: {{{pair[0]} {number}}}")
             seen.add(pair)
         numbers = {number for _, number in seen}
-        reservation.freed_ports.extend(number for number in held if number not in numbers)
+        reservation.freed_ports.extend(number for number in stored if number not in numbers)
 
     def _next_port(self, reservation: Reservation) -> int:
         try:

@@ -95,7 +95,8 @@ class IPAddressStore(Store):
         """Add the addresses of the objects to the allocator."""
         self._allocators.sync_allocator(self.cache, lambda obj: ObservedAllocations((obj["metadata"]["name"],)))
 
-    def _held(self, obj: JSONObject) -> bool:
+    def _is_used_by_service(self, obj: JSONObject) -> bool:
+        """Return whether the parent of an IPAddress is a service that has the address."""
         parent = (obj.get("spec") or {}).get("parentRef") or {}
         if parent.get("resource") != "services" or parent.get("group"):
             return False
@@ -133,5 +134,5 @@ class IPAddressStore(Store):
         for record in self.cache.list().records:
             obj = orjson.loads(record.item)
             ours = (obj["metadata"].get("labels") or {}).get(MANAGED_BY) == ALLOCATOR
-            if ours and not self._held(obj) and not self._expected(obj):
+            if ours and not self._is_used_by_service(obj) and not self._expected(obj):
                 await self.delete(RequestScope(), record.name, DeleteOptions())

@@ -61,36 +61,36 @@ class NumberAllocator:
     def __init__(self) -> None:
         self.allocations = AllocatorMetrics()
         #: Number of stored objects that use each number, such as a service and its IPAddress object.
-        self._held: dict[int, int] = {}
-        self._taken: set[int] = set()
+        self._references: dict[int, int] = {}
+        self._pending: set[int] = set()
 
     def in_use(self, number: int) -> bool:
         """Return whether a number is used or reserved."""
-        return number in self._held or number in self._taken
+        return number in self._references or number in self._pending
 
     def add_reference(self, number: int) -> None:
         """Add one reference of a stored object to a number."""
-        self._held[number] = self._held.get(number, 0) + 1
+        self._references[number] = self._references.get(number, 0) + 1
 
     def drop_reference(self, number: int) -> None:
         """Drop one reference of a stored object to a number."""
-        references = self._held.get(number, 0) - 1
+        references = self._references.get(number, 0) - 1
         if references > 0:
-            self._held[number] = references
+            self._references[number] = references
         else:
-            self._held.pop(number, None)
+            self._references.pop(number, None)
 
     def mark_pending(self, number: int) -> None:
         """Reserve a number for a pending write."""
-        self._taken.add(number)
+        self._pending.add(number)
 
     def finish(self, number: int) -> None:
         """Drop the reservation of a finished write."""
-        self._taken.discard(number)
+        self._pending.discard(number)
 
     def pending(self) -> set[int]:
         """Return the numbers reserved by pending writes."""
-        return set(self._taken)
+        return set(self._pending)
 
     def pick(self, low: int, high: int) -> int | None:
         """Return a free number from C{low} to C{high}, random if possible; L{None} if there is none."""
@@ -109,4 +109,4 @@ class NumberAllocator:
 
     def max_in_use(self) -> int:
         """Return an upper bound of the numbers in use."""
-        return len(self._held) + len(self._taken)
+        return len(self._references) + len(self._pending)

@@ -39,9 +39,9 @@ class NodePortAllocator(NumberAllocator):
         """See L{NumberAllocator.max_in_use}."""
         return super().max_in_use() if self._is_allocated_in_storage is None else self.high - self.low
 
-    def held(self) -> set[int]:
+    def ports_in_use(self) -> set[int]:
         """Return the ports in the range that services use."""
-        return {port for port in self._held if self.low <= port <= self.high}
+        return {port for port in self._references if self.low <= port <= self.high}
 
     def allocate(self, port: int, *, anywhere: bool = False) -> None:
         """

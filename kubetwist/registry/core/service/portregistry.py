@@ -233,7 +233,7 @@ class NodePortRegistry:
                 revision, bits, low = self._recorded.state()
                 before = decode_bitmap(bits, low)
                 if not revision:
-                    before |= self._allocator.held()
+                    before |= self._allocator.ports_in_use()
                 elif before.intersection(allocated):
                     raise AllocationConflict(self.key, revision)
                 try:
@@ -291,11 +291,11 @@ class NodePortRegistry:
         try:
             revision, bits, low = self._recorded.state()
             await services.wait_until_fresh(revision)
-            before, held = decode_bitmap(bits, low), self._allocator.held()
-            lost = before - held - self._allocator.pending()
+            before, allocated = decode_bitmap(bits, low), self._allocator.ports_in_use()
+            lost = before - allocated - self._allocator.pending()
             self._leaks = {port: self._leaks.get(port, 0) + 1 for port in lost}
             freed = {port for port, rounds in self._leaks.items() if rounds >= NUM_REPAIRS_BEFORE_LEAK_CLEANUP}
-            ports = (before | held) - freed
+            ports = (before | allocated) - freed
             if revision and ports == before and low == self._allocator.low:
                 return
             try:

@@ -240,11 +240,15 @@ class ServiceStore(Store):
         if isinstance(allocation, ServiceAllocation):
             allocated, freed = allocation.reservation.ports, allocation.reservation.freed_ports
         elif draft is None and (record := self.cache.get(key)) is not None:
-            held = allocations_of_service(orjson.loads(record.item))
-            freed = held.ports
+            allocations = allocations_of_service(orjson.loads(record.item))
+            freed = allocations.ports
             if addresses is not None:
                 allocation = AllocationRelease(
-                    [write for address in held.addresses for write in addresses.delete_writes(canonical(address))]
+                    [
+                        write
+                        for address in allocations.addresses
+                        for write in addresses.delete_writes(canonical(address))
+                    ]
                 )
 
         async def commit(more: Sequence[Write]) -> int:

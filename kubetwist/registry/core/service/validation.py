@@ -80,10 +80,10 @@ def _validate_rest(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     labels(spec.get("selector"), "spec.selector", errors)
     one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", errors)
     _affinity(spec, errors)
-    held = frozenset((old.get("spec") or {}).get("externalIPs") or ())
+    stored = frozenset((old.get("spec") or {}).get("externalIPs") or ())
     for index, address in enumerate(spec.get("externalIPs") or ()):
         before = len(errors)
-        if address not in held:
+        if address not in stored:
             ip(address, f"spec.externalIPs[{index}]", errors)
         if len(errors) == before:
             non_special_ip(address, f"spec.externalIPs[{index}]", errors)
@@ -193,12 +193,12 @@ def validate_cluster_ips(spec: JSONObject, before: JSONObject) -> ErrorList:
     if policy is not None and policy not in _POLICIES:
         errors.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
     problems: ErrorList = []
-    held = frozenset(_addresses(before))
+    stored = frozenset(_addresses(before))
     for index, address in enumerate(many):
         if index == 0 and address == "None":
             if len(many) > 1:
                 problems.append(invalid(path, many, "'None' must be the first and only value"))
-        elif address not in held:
+        elif address not in stored:
             ip(address, f"{path}[{index}]", problems)
     errors.extend(problems)
     if len(many) > 2:
@@ -290,9 +290,9 @@ def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorLis
     if ranges:
         if kind != "LoadBalancer":
             errors.append(forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
-        held = {value.strip() for value in (old.get("spec") or {}).get("loadBalancerSourceRanges") or ()}
+        stored = {value.strip() for value in (old.get("spec") or {}).get("loadBalancerSourceRanges") or ()}
         for index, value in enumerate(ranges):
-            if value.strip() not in held:
+            if value.strip() not in stored:
                 cidr(value.strip(), f"{path}[{index}]", errors)
     elif annotation is not None:
         item_path = f"metadata.annotations[{_SOURCE_RANGES}]"
@@ -368,36 +368,36 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError
 def _keep_addresses(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """Validate that the first address is unchanged; the second one may be added or removed."""
     path = "spec.clusterIPs"
-    new, held = _addresses(spec), _addresses(before)
+    new, stored = _addresses(spec), _addresses(before)
     if is_headless(spec) and is_headless(before):
         return
-    if len(new) == len(held):
-        for index, (now, then) in enumerate(zip(new, held, strict=True)):
+    if len(new) == len(stored):
+        for index, (now, then) in enumerate(zip(new, stored, strict=True)):
             if now != then:
                 errors.append(invalid(f"{path}[{index}]", new, "may not change once set"))
     elif not new:
         errors.append(invalid_shown(f"{path}[0]", "null", "primary clusterIP can not be unset"))
     else:
-        if held and new[0] != held[0]:
+        if stored and new[0] != stored[0]:
             errors.append(invalid(f"{path}[0]", new, "may not change once set"))
 
 
 def _keep_families(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """Validate that the first IP family is unchanged; the second one may be added or removed."""
     path = "spec.ipFamilies[0]"
-    new, held = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    new, stored = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
     if is_headless(spec) or is_headless(before):
         return
     # The reference reports the addresses instead of the families, unless their number is unchanged.
     addresses = go_json(_addresses(spec) or None)
-    if len(new) == len(held):
-        for now, then in zip(new, held, strict=True):
+    if len(new) == len(stored):
+        for now, then in zip(new, stored, strict=True):
             if now != then:
                 errors.append(invalid(path, new, "may not change once set"))
         return
-    if len(held) > len(new) and not _addresses(spec):
+    if len(stored) > len(new) and not _addresses(spec):
         errors.append(invalid_shown(path, go_json(new or None), "primary ipFamily can not be unset"))
-    if new and held and new[0] != held[0]:
+    if new and stored and new[0] != stored[0]:
         errors.append(invalid_shown(path, addresses, "may not change once set"))
 
 
@@ -428,9 +428,9 @@ def _patch_node_ports(ports: Sequence[JSONObject], before: Sequence[JSONObject])
     """Give a port without a node port the one of the old port with the same name, unless another port uses it."""
     numbers = {port.get("nodePort") for port in ports}
     used = {port["nodePort"] for port in before if port.get("nodePort") and port["nodePort"] in numbers}
-    held = {port.get("name") or "": port.get("nodePort") or 0 for port in before}
+    stored = {port.get("name") or "": port.get("nodePort") or 0 for port in before}
     for port in ports:
-        number = held.get(port.get("name") or "", 0)
+        number = stored.get(port.get("name") or "", 0)
         if not port.get("nodePort") and number and number not in used:
             port["nodePort"] = number
 
@@ -455,8 +455,8 @@ def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
         _drop_unchanged(spec, before, "internalTrafficPolicy")
     if leaves("NodePort", "LoadBalancer"):
         # Ports may be removed, but not added.
-        now, held = ({port.get("nodePort") or 0 for port in one.get("ports") or ()} - {0} for one in (spec, before))
-        if now <= held:
+        now, stored = ({port.get("nodePort") or 0 for port in one.get("ports") or ()} - {0} for one in (spec, before))
+        if now <= stored:
             for port in spec.get("ports") or ():
                 port.pop("nodePort", None)
     if needs_health_check(before) and not needs_health_check(spec):
@@ -485,9 +485,9 @@ def validate_service_status(obj: JSONObject, old: JSONObject) -> list[FieldError
     if ingresses and obj["spec"].get("type") != "LoadBalancer":
         errors.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"))
         return errors
-    held = frozenset(ingress.get("ip") or "" for ingress in _ingresses(old))
+    stored = frozenset(ingress.get("ip") or "" for ingress in _ingresses(old))
     for index, ingress in enumerate(ingresses):
-        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=True, held=held)
+        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=True, stored=stored)
     return errors
 
 
@@ -496,7 +496,7 @@ def _ingresses(obj: JSONObject) -> Sequence[JSONObject]:
 
 
 def balancer_ingress(
-    ingress: JSONObject, path: str, errors: ErrorList, *, mode: bool, held: Collection[str] = frozenset()
+    ingress: JSONObject, path: str, errors: ErrorList, *, mode: bool, stored: Collection[str] = frozenset()
 ) -> None:
     """
     Validate one address of a load balancer.
@@ -505,10 +505,10 @@ def balancer_ingress(
     @param path: The field path for errors.
     @param errors: Receives the errors.
     @param mode: Whether C{ipMode} is allowed.
-    @param held: The addresses of the stored object, which are accepted in any form.
+    @param stored: The addresses of the stored object, which are accepted in any form.
     """
     address, host, how = ingress.get("ip") or "", ingress.get("hostname") or "", ingress.get("ipMode")
-    if address and address not in held:
+    if address and address not in stored:
         ip(address, f"{path}.ip", errors)
     if mode:
         if address and how is None:

@@ -43,4 +43,4 @@ class NodePortTests(SynchronousTestCase):
         allocator = NodePortAllocator(30000, 30001)
         for port in (80, 30001):
             allocator.add_reference(port)
-        self.assertEqual(allocator.held(), {30001})
+        self.assertEqual(allocator.ports_in_use(), {30001})

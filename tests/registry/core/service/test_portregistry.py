@@ -232,5 +232,5 @@ class SharedNumbersTests(SharedStoresTestCase):
             cache.ended(RevisionCompacted(1, 2))
         self.clock.advance(1)
         known = self.allocators(stores).services
-        self.assertEqual(known.ports.held(), {30002, 30003})
+        self.assertEqual(known.ports.ports_in_use(), {30002, 30003})
         self.assertEqual([known.ips["IPv4"].has(f"10.0.0.{last}") for last in (5, 6, 7)], [False, True, True])
