@@ -230,18 +230,18 @@ class AlwaysAllowPaths:
 
 
 def delegated_authorizer(
-    cluster: KubeAPIClient, reactor: IServerReactor, allowed_seconds: float, refused_seconds: float
+    cluster: KubeAPIClient, reactor: IServerReactor, authorized_seconds: float, unauthorized_seconds: float
 ) -> IAuthorizer:
     """
     Return an authorizer that sends SubjectAccessReviews to the Kubernetes API server and caches the decisions.
 
     @param cluster: The client of the Kubernetes API server.
     @param reactor: The reactor.
-    @param allowed_seconds: TTL, in seconds, of cached allow decisions.
-    @param refused_seconds: TTL, in seconds, of cached other decisions.
+    @param authorized_seconds: TTL, in seconds, of cached allow decisions.
+    @param unauthorized_seconds: TTL, in seconds, of cached other decisions.
     """
     reviews = PathClient(cluster, "/apis/authorization.k8s.io/v1/subjectaccessreviews")
     rules = WebhookRules(
-        version="v1", timeout=_TIMEOUT, authorized_ttl=allowed_seconds, unauthorized_ttl=refused_seconds
+        version="v1", timeout=_TIMEOUT, authorized_ttl=authorized_seconds, unauthorized_ttl=unauthorized_seconds
     )
     return AuthorizerUnion([AlwaysAllowPaths(), PrivilegedGroup(), WebhookAuthorizer(reactor, reviews, rules)])

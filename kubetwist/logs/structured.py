@@ -118,8 +118,8 @@ def file_observer(file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any
     """
     write = FileLogObserver(file, as_json if json else classic_text)
 
-    def shown(event: LogEvent) -> object:
+    def filter_event(event: LogEvent) -> object:
         return PredicateResult.maybe if verbosity.enabled(event, lowest) else PredicateResult.no
 
-    wanted: Any = shown
-    return FilteringLogObserver(write, [wanted])
+    predicate: Any = filter_event
+    return FilteringLogObserver(write, [predicate])

@@ -57,19 +57,19 @@ class SpanExport:
         """Accept a span that has ended."""
         self._processor.on_end(to_readable_span(span, self._resource))
 
-    def close(self, patience: float) -> None:
+    def close(self, timeout: float) -> None:
         """
         Flush the queue, and stop. This method blocks: call it in a thread.
 
-        @param patience: Timeout of the flush, in seconds.
+        @param timeout: Timeout of the flush, in seconds.
         """
         # The SDK waits for 30 seconds unless its exporter is shut down.
         flushing = Thread(target=self._processor.shutdown, name="end-of-traces", daemon=True)
         flushing.start()
-        flushing.join(patience)
+        flushing.join(timeout)
         if flushing.is_alive():
             self._exporter.shutdown()
-            flushing.join(patience)
+            flushing.join(timeout)
         logging.getLogger("opentelemetry").removeHandler(self._log_handler)
 
 

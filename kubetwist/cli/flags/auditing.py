@@ -12,7 +12,7 @@ from ..flagtypes import BOOLEAN, DURATION, FLOAT, INTEGER, STRING, Row, flag_gro
 
 
 def _backend(
-    name: str, mode: str, most: int, wait: float, throttled: bool, rate: float, burst: int, where: str
+    name: str, mode: str, max_size: int, wait: float, throttled: bool, rate: float, burst: int, destination: str
 ) -> list[Row]:
     """Return the flags of one audit backend."""
     batch = f"audit-{name}-batch-"
@@ -27,7 +27,7 @@ def _backend(
             " asynchronously.",
         ),
         (f"{batch}buffer-size", INTEGER, 10000, f"Maximum number of buffered events; more are dropped.{only}"),
-        (f"{batch}max-size", INTEGER, most, f"Maximum size of a batch, in events.{only}"),
+        (f"{batch}max-size", INTEGER, max_size, f"Maximum size of a batch, in events.{only}"),
         (f"{batch}max-wait", DURATION, wait, f"Maximum time to wait for a batch to fill.{only}"),
         (f"{batch}throttle-enable", BOOLEAN, throttled, f"Limit the rate of batches.{only}"),
         (f"{batch}throttle-qps", FLOAT, rate, f"Maximum average number of batches per second.{only}"),
@@ -51,7 +51,7 @@ def _backend(
             "Maximum size of an event in bytes. Larger events lose their request and response objects; events that are"
             " still too large are dropped.",
         ),
-        (f"audit-{name}-version", STRING, "audit.k8s.io/v1", f"API version of events in {where}."),
+        (f"audit-{name}-version", STRING, "audit.k8s.io/v1", f"API version of events in {destination}."),
     ]
 
 
@@ -130,17 +130,17 @@ def _batch_problem(name: str, options: FlagValues) -> str:
     checked = [("buffer size", "buffer-size"), ("max batch size", "max-size")]
     if options[f"audit-{name}-batch-throttle-enable"]:
         checked += [("throttle QPS", "throttle-qps"), ("throttle burst", "throttle-burst")]
-    for what, flag in checked:
+    for setting, flag in checked:
         value = options[f"audit-{name}-batch-{flag}"]
         if value <= 0:
-            return f"invalid audit batch {name} {what} {value:g}, must be a positive number"
+            return f"invalid audit batch {name} {setting} {value:g}, must be a positive number"
     return ""
 
 
 def _log_problems(options: FlagValues) -> Iterator[str]:
-    chosen = options["audit-log-format"]
-    if chosen not in FORMATS:
-        yield f"invalid audit log format {chosen}, allowed formats are {quoted(','.join(FORMATS))}"
+    log_format = options["audit-log-format"]
+    if log_format not in FORMATS:
+        yield f"invalid audit log format {log_format}, allowed formats are {quoted(','.join(FORMATS))}"
     for flag in ("audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"):
         if options[flag] < 0:
             yield f"--{flag} {options[flag]} can't be a negative number"

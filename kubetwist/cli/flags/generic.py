@@ -40,11 +40,11 @@ def _check_origins(patterns: tuple[str, ...]) -> None:
             raise ValueError("regular expression does not pin to start/end of host in the origin header")
 
 
-def _unit_of(most: float) -> Callable[[str], float]:
+def _number_up_to(maximum: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         value: float = FLOAT.parse(text)
-        if not 0 <= value <= most:
-            raise ValueError(f"it must be between 0 and {most:g}")
+        if not 0 <= value <= maximum:
+            raise ValueError(f"it must be between 0 and {maximum:g}")
         return value
 
     return parse
@@ -145,7 +145,7 @@ FLAGS: Final = flag_group(
         ),
         (
             "goaway-chance",
-            FlagType(_unit_of(0.02), "float"),
+            FlagType(_number_up_to(0.02), "float"),
             0.0,
             "Probability that an HTTP/2 connection receives GOAWAY, at most 0.02. No effect, because only HTTP/1.1 is"
             " served.",

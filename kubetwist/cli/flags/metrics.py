@@ -73,9 +73,13 @@ def make_metrics_options(options: FlagValues) -> MetricsOptions:
     """
     major, _, minor = options["kubernetes-version"].partition(".")
     release = (int(major), int(minor))
-    wanted, disabled = options["show-hidden-metrics-for-version"], options["disabled-metrics"]
+    hidden_version, disabled = options["show-hidden-metrics-for-version"], options["disabled-metrics"]
     mapping, manifest = options["allow-metric-labels"], options["allow-metric-labels-manifest"]
-    problems = [*_problems_of_version(wanted, release), *_problems_of_names(disabled), *_problems_of_keys(mapping)]
+    problems = [
+        *_problems_of_version(hidden_version, release),
+        *_problems_of_names(disabled),
+        *_problems_of_keys(mapping),
+    ]
     read: Mapping[str, str] = {}
     if manifest:
         try:
@@ -90,18 +94,18 @@ def make_metrics_options(options: FlagValues) -> MetricsOptions:
     for key, values in (mapping or read).items():
         name, _, label = key.partition(",")
         allowed[name, label] = frozenset(values.split(","))
-    return MetricsOptions(release, frozenset(disabled), allowed, bool(wanted))
+    return MetricsOptions(release, frozenset(disabled), allowed, bool(hidden_version))
 
 
 def _invalid(field: str, value: object, detail: str) -> FieldError:
     return invalid(f"metrics.{field}" if field else "metrics", value, detail)
 
 
-def _problems_of_version(wanted: str, release: tuple[int, int]) -> Iterator[FieldError]:
+def _problems_of_version(hidden_version: str, release: tuple[int, int]) -> Iterator[FieldError]:
     valid = f"{release[0]}.{release[1] - 1}"
-    if wanted and wanted != valid:
+    if hidden_version and hidden_version != valid:
         detail = f"must be omitted or have the value '{valid}'; only the previous minor version is allowed"
-        yield _invalid("showHiddenMetricsForVersion", wanted, detail)
+        yield _invalid("showHiddenMetricsForVersion", hidden_version, detail)
 
 
 def _problems_of_names(names: Iterable[str]) -> Iterator[FieldError]:

@@ -243,13 +243,13 @@ class Informer:
     def _step(self) -> None:
         self._step_call = None
         self._stepping = True
-        begun = self._clock.seconds()
+        started = self._clock.seconds()
         try:
             while self._tasks:
                 task = self._tasks[0]
                 if sum(1 for _ in islice(task, ITEMS_PER_CLOCK_CHECK)) < ITEMS_PER_CLOCK_CHECK:
                     self._tasks.popleft()
-                if self._tasks and self._clock.seconds() - begun > MAX_BLOCKING_SECONDS:
+                if self._tasks and self._clock.seconds() - started > MAX_BLOCKING_SECONDS:
                     self._step_call = self._clock.callLater(0, self._step)
                     return
         finally:

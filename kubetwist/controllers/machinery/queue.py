@@ -96,8 +96,8 @@ class WorkQueue(Generic[Key]):
     def unfinished_work(self) -> tuple[float, float]:
         """Return the seconds since the processing of the current keys began: the sum and the maximum."""
         now = self._clock.seconds()
-        lasted = [now - begun for begun in self._started_at.values()]
-        return sum(lasted), max(lasted, default=0.0)
+        durations = [now - started for started in self._started_at.values()]
+        return sum(durations), max(durations, default=0.0)
 
     @property
     def idle(self) -> bool:
@@ -223,31 +223,31 @@ class WorkQueue(Generic[Key]):
 
     def _dispatch(self) -> None:
         self._dispatch_call = None
-        begun = self._last_yield = self._clock.seconds()
+        started = self._last_yield = self._clock.seconds()
         while self._waiting and len(self._processing) < self._workers and not self._stopped:
             self._start_work(self._waiting.popleft())
-            if self._clock.seconds() - begun > MAX_BLOCKING_SECONDS:
+            if self._clock.seconds() - started > MAX_BLOCKING_SECONDS:
                 break
         self._wake()
 
     def _start_work(self, key: Key) -> None:
-        begun = self._clock.seconds()
-        self.metrics.queue_duration.observe(begun - self._added_at.pop(key))
-        self._started_at[key] = begun
+        started = self._clock.seconds()
+        self.metrics.queue_duration.observe(started - self._added_at.pop(key))
+        self._started_at[key] = started
         # The function may add the same key before its first await.
         self._processing[key] = Deferred()
         work: Deferred[None] = Deferred.fromCoroutine(self._run_work(key))
         self._processing[key] = work
-        work.addBoth(self._finished, key, begun)
+        work.addBoth(self._finished, key, started)
 
     async def _run_work(self, key: Key) -> None:
         await self._work(key)
 
-    def _finished(self, result: object, key: Key, begun: float) -> None:
+    def _finished(self, result: object, key: Key, started: float) -> None:
         del self._processing[key]
         self._started_at.pop(key, None)
         self.metrics.done += 1
-        self.metrics.work_duration.observe(self._clock.seconds() - begun)
+        self.metrics.work_duration.observe(self._clock.seconds() - started)
         if key in self._dirty:
             self._dirty.discard(key)
             if not self._stopped:

@@ -42,7 +42,7 @@ from .job import (
 )
 from .schedules import (
     CronSchedule,
-    zone_is_known,
+    is_known_zone,
 )
 
 _KIND: Final = GroupVersionKind("batch", "v1", "CronJob")
@@ -110,7 +110,7 @@ class _SyncContext:
         if "deletionTimestamp" in self._meta:
             return
         zone = self._spec.get("timeZone")
-        if zone is not None and not zone_is_known(zone):
+        if zone is not None and not is_known_zone(zone):
             self._event(WARNING, "UnknownTimeZone", f"invalid timeZone: {quoted(zone)}: unknown time zone {zone}")
             return
         if self._spec.get("suspend"):

@@ -13,7 +13,7 @@ from ...registry.batch.schedule import Schedule, read_schedule
 
 #: Years after which the search for the next time ends, for example for February 31.
 _YEARS: Final = 5
-_MOST_STEPS: Final = 5000
+_MAX_STEPS: Final = 5000
 #: Intervals before now, in seconds, that are searched for the most recent time.
 _WINDOWS: Final = (3600.0, 86400.0, 32 * 86400.0, 366 * 86400.0, 1900 * 86400.0)
 #: Number of missed times above which a warning is recorded.
@@ -36,23 +36,23 @@ class CronSchedule:
 
     def after(self, moment: float) -> float | None:
         """Return the first time after a moment, or L{None} if there is none."""
-        every = self._fields.every
-        if every:
-            return float(int(moment) + every)
+        interval = self._fields.every
+        if interval:
+            return float(int(moment) + interval)
         fields = self._fields
         # Minutes start at the same moments in all current time zones.
         at = datetime.fromtimestamp((moment // 60 + 1) * 60, UTC)
         last = at.year + _YEARS
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             local = at.astimezone(self._zone)
             if local.year > last:
                 return None
             if local.month not in fields.months:
                 year, month = (local.year, local.month + 1) if local.month < 12 else (local.year + 1, 1)
-                at = self._later(at, datetime(year, month, 1, tzinfo=self._zone))
-            elif not self._day_is_right(local):
+                at = self._later_of(at, datetime(year, month, 1, tzinfo=self._zone))
+            elif not self._day_matches(local):
                 day = local.date() + timedelta(days=1)
-                at = self._later(at, datetime(day.year, day.month, day.day, tzinfo=self._zone))
+                at = self._later_of(at, datetime(day.year, day.month, day.day, tzinfo=self._zone))
             elif local.hour not in fields.hours:
                 at += timedelta(minutes=60 - local.minute)
             elif local.minute not in fields.minutes:
@@ -63,17 +63,17 @@ class CronSchedule:
 
     def next_after(self, since: float, now: float) -> float | None:
         """Return the first time after C{now}. Intervals (C{@every}) start at C{since}."""
-        every = self._fields.every
-        if every:
-            return int(since) + float(every) * max(1, (now - int(since)) // every + 1)
+        interval = self._fields.every
+        if interval:
+            return int(since) + float(interval) * max(1, (now - int(since)) // interval + 1)
         return self.after(now)
 
     @staticmethod
-    def _later(at: datetime, local: datetime) -> datetime:
+    def _later_of(at: datetime, local: datetime) -> datetime:
         """Return a local time, adjusted if it does not exist because of daylight saving time."""
         return max(local.astimezone(UTC), at + timedelta(minutes=1))
 
-    def _day_is_right(self, local: datetime) -> bool:
+    def _day_matches(self, local: datetime) -> bool:
         fields = self._fields
         day = local.day in fields.days
         weekday = local.isoweekday() % 7 in fields.weekdays
@@ -81,10 +81,10 @@ class CronSchedule:
 
     def most_recent(self, since: float, now: float) -> tuple[float | None, bool]:
         """Return the last time after C{since} up to C{now}, and whether too many times were missed."""
-        every = self._fields.every
-        if every:
-            count = int((now - int(since)) // every)
-            return (int(since) + float(count * every) if count > 0 else None), count > TOO_MANY_MISSED
+        interval = self._fields.every
+        if interval:
+            count = int((now - int(since)) // interval)
+            return (int(since) + float(count * interval) if count > 0 else None), count > TOO_MANY_MISSED
         found, count = None, 0
         following = self.after(since)
         while following is not None and following <= now and count <= TOO_MANY_MISSED:
@@ -111,7 +111,7 @@ def _zone(name: str) -> tzinfo:
     return zoneinfo.ZoneInfo(name)
 
 
-def zone_is_known(name: str) -> bool:
+def is_known_zone(name: str) -> bool:
     """Return whether a time zone exists."""
     import zoneinfo
 
