@@ -49,12 +49,12 @@ def on_post_build(config: Any, **_: Any) -> None:
 
 def flag_tables(flags: Iterable[Any]) -> str:
     """A heading and a table for each section of C{flags}."""
-    from kubetwist.cli.flagtypes import shown_default
+    from kubetwist.cli.flagtypes import format_default
 
     sections: dict[str, list[str]] = {}
     for flag in flags:
         metavar = f" {_cell(flag.flag_type.metavar)}" if flag.flag_type.metavar else ""
-        default = f"`{shown_default(flag)}`" if shown_default(flag) else ""
+        default = f"`{format_default(flag)}`" if format_default(flag) else ""
         row = f"| `--{flag.name}`{metavar} | {default} | {_cell(flag.help)} |"
         sections.setdefault(flag.section, []).append(row)
     parts = []

@@ -34,7 +34,7 @@ from kubetwist.interfaces import IMutatingAdmission
 from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.namespace.bootstrap import system_namespaces
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.registry.scheduling.bootstrap import priority_classes
+from kubetwist.registry.scheduling.bootstrap import ensure_priority_classes
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.memory import MemoryStorage
 
@@ -131,7 +131,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     await backend.open()
     await registry.start()
     await system_namespaces(stores)
-    await priority_classes(stores)
+    await ensure_priority_classes(stores)
     scope = RequestScope("work")
     await stores.get("", "namespaces").create(
         RequestScope(), {"metadata": {"name": "work"}, "spec": {}}, CreateOptions()

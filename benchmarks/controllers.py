@@ -19,9 +19,10 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from kubetwist.api.resource import GroupResource
 from kubetwist.controllers.garbagecollection.ownergraph import (
+    ObjectKey,
     OwnerGraph,
-    Place,
     Reference,
 )
 from kubetwist.testing import SubprocessServer
@@ -144,13 +145,13 @@ def measure(options: argparse.Namespace) -> None:
 def measure_graph(number: int) -> None:
     """Measure the memory of the graph for dependents of owners with ten each."""
     tracemalloc.start()
-    graph = OwnerGraph()
+    graph, pods = OwnerGraph(), GroupResource("", "pods")
     keys = [f"ns-{index // 100}/object-{index}" for index in range(number)]
     before = tracemalloc.get_traced_memory()[0]
     started = time.perf_counter()
     for index, key in enumerate(keys):
         reference = Reference("apps/v1", "ReplicaSet", f"set-{index // 10}", f"{index // 10:036}", True)
-        graph.put(Place("pods", key), f"{index:036}", [reference])
+        graph.put(ObjectKey(pods, key), f"{index:036}", [reference])
     seconds = time.perf_counter() - started
     kept = tracemalloc.get_traced_memory()[0] - before
     print(f"graph: {kept / number:.0f} bytes and {seconds / number * 1e6:.1f} us (traced) per dependent, ten per owner")

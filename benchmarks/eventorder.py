@@ -75,7 +75,8 @@ def measure(server: Target, path: str, watchers: int, writes: int) -> list[float
     differences: list[float] = []
     for count in range(writes):
         body = {"data": {"count": str(count)}}
-        answered, events = 0.0, {}
+        answered = 0.0
+        events: dict[object, float] = {}
         writer.send(server.request("PATCH", f"{path}/one", body, Content_Type="application/merge-patch+json"))
         while not answered or len(events) < watchers:
             ready = poll.poll(PATIENCE)

@@ -97,8 +97,8 @@ def show(flags: tuple[str, ...], rounds: list[tuple[dict[str, float], dict[str, 
     """Print the medians."""
     print(f"{' '.join(flags) or 'with fairness'}: lists {median(rate for _, _, rate in rounds):.0f}/s")
     for name in ("50", "90", "99"):
-        more = sorted(beside[name] / alone[name] for alone, beside, _ in rounds)
-        alone, beside = (median(one[which][name] for one in rounds) for which in (0, 1))
+        more = sorted(each[1][name] / each[0][name] for each in rounds)
+        alone, beside = median(one[0][name] for one in rounds), median(one[1][name] for one in rounds)
         print(
             f"  GET p{name}: alone {alone:.2f} ms, beside lists {beside:.2f} ms: "
             f"{median(more):.1f}x ({more[0]:.1f} to {more[-1]:.1f})"

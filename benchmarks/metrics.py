@@ -15,9 +15,9 @@ from typing import Any
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.http.requestinfo import request_info_of
-from kubetwist.metrics.registry import Distribution, Registry
+from kubetwist.metrics.registry import Histogram, Registry
 from kubetwist.metrics.requests import RequestMetrics
-from kubetwist.resources.handlers.watch import WatchTally
+from kubetwist.resources.handlers.watch import WatchMetrics
 from kubetwist.storage.cache.metrics import CacheMetrics
 
 #: Calls of the default admission plugins for a pod.
@@ -25,12 +25,18 @@ PLUGINS = 22
 ROUNDS = 100_000
 
 
-class VersionedRequest:
+class StubRequest:
     """The attributes of a request that metrics use."""
 
-    terminated = 0
-    waited = queued_for = 0.0
-    impersonator = None
+    termination_code = 0
+    switched = False
+    audit_id = user_agent = ""
+    clientproto = b"HTTP/1.1"
+    client: Any = None
+    non_sli_seconds = apf_queue_seconds = 0.0
+    times: Any = None
+    impersonator: Any = None
+    apf_classification: Any = None
     user: Any = UserInfo("admin", groups=("system:masters",))
     startedWriting = 1
     sentLength = 400
@@ -41,7 +47,8 @@ class VersionedRequest:
         self.fields = {b"user-agent": [b"kubectl/v1.36.2"], b"content-type": [b"application/json"]}
         self.query: dict[str, list[str]] = {}
         self.authenticated_at = self.authorized_at = 0.0
-        self.begun = time.perf_counter()
+        self.path = uri.partition(b"?")[0]
+        self.started_at = time.perf_counter()
 
     def header(self, name: bytes) -> bytes | None:
         """Return the first value of a field."""
@@ -60,7 +67,7 @@ def best(call: Callable[[], object], rounds: int = ROUNDS) -> float:
     return found * 1e6
 
 
-def counted(request: VersionedRequest) -> float:
+def counted(request: StubRequest) -> float:
     """Run the metrics code of one request."""
     metrics = RequestMetrics(Registry(), lambda resource: True, list)
     handler = metrics.after_authorization(lambda request: None)
@@ -76,7 +83,7 @@ def counted(request: VersionedRequest) -> float:
 
 def plugins() -> float:
     """Run the measurements of the plugins of a write, in one phase."""
-    seconds = [Distribution((0.005, 0.025, 0.1, 0.5, 1.0, 2.5)) for _ in range(PLUGINS)]
+    seconds = [Histogram((0.005, 0.025, 0.1, 0.5, 1.0, 2.5)) for _ in range(PLUGINS)]
 
     def chain() -> None:
         now = time.perf_counter()
@@ -89,14 +96,14 @@ def plugins() -> float:
 
 def main() -> None:
     """Measure and print."""
-    get = counted(VersionedRequest(b"GET", b"/api/v1/namespaces/default/pods/a", 200, 0))
-    post = counted(VersionedRequest(b"POST", b"/api/v1/namespaces/default/pods?fieldValidation=Strict", 201, 900))
+    get = counted(StubRequest(b"GET", b"/api/v1/namespaces/default/pods/a", 200, 0))
+    post = counted(StubRequest(b"POST", b"/api/v1/namespaces/default/pods?fieldValidation=Strict", 201, 900))
     around = plugins()
-    tally = CacheMetrics()
-    stored = best(lambda: tally.asked("create", time.perf_counter() - 0.001))
-    events = WatchTally()
+    cache_metrics = CacheMetrics()
+    stored = best(lambda: cache_metrics.observe_backend_request("create", time.perf_counter() - 0.001))
+    events = WatchMetrics()
     data = b"x" * 700
-    shared = best(lambda: events.one(data))
+    shared = best(lambda: events.observe(data))
     print(f"GET                      {get:6.2f} us")
     print(f"create, the request      {post:6.2f} us")
     print(f"create, {PLUGINS} plugins       {around:6.2f} us")

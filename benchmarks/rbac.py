@@ -97,7 +97,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
         return ask(user, namespace, name)
 
     started = time.perf_counter()
-    registry.grants.current()
+    registry.grants.sync()
     print(f"{'index, once':34} {(time.perf_counter() - started) * 1e3:8.1f} ms")
     for name, user, namespace in (("usual", typical, "ns-7"), ("crowded", crowded_user, "crowd")):
         timed(f"{name}, cached", 20000, partial(ask, user, namespace, "pod-0"))

@@ -113,13 +113,13 @@ def main() -> None:
                     alone.round([targets[number % 2]], path, connections, options.seconds)
                     both.round(targets, path, connections, options.seconds)
                 failed = f"  {alone.failed + both.failed} failed" if alone.failed + both.failed else ""
-                one, two = (statistics.median(each.rates) for each in (alone, both))
+                rate, rate_of_two = (statistics.median(each.rates) for each in (alone, both))
                 (cost, _, _), costs = (
                     [statistics.median(part) for part in zip(*each.costs, strict=True)] for each in (alone, both)
                 )
                 shown = "".join(f"{each * 1000:8.3f}" for each in (cost, *costs))
-                most = (os.cpu_count() or 1) / sum(costs) / one
-                print(f"{kind:10}{one:10.1f}{two:10.1f}{two / one:8.2f}{shown}{most:8.2f}{failed}")
+                most = (os.cpu_count() or 1) / sum(costs) / rate
+                print(f"{kind:10}{rate:10.1f}{rate_of_two:10.1f}{rate_of_two / rate:8.2f}{shown}{most:8.2f}{failed}")
             print(f"load average after: {os.getloadavg()[0]:.1f}")
 
 

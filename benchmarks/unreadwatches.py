@@ -71,7 +71,8 @@ def _length(data: bytes) -> int:
 @contextlib.contextmanager
 def measured(server: Target, path: str, name: str) -> Iterator[None]:
     """Print the latency of the other client during the block."""
-    stop, found = multiprocessing.Event(), multiprocessing.Queue()
+    stop = multiprocessing.Event()
+    found: Queue[list[float]] = multiprocessing.Queue()
     process = multiprocessing.Process(target=victim, args=(server, path, stop, found))
     process.start()
     time.sleep(0.5)
