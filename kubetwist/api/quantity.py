@@ -11,9 +11,10 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, total_ordering
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from .jsontypes import JSONValue
+from .renamed import renamed_attributes
 from .writtennumbers import WrittenNumber
 
 Family = Literal["decimal", "binary", "exponent"]
@@ -51,6 +52,9 @@ class Quantity:
     """
 
     __slots__ = ("_text", "family", "nanos")
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes("Quantity", {"billionths": "nanos", "scaled": "scaled_value"})
 
     def __init__(self, nanos: int, family: Family = "decimal", text: str = "") -> None:
         self.nanos = nanos

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve
 
 from .errors import FieldError
+from .renamed import renamed_attributes
 from .resource import UserInfo
 
 
@@ -73,6 +74,9 @@ class RequestScope:
     in_thread: Callable[..., Any] | None = None
     pause: Callable[[], Any] | None = None
     ignores_error: Callable[[FieldError], bool] | None = None
+
+    if not TYPE_CHECKING:
+        __getattr__ = renamed_attributes("RequestScope", {"forgives": "ignores_error", "large": "is_large"})
 
     def is_large(self, size: int = 0) -> bool:
         """

@@ -7,7 +7,9 @@ from importlib import import_module
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.admission import RENAMED_CONTEXT_METHODS
+from kubetwist.api.quantity import Quantity
 from kubetwist.api.renamed import renamed_attributes, renamed_names
+from kubetwist.api.requestscope import RequestScope
 from kubetwist.registry.admissioncontext import ServerAdmissionContext
 from kubetwist.testing.admission import StubServer
 
@@ -64,6 +66,19 @@ class RenamedTests(SynchronousTestCase):
             text = f"StubServer.{old} was renamed {new}; the old name will be removed in kubetwist 0.3"
             self.assertEqual(warning["message"], text)
             self.assertTrue(hasattr(ServerAdmissionContext, "__getattr__"))
+
+    def test_attributes(self) -> None:
+        """The old names of attributes of public classes return the renamed attributes, with a warning."""
+        for value, old, new in (
+            (Quantity.parse("1500m"), "billionths", "nanos"),
+            (Quantity.parse("1500m"), "scaled", "scaled_value"),
+            (RequestScope(), "forgives", "ignores_error"),
+            (RequestScope(), "large", "is_large"),
+        ):
+            self.assertEqual(getattr(value, old), getattr(value, new))
+            [warning] = self.flushWarnings()
+            self.assertEqual(warning["category"], DeprecationWarning)
+            self.assertIn(f"{old} was renamed {new}; ", warning["message"])
 
     def test_unknown_attribute(self) -> None:
         """An object whose class has renamed attributes has no further attributes."""
