@@ -113,11 +113,11 @@ def validate_resources(resources: Iterable[Resource]) -> list[Resource]:
 
     @raise BadResource: There is no resource, or a duplicate.
     """
-    found = list(resources)
-    if not found:
+    checked = list(resources)
+    if not checked:
         raise BadResource("no resource to serve")
-    names = [one.name for one in found]
+    names = [one.name for one in checked]
     for name in names:
         if names.count(name) > 1:
             raise BadResource(f"the resource {name} is there twice")
-    return found
+    return checked

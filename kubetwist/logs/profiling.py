@@ -39,11 +39,11 @@ def place(frame: FrameType) -> _Place:
 
 def stack_of(frame: FrameType | None) -> tuple[_Place, ...]:
     """Return the frames of a stack, innermost last."""
-    found: list[_Place] = []
-    while frame is not None and len(found) < MAX_STACK_DEPTH:
-        found.append(place(frame))
+    frames: list[_Place] = []
+    while frame is not None and len(frames) < MAX_STACK_DEPTH:
+        frames.append(place(frame))
         frame = frame.f_back
-    return tuple(reversed(found))
+    return tuple(reversed(frames))
 
 
 class Sampler:

@@ -47,13 +47,13 @@ def parse_modules(text: str) -> tuple[tuple[str, int], ...]:
     """
     if len(text) > _LONGEST:
         raise ValueError("it is too long")
-    found = []
+    levels = []
     for part in filter(None, text.split(",")):
         pattern, equals, level = part.partition("=")
         if not equals or not pattern or not level:
             raise ValueError("syntax error: expect comma-separated list of filename=N")
-        found.append((pattern.strip(), _natural(level.strip())))
-    return tuple(found)
+        levels.append((pattern.strip(), _natural(level.strip())))
+    return tuple(levels)
 
 
 def _natural(text: str) -> int:
@@ -80,7 +80,7 @@ class Verbosity:
     def __init__(self, level: int = 0, modules: Sequence[tuple[str, int]] = ()) -> None:
         self.level = level
         self._modules = [("/" in pattern, re.compile(translate(pattern)), number) for pattern, number in modules]
-        self._known: dict[str, int] = {}
+        self._level_by_module: dict[str, int] = {}
         self.requests = False
         self._changed()
 
@@ -95,10 +95,10 @@ class Verbosity:
 
         @param module: The import name of the module, or of a class in it.
         """
-        known = self._known.get(module)
-        if known is None:
-            known = self._known[module] = self._find(module)
-        return known
+        cached = self._level_by_module.get(module)
+        if cached is None:
+            cached = self._level_by_module[module] = self._find(module)
+        return cached
 
     def enabled(self, event: LogEvent, lowest: Any = LogLevel.info) -> bool:
         """Return whether an event is logged. Debug events depend on the level of their module."""
@@ -109,7 +109,7 @@ class Verbosity:
         return level is LogLevel.debug and self.level_for(str(event.get("log_namespace", ""))) >= DEBUG
 
     def _changed(self) -> None:
-        self._known.clear()
+        self._level_by_module.clear()
         self.requests = self.level_for(HTTPLOG) >= ACCESS
 
     def _find(self, module: str) -> int:

@@ -119,7 +119,7 @@ class RequestMetrics:
         @param requests: Returns the open requests, L{kubetwist.http.request.KubeRequest}s.
         @param deprecated: Returns whether a resource is deprecated.
         """
-        self._known = known
+        self._is_served = known
         self._deprecated = deprecated
         self._requests = requests
         self._series: dict[tuple[object, ...], _Series] = {}
@@ -457,7 +457,7 @@ class RequestMetrics:
 
     def _create_series(self, key: tuple[object, ...], info: MeasuredInfo, apply: bool, dry_run: str) -> _Series | None:
         if info.is_resource_request:
-            if info.verb not in _VERBS or not self._known((info.group, info.version, _resource(info))):
+            if info.verb not in _VERBS or not self._is_served((info.group, info.version, _resource(info))):
                 return None
         elif info.path not in _HEALTH:
             return None
@@ -501,7 +501,7 @@ class RequestMetrics:
             if (
                 info.long_running
                 and info.is_resource_request
-                and self._known((info.group, info.version, _resource(info)))
+                and self._is_served((info.group, info.version, _resource(info)))
             ):
                 labels = self._labels(info, False)
                 long_running[labels] = long_running.get(labels, 0.0) + 1

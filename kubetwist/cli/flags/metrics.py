@@ -135,12 +135,12 @@ def _read(path: str) -> dict[str, str]:
     try:
         if len(content) > _MOST:
             raise ValueError(f"it has more than {_MOST} bytes")
-        found = decode_yaml(content).value
+        mapping = decode_yaml(content).value
     except (ValueError, BodyError) as error:
         raise ValueError(f"failed to parse allow list manifest: {error}") from None
-    if found is not None and not isinstance(found, dict):
+    if mapping is not None and not isinstance(mapping, dict):
         raise ValueError("failed to parse allow list manifest: it is not a mapping")
-    read = {key: "" if value is None else str(value) for key, value in (found or {}).items()}
+    read = {key: "" if value is None else str(value) for key, value in (mapping or {}).items()}
     for problem in _problems_of_keys(read, ""):
         raise ValueError(f"invalid allow list mapping in manifest: {problem.field}: {problem.message}")
     return read

@@ -44,9 +44,9 @@ class CSRCleaner(Controller[str]):
         end = cleanup_time(obj)
         if end is None:
             return
-        left = end - self.clock.seconds()
-        if left > 0:
-            self.queue.add_after(key, left)
+        remaining = end - self.clock.seconds()
+        if remaining > 0:
+            self.queue.add_after(key, remaining)
         else:
             await self.client.delete(GROUP, REQUESTS, "", key, uid=obj["metadata"]["uid"], revision=record.revision)
 

@@ -67,12 +67,12 @@ class EndpointsController(ServicePodsController):
         if event_type == DELETED:
             self.queue.add(record.key)
 
-    def _begin(self) -> None:
+    def _handlers_ready(self) -> None:
         # Endpoints of services that were deleted while no controller ran may remain.
         for record in self._endpoints.list():
             if record.key != _KUBERNETES_SERVICE and self.services.by_key(record.key) is None:
                 self.queue.add(record.key)
-        super()._begin()
+        super()._handlers_ready()
 
     async def sync(self, key: str) -> None:
         """See L{Controller.sync}."""

@@ -107,7 +107,7 @@ class TriggerTimeTracker:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, dict[str, str]]] = {}
+        self._last_times: dict[str, tuple[str, dict[str, str]]] = {}
 
     def changed(self, key: str, service: JSONObject, pods: Sequence[JSONObject]) -> str:
         """Return the earliest change since the last call; C{""} if unknown."""
@@ -115,8 +115,8 @@ class TriggerTimeTracker:
         times = {
             pod["metadata"]["name"]: (condition_of(pod, "Ready") or {}).get("lastTransitionTime") or "" for pod in pods
         }
-        previous = self._known.get(key)
-        self._known[key] = created, times
+        previous = self._last_times.get(key)
+        self._last_times[key] = created, times
         if previous is None:
             return created
         created_before, pods_before = previous
@@ -127,7 +127,7 @@ class TriggerTimeTracker:
 
     def forget(self, key: str) -> None:
         """Remove a deleted service."""
-        self._known.pop(key, None)
+        self._last_times.pop(key, None)
 
 
 class ServicePodsController(Controller[str]):

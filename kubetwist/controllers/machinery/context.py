@@ -135,10 +135,10 @@ class ControllerContext:
 
     def resources(self) -> list[ResourceInfo]:
         """Return the served built-in and custom resources."""
-        found = [store.info for store in self.stores]
+        infos = [store.info for store in self.stores]
         if self._custom is not None:
-            found += [served.definition.info for served in self._custom.all_served()]
-        return found
+            infos += [served.definition.info for served in self._custom.all_served()]
+        return infos
 
     def is_cached(self, group: str, resource: str) -> bool:
         """Return whether a resource is cached. A custom resource is cached from its first request on."""

@@ -108,23 +108,23 @@ class Controller(Generic[Key]):
     def start(self) -> None:
         """Register the event handlers. The queue starts when all informers have synced."""
         self.register_handlers()
-        left = [informer for informer in self._waiting if not informer.called]
+        unsynced = [informer for informer in self._waiting if not informer.called]
         self._waiting.clear()
-        if not left:
-            self._begin()
+        if not unsynced:
+            self._handlers_ready()
             return
-        missing = len(left)
+        missing = len(unsynced)
 
         def one(result: None) -> None:
             nonlocal missing
             missing -= 1
             if not missing:
-                self._begin()
+                self._handlers_ready()
 
-        for synced in left:
+        for synced in unsynced:
             synced.addCallback(one)
 
-    def _begin(self) -> None:
+    def _handlers_ready(self) -> None:
         self.context.when_handlers_synced(self._start_queue)
 
     def _start_queue(self) -> None:

@@ -99,9 +99,9 @@ class LeaderElector:
             self._log.debug("cannot release lease: {error}", error=error)
 
     async def _renew_once(self) -> None:
-        began = self._clock.seconds()
+        started_at = self._clock.seconds()
         if await self._try_acquire_or_renew():
-            self._renewed_at = began
+            self._renewed_at = started_at
             if not self.is_leader and not self._stopped:
                 self.is_leader = True
                 self._log.info(

@@ -140,11 +140,13 @@ class _SyncContext:
         """Delete the oldest finished jobs above the history limits."""
         for kind, field in (("Complete", "successfulJobsHistoryLimit"), ("Failed", "failedJobsHistoryLimit")):
             limit = self._spec.get(field)
-            ended = [job for job in jobs if finished_type(job) == kind and "deletionTimestamp" not in job["metadata"]]
-            if limit is None or len(ended) <= limit:
+            finished = [
+                job for job in jobs if finished_type(job) == kind and "deletionTimestamp" not in job["metadata"]
+            ]
+            if limit is None or len(finished) <= limit:
                 continue
-            ended.sort(key=lambda job: (job["status"].get("startTime") or "9", job["metadata"]["name"]))
-            for job in ended[: len(ended) - limit]:
+            finished.sort(key=lambda job: (job["status"].get("startTime") or "9", job["metadata"]["name"]))
+            for job in finished[: len(finished) - limit]:
                 await self._delete(job)
 
     async def _delete(self, job: JSONObject) -> None:

@@ -112,8 +112,8 @@ class JobController(Controller[str]):
         self.watch("", "pods", self._pod_changed)
         self.control = PodControl(self.context, self.client, self.name)
 
-    def _begin(self) -> None:
-        super()._begin()
+    def _handlers_ready(self) -> None:
+        super()._handlers_ready()
         if not self.stopped:
             self._orphan_pods.start()
 

@@ -195,7 +195,7 @@ class FakeNodes(Controller[str]):
         self._leases = self.watch("coordination.k8s.io", "leases", self._lease_changed)
         self._nodes = self.watch("", "nodes", self._node_changed)
 
-    def _begin(self) -> None:
+    def _handlers_ready(self) -> None:
         if self.stopped:
             return
         for name in self.nodes:
@@ -205,7 +205,7 @@ class FakeNodes(Controller[str]):
             if record.labels.get(LABEL) == "true" and record.name not in self.nodes:
                 self._node_queue.add(record.name)
         self._node_queue.start()
-        super()._begin()
+        super()._handlers_ready()
 
     async def stop(self) -> None:
         """See L{Controller.stop}."""

@@ -96,8 +96,8 @@ class ReplicaSetController(Controller[str]):
             raise failure
 
     def _can_adopt(self, owner: Owner) -> bool:
-        found = self._sets.get(owner.namespace, owner.name)
-        return found is not None and decoded_object(found)["metadata"]["uid"] == owner.uid
+        record = self._sets.get(owner.namespace, owner.name)
+        return record is not None and decoded_object(record)["metadata"]["uid"] == owner.uid
 
     async def _manage(self, owner: Owner, active: Sequence[JSONObject]) -> APIStatusError | None:
         """Create missing pods or delete surplus ones, and return the first error."""

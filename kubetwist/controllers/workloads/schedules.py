@@ -85,13 +85,13 @@ class CronSchedule:
         if interval:
             count = int((now - int(since)) // interval)
             return (int(since) + float(count * interval) if count > 0 else None), count > TOO_MANY_MISSED
-        found, count = None, 0
+        last, count = None, 0
         following = self.after(since)
         while following is not None and following <= now and count <= TOO_MANY_MISSED:
-            found, count = following, count + 1
+            last, count = following, count + 1
             following = self.after(following)
         if count <= TOO_MANY_MISSED:
-            return found, False
+            return last, False
         for window in _WINDOWS:
             following = self.after(max(since, now - window))
             recent = None
@@ -100,7 +100,7 @@ class CronSchedule:
                 following = self.after(following)
             if recent is not None:
                 return recent, True
-        return found, True
+        return last, True
 
 
 def _zone(name: str) -> tzinfo:
