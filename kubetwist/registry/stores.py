@@ -138,7 +138,10 @@ class Stores:
                 continue
             crd = decoded_object(record)
             spec, names = crd.get("spec") or {}, (crd.get("status") or {}).get("acceptedNames") or {}
-            served = any(one["name"] == version and one.get("served") for one in spec.get("versions") or ())
+            served = any(
+                served_version["name"] == version and served_version.get("served")
+                for served_version in spec.get("versions") or ()
+            )
             if spec.get("group") == group and names.get("kind") == kind and served:
                 resources.append((names["plural"], spec.get("scope") == "Namespaced"))
         return resources

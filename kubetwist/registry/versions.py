@@ -56,10 +56,10 @@ class VersionConverter:
             definition = custom.definition
             return tuple(
                 EquivalentResource(
-                    GroupVersionResource(group, one.name, resource),
-                    one.gvk if kind.kind == definition.kind and kind.group == group else kind,
+                    GroupVersionResource(group, version.name, resource),
+                    version.gvk if kind.kind == definition.kind and kind.group == group else kind,
                 )
-                for one in definition.served
+                for version in definition.served
             )
         key = (group, resource, subresource, kind)
         equivalents = self._equivalents.get(key)

@@ -94,10 +94,10 @@ def _ratio(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> No
     low, high = parts["min"].get(resource), parts["max"].get(resource)
     if low is None or high is None:
         return
-    amounts = [quantity(one) for one in (ratio, high, low)]
+    amounts = [quantity(value) for value in (ratio, high, low)]
     # In thousandths, unless one of them overflows.
-    exponent = -3 if all(one.scaled_value() < _MAX_MILLI for one in amounts) else 0
-    most, highest, lowest = (one.scaled_value(exponent) for one in amounts)
+    exponent = -3 if all(amount.scaled_value() < _MAX_MILLI for amount in amounts) else 0
+    most, highest, lowest = (amount.scaled_value(exponent) for amount in amounts)
     max_ratio = most / 1000 if exponent else float(most)
     if lowest and max_ratio > highest / lowest:
         errors.append(invalid(ratio_path, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))

@@ -123,10 +123,10 @@ def preferred_node_address(node: JSONObject, types: tuple[str, ...]) -> str:
     """
     addresses = (node.get("status") or {}).get("addresses") or ()
     for kind in types:
-        for one in addresses:
-            if one.get("type") == kind:
-                return str(one["address"])
-    formatted = " ".join(f"{{{one.get('type', '')} {one.get('address', '')}}}" for one in addresses)
+        for address in addresses:
+            if address.get("type") == kind:
+                return str(address["address"])
+    formatted = " ".join(f"{{{address.get('type', '')} {address.get('address', '')}}}" for address in addresses)
     raise APIStatusError.unknown(f"no preferred addresses found; known addresses: [{formatted}]")
 
 

@@ -332,7 +332,7 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[FieldError]
         # This field may be added later.
         new["csi"] = {name: part for name, part in new["csi"].items() if name != "controllerExpandSecretRef"}
     if new != was:
-        formatted = diff(*(go_struct(one, "PersistentVolumeSource") for one in (was, new)))
+        formatted = diff(*(go_struct(source, "PersistentVolumeSource") for source in (was, new)))
         text = f"spec.persistentvolumesource is immutable after creation\n{formatted}"
         errors.append(forbidden("spec.persistentvolumesource", text))
     immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", errors)

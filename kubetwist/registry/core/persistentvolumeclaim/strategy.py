@@ -85,7 +85,7 @@ def _drop_data_sources(spec: JSONObject, old: JSONObject) -> None:
     if old.get("dataSourceRef") is None and (spec.get("dataSourceRef") or {}).get("namespace"):
         del spec["dataSourceRef"]
     source = spec.get("dataSource")
-    if source is None or any(one is not None for one in (*map(old.get, _DATA_SOURCES), spec.get("dataSourceRef"))):
+    if source is None or any(value is not None for value in (*map(old.get, _DATA_SOURCES), spec.get("dataSourceRef"))):
         return
     if (source.get("apiGroup") or "", source.get("kind")) not in _OLD_SOURCES:
         del spec["dataSource"]

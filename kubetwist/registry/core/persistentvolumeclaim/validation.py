@@ -137,7 +137,7 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
             spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": stored}}
         _carry(spec, before, "volumeAttributesClassName")
     if spec != before:
-        difference = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
+        difference = diff(*(go_struct(claim_spec, "PersistentVolumeClaimSpec") for claim_spec in (before, spec)))
         errors.append(forbidden("spec", _CLAIM_SPEC + difference))
     _size(obj, old, errors)
     immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", errors)

@@ -117,10 +117,10 @@ def _set_condition(conditions: list[JSONObject], kind: str) -> None:
     Set a condition of a pod to true, at its position in the list (C{UpdatePodCondition} in C{pkg/api/v1/pod/util.go}).
     """
     new = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": times.now()}
-    for index, one in enumerate(conditions):
-        if one.get("type") == kind:
-            if one.get("status") == "True":
-                new["lastTransitionTime"] = one.get("lastTransitionTime")
+    for index, condition in enumerate(conditions):
+        if condition.get("type") == kind:
+            if condition.get("status") == "True":
+                new["lastTransitionTime"] = condition.get("lastTransitionTime")
             conditions[index] = new
             return
     conditions.append(new)

@@ -83,7 +83,7 @@ class PodEviction:
         def with_condition(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "evictions do not create pods"
             conditions = pod.setdefault("status", {}).setdefault("conditions", [])
-            if not any(one.get("type") == "DisruptionTarget" for one in conditions):
+            if not any(condition.get("type") == "DisruptionTarget" for condition in conditions):
                 conditions.append(
                     {
                         "type": "DisruptionTarget",
@@ -134,7 +134,7 @@ class PodEviction:
             )
         pod_name = pod["metadata"]["name"]
         conditions = (pod.get("status") or {}).get("conditions") or ()
-        ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+        ready = any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
         def with_decrement(budget: JSONObject | None) -> JSONObject:
             assert budget is not None, "evictions do not create budgets"
@@ -197,7 +197,7 @@ def check_and_decrement(budget: JSONObject, pod: str) -> None:
 def _denial_reason(name: str, status: JSONObject) -> str:
     """Return the reason why a budget allows no disruption."""
     conditions = status.get("conditions") or ()
-    condition: JSONObject = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), {})
+    condition: JSONObject = next((item for item in conditions if item.get("type") == "DisruptionAllowed"), {})
     text = condition.get("message", "") if condition.get("status") == "False" else ""
     reason = condition.get("reason", "")
     refused = f"The disruption budget {name} does not allow evicting pods currently"
@@ -213,7 +213,10 @@ def _denial_reason(name: str, status: JSONObject) -> str:
 def _update_disruption_allowed_condition(status: JSONObject, now: str) -> None:
     """Update the condition C{DisruptionAllowed} of a budget, with the time of the change."""
     conditions = status.setdefault("conditions", [])
-    condition = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), None)
+    condition = next(
+        (item for item in conditions if item.get("type") == "DisruptionAllowed"),
+        None,
+    )
     if condition is None:
         condition = {"type": "DisruptionAllowed"}
         conditions.append(condition)

@@ -81,8 +81,8 @@ def _scheduling_group(spec: JSONObject) -> Iterator[tuple[JSONObject, str]]:
 def _mounts(status: JSONObject) -> Iterator[JSONObject]:
     """Return the statuses of volume mounts."""
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        for one in status.get(kind) or ():
-            for mount in one.get("volumeMounts") or ():
+        for container_status in status.get(kind) or ():
+            for mount in container_status.get("volumeMounts") or ():
                 if mount.get("volumeStatus") is not None:
                     yield mount
 

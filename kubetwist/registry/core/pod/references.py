@@ -105,7 +105,10 @@ def claim_of(pod: JSONObject, volume: JSONObject) -> str:
 def resource_claim_names(pod: JSONObject) -> Iterator[str]:
     """Return the names of the ResourceClaims of a pod; those from templates are read from its status."""
     status = pod.get("status") or {}
-    generated = {one.get("name"): one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()}
+    generated = {
+        claim_status.get("name"): claim_status.get("resourceClaimName")
+        for claim_status in status.get("resourceClaimStatuses") or ()
+    }
     for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
         name = claim.get("resourceClaimName")
         if not name and claim.get("resourceClaimTemplateName"):

@@ -161,11 +161,11 @@ def _node_affinity(every: JSONObject, path: str) -> Iterator[str]:
 
 
 def _spreading(spec: JSONObject, path: str) -> Iterator[str]:
-    for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
-        item_path, key = f"{path}.topologySpreadConstraints[{index}]", one.get("topologyKey") or ""
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        item_path, key = f"{path}.topologySpreadConstraints[{index}]", constraint.get("topologyKey") or ""
         if key in DEPRECATED_LABELS:
             yield f"{item_path}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
-        if one.get("labelSelector") is None:
+        if constraint.get("labelSelector") is None:
             yield f"{item_path}.labelSelector: {_NO_SELECTOR}"
 
 
@@ -198,8 +198,8 @@ def _volumes(spec: JSONObject, path: str) -> Iterator[str]:
 def _pull_secrets(spec: JSONObject, path: str) -> Iterator[str]:
     pulled = spec.get("imagePullSecrets") or ()
     yield from _repeated(pulled, "name", f"{path}.imagePullSecrets", "name")
-    for index, one in enumerate(pulled):
-        if not one.get("name"):
+    for index, secret in enumerate(pulled):
+        if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
 
 
@@ -210,7 +210,7 @@ def _overlaps(volume: JSONObject) -> Iterator[str]:
         source = volume.get(kind)
         if source is not None:
             source_name = _SOURCE_NAMES[kind] + (f" {quote(source.get(named) or '')}" if named else "")
-            for text in _overlapping((_cleaned(one), "") for one in source.get("items") or ()):
+            for text in _overlapping((_cleaned(item), "") for item in source.get("items") or ()):
                 yield f"{start} ({source_name}): overlapping paths: {text}"
     projected = volume.get("projected")
     if projected is None:
@@ -303,8 +303,8 @@ def _format_path(path: str, origin: str) -> str:
 
 def _repeated(items: JSONValue, field: str, path: str, word: str) -> Iterator[str]:
     seen: set[str] = set()
-    for index, one in enumerate(items or ()):
-        value = one.get(field) or ""
+    for index, item in enumerate(items or ()):
+        value = item.get(field) or ""
         if value in seen:
             yield f"{path}[{index}].{field}: duplicate {word} {quote(value)}"
         seen.add(value)

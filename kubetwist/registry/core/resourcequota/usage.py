@@ -240,7 +240,7 @@ def matching_scopes(scopes: Iterable[JSONObject], group: str, resource: str, obj
     @param obj: The object.
     """
     has = None if group else _SCOPED.get(resource)
-    return [] if has is None else [one for one in scopes if has(obj, one)]
+    return [] if has is None else [requirement for requirement in scopes if has(obj, requirement)]
 
 
 def matches_quota(quota: JSONObject, group: str, resource: str, obj: JSONObject) -> bool:

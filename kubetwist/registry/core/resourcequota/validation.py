@@ -184,8 +184,12 @@ def _scope_expression(
 def _format_selector(expressions: Sequence[JSONObject]) -> str:
     """Return a scope selector as Go prints it."""
     parts = [
-        {"ScopeName": one.get("scopeName"), "Operator": one.get("operator"), "Values": one.get("values")}
-        for one in expressions
+        {
+            "ScopeName": expression.get("scopeName"),
+            "Operator": expression.get("operator"),
+            "Values": expression.get("values"),
+        }
+        for expression in expressions
     ]
     return go_json({"MatchExpressions": parts})
 

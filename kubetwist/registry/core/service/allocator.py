@@ -79,7 +79,7 @@ class ServiceAllocator:
             default.
         @param ports: The allocator of node ports.
         """
-        self.ips = {one.family: one for one in (ClusterIPAllocator(cidr) for cidr in ranges)}
+        self.ips = {allocator.family: allocator for allocator in (ClusterIPAllocator(cidr) for cidr in ranges)}
         self.families = list(self.ips)
         self.ports = ports or NodePortAllocator()
 

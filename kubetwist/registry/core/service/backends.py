@@ -72,9 +72,9 @@ def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:
     service = stores.get_decoded("", "services", namespace, name)
     if service is None:
         raise stores.get("", "services").not_found(name)
-    for one in service["spec"].get("ports") or ():
-        if one.get("port") == number:
-            return str(one.get("name", ""))
+    for service_port in service["spec"].get("ports") or ():
+        if service_port.get("port") == number:
+            return str(service_port.get("name", ""))
     raise APIStatusError.service_unavailable(f'no service port {number} found for service "{name}"')
 
 
@@ -90,7 +90,7 @@ def _pod_at(stores: Stores, namespace: str, address: JSONObject) -> JSONObject |
 def pod_addresses(pod: JSONObject) -> list[str]:
     """Return the addresses of a pod, the primary one first."""
     status = pod.get("status") or {}
-    listed = [str(one.get("ip", "")) for one in status.get("podIPs") or ()]
+    listed = [str(pod_ip.get("ip", "")) for pod_ip in status.get("podIPs") or ()]
     return listed or [str(status["podIP"])] if listed or status.get("podIP") else []
 
 

@@ -64,7 +64,7 @@ def addresses_of(service: JSONObject) -> list[str]:
     """Return the cluster IPs of a service."""
     spec = service.get("spec") or {}
     cluster_ips = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
-    return [canonical(one) for one in cluster_ips if one and one != "None"]
+    return [canonical(ip) for ip in cluster_ips if ip and ip != "None"]
 
 
 def canonical(address: str) -> str:

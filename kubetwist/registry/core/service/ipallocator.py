@@ -82,12 +82,12 @@ class ClusterIPAllocator(NumberAllocator):
         return self.allocations.observe("dynamic", self._allocate_next)
 
     def _allocate_next(self) -> str:
-        for one in (self._range, *self._added):
-            for low, high in ((one.split, one.last), (one.first, one.split - 1)):
+        for network in (self._range, *self._added):
+            for low, high in ((network.split, network.last), (network.first, network.split - 1)):
                 number = self.pick(low, high)
                 if number is not None:
                     self.mark_pending(number)
-                    return one.text(number)
+                    return network.text(number)
         raise AllocationError("range is full")
 
     def number(self, text: str) -> int | None:

@@ -358,7 +358,7 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError
         formatted = "null" if balancer is None else go_json(balancer)
         errors.append(invalid_shown("spec.loadBalancerClass", formatted, "may not change once set"))
     _balancer_class(spec, errors)
-    health, held_health = (one.get("healthCheckNodePort") or 0 for one in (spec, before))
+    health, held_health = (service_spec.get("healthCheckNodePort") or 0 for service_spec in (spec, before))
     if health != held_health and needs_health_check(before) and needs_health_check(spec):
         errors.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
     errors.extend(_validate_rest(obj, old))
@@ -455,7 +455,10 @@ def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
         _drop_unchanged(spec, before, "internalTrafficPolicy")
     if leaves("NodePort", "LoadBalancer"):
         # Ports may be removed, but not added.
-        now, stored = ({port.get("nodePort") or 0 for port in one.get("ports") or ()} - {0} for one in (spec, before))
+        now, stored = (
+            {port.get("nodePort") or 0 for port in service_spec.get("ports") or ()} - {0}
+            for service_spec in (spec, before)
+        )
         if now <= stored:
             for port in spec.get("ports") or ():
                 port.pop("nodePort", None)
@@ -567,7 +570,7 @@ def range_warnings(text: str, path: str) -> list[str]:
         single = f"{format_ip(address)}/{address.max_prefixlen}"
         choice = f"(should be {quote(str(network))} or {quote(single)}?)"
         texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
-    if validate_cidr(str(network), canonical=False) or any("0s" in one for one in validate_cidr(text)):
+    if validate_cidr(str(network), canonical=False) or any("0s" in problem for problem in validate_cidr(text)):
         texts.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_format_range(network))}")
     if not texts and address.version == 6 and str(network) != text:
         form = f"should be in RFC 5952 canonical format ({quote(str(network))})"

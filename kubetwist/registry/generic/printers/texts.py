@@ -100,4 +100,4 @@ def name_of(obj: JSONObject) -> str:
 def condition(obj_status: Mapping[str, JSONValue], kind: str) -> JSONObject | None:
     """Return the first condition of a type; L{None} if there is none."""
     conditions: Iterable[JSONObject] = obj_status.get("conditions") or ()
-    return next((one for one in conditions if one.get("type") == kind), None)
+    return next((condition for condition in conditions if condition.get("type") == kind), None)

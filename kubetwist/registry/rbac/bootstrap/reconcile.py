@@ -49,7 +49,7 @@ def _metadata(name: str, namespace: str = "", aggregate_to: str = "") -> JSONObj
 
 def _role(meta: JSONObject, rules: Sequence[Rule] | None) -> JSONObject:
     # The rules are shared by all servers of a process, and a store may modify objects: copy them.
-    return {"metadata": meta, "rules": None if rules is None else [orjson.loads(orjson.dumps(one)) for one in rules]}
+    return {"metadata": meta, "rules": None if rules is None else [orjson.loads(orjson.dumps(rule)) for rule in rules]}
 
 
 def _binding(meta: JSONObject, kind: str, role: str, subjects: str) -> JSONObject:
@@ -146,7 +146,7 @@ def _reconciled_metadata(existing: JSONObject, expected: JSONObject) -> JSONObje
 
 
 def _union(existing: Sequence[JSONValue], expected: Iterable[JSONValue]) -> list[JSONValue]:
-    return [*existing, *(one for one in expected if one not in existing)]
+    return [*existing, *(item for item in expected if item not in existing)]
 
 
 async def _reconcile(store: Store, expected: JSONObject, compute: ComputeReconciled) -> None:

@@ -153,7 +153,7 @@ def validate_init_containers(
 def _restarted_for(container: JSONObject) -> list[int]:
     """Return the indexes of resize policies that restart the container."""
     policies = container.get("resizePolicy") or ()
-    return [position for position, one in enumerate(policies) if one.get("restartPolicy") == "RestartContainer"]
+    return [position for position, policy in enumerate(policies) if policy.get("restartPolicy") == "RestartContainer"]
 
 
 def _restart(container: JSONObject, path: str, errors: ErrorList, *, starting: bool = False) -> None:

@@ -218,12 +218,12 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     _addresses(status, before, errors)
     windows = (spec.get("os") or {}).get("name") == "windows"
     for kind in _STATUS_LISTS:
-        for index, one in enumerate(status.get(kind) or ()):
-            _user(one.get("user") or {}, windows, f"status.{kind}[{index}].user.linux", errors)
+        for index, container_status in enumerate(status.get(kind) or ()):
+            _user(container_status.get("user") or {}, windows, f"status.{kind}[{index}].user.linux", errors)
     for kind in ("containers", "initContainers"):
         _health(status, spec, kind, errors)
-    for index, one in enumerate(status.get("ephemeralContainerStatuses") or ()):
-        if one.get("allocatedResourcesStatus"):
+    for index, container_status in enumerate(status.get("ephemeralContainerStatuses") or ()):
+        if container_status.get("allocatedResourcesStatus"):
             field_path = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
             errors.append(forbidden(field_path, "must not be specified in container status"))
     return errors
@@ -271,8 +271,8 @@ def _transitions(
     """Validate that terminated containers stay terminated unless they are restarted."""
     existing = {one.get("name"): one for one in spec.get(containers) or ()}
     new: dict[str | None, JSONObject] = {}
-    for one in status.get(kind) or ():
-        new.setdefault(one.get("name"), one)
+    for container_status in status.get(kind) or ():
+        new.setdefault(container_status.get("name"), container_status)
     for index, old in enumerate(before.get(kind) or ()):
         ended, now = (old.get("state") or {}).get("terminated"), new.get(old.get("name"))
         if ended is None or now is None or (now.get("state") or {}).get("terminated") is not None:
@@ -287,16 +287,16 @@ def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, errors: ErrorL
     """Validate the statuses of the resource claims."""
     existing = {claim.get("name") or "" for claim in spec.get("resourceClaims") or ()}
     seen: set[str] = set()
-    for index, one in enumerate(statuses):
-        item_path, name = f"status.resourceClaimStatuses[{index}]", one.get("name") or ""
+    for index, claim_status in enumerate(statuses):
+        item_path, name = f"status.resourceClaimStatuses[{index}]", claim_status.get("name") or ""
         if name not in existing:
             text = "must match the name of an entry in `spec.resourceClaims`"
             errors.append(invalid(f"{item_path}.name", name, text))
         if name in seen:
             errors.append(duplicate(f"{item_path}.name", name))
         seen.add(name)
-        if one.get("resourceClaimName") is not None:
-            check(one["resourceClaimName"], f"{item_path}.resourceClaimName", dns_subdomain, errors)
+        if claim_status.get("resourceClaimName") is not None:
+            check(claim_status["resourceClaimName"], f"{item_path}.resourceClaimName", dns_subdomain, errors)
 
 
 def _extended(status: JSONObject, spec: JSONObject, errors: ErrorList) -> None:
@@ -347,11 +347,11 @@ def _user(user: JSONObject, windows: bool, path: str, errors: ErrorList) -> None
 
 def _health(status: JSONObject, spec: JSONObject, kind: str, errors: ErrorList) -> None:
     """Validate the health of devices of containers."""
-    existing = {one.get("name"): one.get("resources") or {} for one in spec.get(kind) or ()}
+    existing = {container.get("name"): container.get("resources") or {} for container in spec.get(kind) or ()}
     field = f"{kind.removesuffix('s')}Statuses"
-    for index, one in enumerate(status.get(field) or ()):
-        resources = existing.get(one.get("name"))
-        for position, allocated in enumerate(one.get("allocatedResourcesStatus") or ()):
+    for index, container_status in enumerate(status.get(field) or ()):
+        resources = existing.get(container_status.get("name"))
+        for position, allocated in enumerate(container_status.get("allocatedResourcesStatus") or ()):
             item_path = f"status.{field}[{index}].allocatedResourcesStatus[{position}]"
             if resources is not None:
                 _allocated(allocated.get("name") or "", resources, f"{item_path}.name", errors)
@@ -368,7 +368,9 @@ def _health(status: JSONObject, spec: JSONObject, kind: str, errors: ErrorList) 
 def _allocated(name: str, resources: JSONObject, path: str, errors: ErrorList) -> None:
     if name.startswith("claim:"):
         claims = resources.get("claims") or ()
-        allowed = {":".join(("claim", "/".join(filter(None, (one.get("name"), one.get("request")))))) for one in claims}
+        allowed = {
+            ":".join(("claim", "/".join(filter(None, (claim.get("name"), claim.get("request")))))) for claim in claims
+        }
         text = (
             "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
             "'claim:<claimName>' if request is empty"
@@ -390,8 +392,8 @@ def _addresses(status: JSONObject, before: JSONObject, errors: ErrorList) -> Non
 
 
 def _address_list(status: JSONObject, before: JSONObject, field: str, errors: ErrorList) -> None:
-    addresses = [one.get("ip") or "" for one in status.get(field) or ()]
-    existing = {one.get("ip") or "" for one in before.get(field) or ()}
+    addresses = [entry.get("ip") or "" for entry in status.get(field) or ()]
+    existing = {entry.get("ip") or "" for entry in before.get(field) or ()}
     for index, address in enumerate(addresses):
         if address not in existing:
             ip(address, f"status.{field}[{index}]", errors)
@@ -423,7 +425,7 @@ def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[FieldErr
             text = f"existing ephemeral containers {quoted(name or '')} may not be removed\n"
             errors.append(forbidden("spec.ephemeralContainers", text))
         elif now[name] != container:
-            formatted = diff(*(go_struct(one, "EphemeralContainer") for one in (container, now[name])))
+            formatted = diff(*(go_struct(value, "EphemeralContainer") for value in (container, now[name])))
             text = f"existing ephemeral containers {quoted(name or '')} may not be changed\n{formatted}"
             errors.append(forbidden("spec.ephemeralContainers", text))
     return errors
@@ -461,7 +463,7 @@ def validate_resize(obj: JSONObject, old: JSONObject) -> list[FieldError]:
             errors.append(forbidden(item_path, text))
         if container != earlier and container.get("restartPolicy") != "Always":
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-            policies = [one.get("restartPolicy") for one in container.get("resizePolicy") or ()]
+            policies = [policy.get("restartPolicy") for policy in container.get("resizePolicy") or ()]
             errors.extend([forbidden(item_path, text)] * policies.count("RestartContainer"))
     return errors
 
@@ -473,16 +475,16 @@ _MUTABLE: Final = ("cpu", "memory")
 
 def _resizable(pod: JSONObject) -> bool:
     """Return whether the node supports resize: its status then has the resources of running containers."""
-    for one in (pod.get("status") or {}).get("containerStatuses") or ():
-        if (one.get("state") or {}).get("running") is not None:
-            return one.get("resources") is not None
+    for container_status in (pod.get("status") or {}).get("containerStatuses") or ():
+        if (container_status.get("state") or {}).get("running") is not None:
+            return container_status.get("resources") is not None
     return True
 
 
 def _resized_whole(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """Validate the resize of pod-level resources."""
     new, old = spec.get("resources"), before.get("resources")
-    if not any((one or {}).get(section) for one in (new, old) for section in ("limits", "requests")):
+    if not any((requirements or {}).get(section) for requirements in (new, old) for section in ("limits", "requests")):
         return
     if old is not None and new is None:
         errors.append(forbidden("spec.resources", "pod-level resources cannot be removed"))
@@ -496,7 +498,9 @@ def _resized_whole(spec: JSONObject, before: JSONObject, errors: ErrorList) -> N
 def _same_order(spec: JSONObject, before: JSONObject, errors: ErrorList) -> bool:
     count = len(errors)
     for kind in ("containers", "initContainers"):
-        new, was = ([one.get("name") or "" for one in pod_spec.get(kind) or ()] for pod_spec in (spec, before))
+        new, was = (
+            [container.get("name") or "" for container in pod_spec.get(kind) or ()] for pod_spec in (spec, before)
+        )
         if len(new) != len(was):
             errors.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
             continue
