@@ -213,10 +213,7 @@ def _denial_reason(name: str, status: JSONObject) -> str:
 def _update_disruption_allowed_condition(status: JSONObject, now: str) -> None:
     """Update the condition C{DisruptionAllowed} of a budget, with the time of the change."""
     conditions = status.setdefault("conditions", [])
-    condition = next(
-        (item for item in conditions if item.get("type") == "DisruptionAllowed"),
-        None,
-    )
+    condition = next((item for item in conditions if item.get("type") == "DisruptionAllowed"), None)
     if condition is None:
         condition = {"type": "DisruptionAllowed"}
         conditions.append(condition)
