@@ -75,7 +75,7 @@ class FlagOptions(usage.Options):
 
         @raise FlagError: A flag is unknown or its value invalid.
         """
-        parsed = parse_flags(self.flags, arguments)
+        parsed = parse_flags(self.flags, arguments, lambda text: print(text, file=sys.stderr))
         self.changed = frozenset(parsed)
         self.update(parsed)
 

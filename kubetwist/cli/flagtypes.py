@@ -52,6 +52,9 @@ class Flag:
     section: str = field(default="")
 
 
+#: Flags by their names of the previous release.
+RENAMED_FLAGS: Final = {"pretend-nodes": "fake-nodes"}
+
 #: Name, type, default and help.
 Row = tuple[str, FlagType, Any, str]
 
@@ -250,10 +253,15 @@ def validated_strings(check: Callable[[tuple[str, ...]], object]) -> FlagType:
     return FlagType(parse, STRINGS.metavar, merge=STRINGS.merge)
 
 
-def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any]:
+def parse_flags(
+    flags: Sequence[Flag], arguments: Sequence[str], warn: Callable[[str], object] = lambda text: None
+) -> dict[str, Any]:
     """
     Parse a command line.
 
+    @param flags: The known flags.
+    @param arguments: The command line, without the name of the command.
+    @param warn: Called with a text, in pflag's words, for each deprecated flag.
     @return: The values of the flags that are set, by name.
     @raise FlagError: The command line is invalid. The message is a single line.
     """
@@ -270,6 +278,8 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
         name, equals, value_text = argument[2:].partition("=")
         # As in kube-apiserver, underscores are accepted instead of dashes.
         flag = known.get(name.replace("_", "-"))
+        if flag is None and (flag := known.get(RENAMED_FLAGS.get(name.replace("_", "-"), ""))):
+            warn(f"Flag --{name} has been deprecated, use --{flag.name}")
         if flag is None:
             raise FlagError(f"unknown flag: --{name}{_suggestion(name, known)}")
         if not equals:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 #: Authenticators from this rank on are called only if no other has found credentials.
 LAST_RANK = 1000
-_MAX_PRETEND_NODES = 1000
+_MAX_FAKE_NODES = 1000
 
 
 class Named(Protocol):
@@ -205,11 +205,11 @@ def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
     """
     from ..controllers.machinery.selection import UnknownControllers, select_controllers
 
-    if options["pretend-nodes"] > _MAX_PRETEND_NODES:
-        raise StartError(f"--pretend-nodes: the limit is {_MAX_PRETEND_NODES}")
+    if options["fake-nodes"] > _MAX_FAKE_NODES:
+        raise StartError(f"--fake-nodes: the limit is {_MAX_FAKE_NODES}")
     try:
         # The first entry for a name wins: the user's entries precede these two.
-        implied = ("pretend-nodes", "kube-scheduler") if options["pretend-nodes"] else ()
+        implied = ("pretend-nodes", "kube-scheduler") if options["fake-nodes"] else ()
         return select_controllers((*options["controllers"], *implied))
     except UnknownControllers as error:
         raise StartError(str(error)) from error

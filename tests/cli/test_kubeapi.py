@@ -51,6 +51,15 @@ class OptionsTests(CommandLineTestCase):
         for text in ("1.30", "v1.30", "1.30.4"):
             self.assertEqual(parsed(f"--kubernetes-version={text}")["kubernetes-version"], "1.30")
 
+    def test_renamed_flags(self) -> None:
+        """The old name of a flag sets the renamed flag, and prints a warning in pflag's words."""
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            options = parsed("--pretend-nodes=2")
+        self.assertEqual(options["fake-nodes"], 2)
+        self.assertEqual(options.changed, {"fake-nodes"})
+        self.assertEqual(errors.getvalue(), "Flag --pretend-nodes has been deprecated, use --fake-nodes\n")
+
     def test_invalid(self) -> None:
         """Invalid command lines are rejected with a one-line message that names the flag."""
         self.assert_rejected("unknown flag: --nope", "--nope=1")

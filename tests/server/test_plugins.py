@@ -88,9 +88,9 @@ class ChosenControllersTests(SynchronousTestCase):
 
     def names(self, nodes: int, *words: str) -> set[str]:
         """Return the names of the chosen controllers."""
-        return {factory.name for factory in choose_controllers({"controllers": words, "pretend-nodes": nodes})}
+        return {factory.name for factory in choose_controllers({"controllers": words, "fake-nodes": nodes})}
 
-    def test_pretend_nodes(self) -> None:
+    def test_fake_nodes(self) -> None:
         """Pretend nodes enable their controller and the scheduler, unless the user disables them."""
         self.assertEqual(self.names(0), set())
         self.assertEqual(self.names(3), {"pretend-nodes", "kube-scheduler"})
@@ -98,7 +98,7 @@ class ChosenControllersTests(SynchronousTestCase):
         self.assertEqual(self.names(3, "*") - self.names(0, "*"), {"pretend-nodes", "kube-scheduler"})
         self.assertLessEqual({"job-controller", "cronjob-controller"}, self.names(0, "+workloads"))
         error = self.assertRaises(StartError, self.names, 1001)
-        self.assertEqual(str(error), "--pretend-nodes: the limit is 1000")
+        self.assertEqual(str(error), "--fake-nodes: the limit is 1000")
 
 
 class AuthenticatorFactoryTests(SynchronousTestCase):

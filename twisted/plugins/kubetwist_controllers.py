@@ -116,10 +116,10 @@ namespaces = ControllerFactory(
     "kubetwist.controllers.namespaces.namespace:NamespaceController",
 )
 
-# Implied by --pretend-nodes.
-pretend_nodes = ControllerFactory(
+# Implied by --fake-nodes. The name of the controller and of its nodes is kept: tests and stored objects have it.
+fake_nodes = ControllerFactory(
     "pretend-nodes",
-    "kubetwist.controllers.workloads.pretendnodes:FakeNodes",
+    "kubetwist.controllers.workloads.fakenodes:FakeNodes",
     default=False,
     needs=("nodes", "leases.coordination.k8s.io", "pods"),
 )

@@ -17,7 +17,7 @@ FLAGS: Final = flag_group(
             " +name enables one, -name disables one. An empty list disables all.",
         ),
         (
-            "pretend-nodes",
+            "fake-nodes",
             NATURAL,
             0,
             "Number of simulated nodes for tests; pods are scheduled to them and their status is simulated. At most"

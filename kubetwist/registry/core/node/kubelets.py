@@ -110,7 +110,7 @@ def check_not_simulated(stores: Stores, pod: JSONObject) -> None:
 def _check_node_not_simulated(name: str, status: JSONObject) -> None:
     runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
     if runtime.startswith(SIMULATED_RUNTIME_PREFIX):
-        message = f"{name} is a pretend node: it has no kubelet, and no container runs on it"
+        message = f"{name} is a simulated node: it has no kubelet, and no container runs on it"
         raise APIStatusError.service_unavailable(message)
 
 

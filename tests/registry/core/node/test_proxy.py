@@ -27,7 +27,7 @@ class ProxyTests(ProxyTestCase):
             self.connection_error("nodes", "proxy", "new")[1], "no preferred addresses found; known addresses: []"
         )
 
-    def test_pretend_nodes(self) -> None:
+    def test_simulated_nodes(self) -> None:
         """Requests for pods on a simulated node are rejected with the reason."""
         self.running()
         self.node(nodeInfo={"containerRuntimeVersion": f"{SIMULATED_RUNTIME_PREFIX}1.0.0"})
@@ -35,7 +35,7 @@ class ProxyTests(ProxyTestCase):
         self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "name": "w"}]}})
         reference = {"kind": "Pod", "name": "p", "namespace": "default"}
         self.endpoints("s", addresses=[{"ip": "10.1.2.3", "targetRef": reference}])
-        error = (503, "n is a pretend node: it has no kubelet, and no container runs on it")
+        error = (503, "n is a simulated node: it has no kubelet, and no container runs on it")
         for resource, subresource, name in (
             ("pods", "log", "p"),
             ("pods", "exec", "p"),

@@ -18,7 +18,7 @@ WANTED = ("*", "workloads", "pretend-nodes", "kube-scheduler")
 class ClusterConfig(Config):
     """Configuration of a server with simulated nodes."""
 
-    options: ClassVar[Any] = {"pretend-nodes": 3}
+    options: ClassVar[Any] = {"fake-nodes": 3}
     kubernetes_version = "1.36"
 
 

@@ -151,7 +151,7 @@ class FakeNode:
                 "systemUUID": system,
                 "bootID": system,
                 "kernelVersion": "6.12.0",
-                "osImage": "kubetwist pretend node",
+                "osImage": "kubetwist simulated node",
                 "containerRuntimeVersion": f"{SIMULATED_RUNTIME_PREFIX}1.0.0",
                 "kubeletVersion": version,
                 "kubeProxyVersion": "",
@@ -179,7 +179,7 @@ class FakeNodes(Controller[str]):
         super().__init__(context)
         options = context.config.options
         self.nodes: dict[str, FakeNode] = {}
-        for number in range(min(options["pretend-nodes"], MAX_NODES)):
+        for number in range(min(options["fake-nodes"], MAX_NODES)):
             node = FakeNode(context, number)
             self.nodes[node.name] = node
         self._version = f"v{context.config.kubernetes_version}.0"

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.workloads.pretendnodes} and L{kubetwist.controllers.workloads.podstatus}."""
+"""Tests for L{kubetwist.controllers.workloads.fakenodes} and L{kubetwist.controllers.workloads.podstatus}."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kubetwist.api.times import seconds_since_epoch, use_clock
-from kubetwist.controllers.workloads.pretendnodes import FakeNodes
+from kubetwist.controllers.workloads.fakenodes import FakeNodes
 from tests.controllers.harness import ControllerTestCase
 
 SPEC = {"containers": [{"name": "c", "image": "c:1"}]}
@@ -16,7 +16,7 @@ class PretendNodeTests(ControllerTestCase):
     """Simulated nodes and their pods."""
 
     resources = ("namespaces", "pods", "nodes", "leases", "events")
-    config = SimpleNamespace(options={"pretend-nodes": 3}, kubernetes_version="1.36")
+    config = SimpleNamespace(options={"fake-nodes": 3}, kubernetes_version="1.36")
 
     def setUp(self) -> None:
         """Create namespaces."""
@@ -251,7 +251,7 @@ class PretendNodeTests(ControllerTestCase):
         before = self.pod(metadata={"annotations": annotations}, spec={"restartPolicy": "Never"})
         self.pod("lost", node="pretend-node-2")
         self.settle(5)
-        self.config = SimpleNamespace(options={"pretend-nodes": 2}, kubernetes_version="1.36")
+        self.config = SimpleNamespace(options={"fake-nodes": 2}, kubernetes_version="1.36")
         self.restart(FakeNodes)
         self.assertEqual(self.names("nodes"), ["pretend-node-0", "pretend-node-1"])
         self.assertEqual(self.current(), before)
