@@ -57,27 +57,27 @@ class StubServer:
                 yield obj
 
     def get_decoded(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See the method of the server."""
+        """See L{AdmissionContext.get_decoded}."""
         obj = self.objects.get((group, resource, namespace, name))
         return None if obj is None else frozen(obj)
 
     async def wait_for_object(
         self, group: str, resource: str, namespace: str, name: str, seconds: float
     ) -> JSONObject | None:
-        """See the method of the server; objects never appear here."""
+        """See L{AdmissionContext.wait_for_object}; objects never appear here."""
         return self.get_decoded(group, resource, namespace, name)
 
     def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """See the method of the server."""
+        """See L{AdmissionContext.list_decoded}."""
         return [frozen(obj) for obj in self._select(group, resource, namespace)]
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """See the method of the server."""
+        """See L{AdmissionContext.get_copy}."""
         obj = self.objects.get((group, resource, namespace, name))
         return None if obj is None else _copy(obj)
 
     def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
-        """See the method of the server."""
+        """See L{AdmissionContext.list_copies}."""
         return [_copy(obj) for obj in self._select(group, resource, namespace)]
 
     async def ensure_cached(self, group: str, resource: str) -> bool:
@@ -85,7 +85,7 @@ class StubServer:
         return any(key[:2] == (group, resource) for key in self.objects)
 
     def list_lazy(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
-        """See the method of the server."""
+        """See L{AdmissionContext.list_lazy}."""
         return [partial(_copy, obj) for obj in self._select(group, resource, namespace)]
 
     def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
@@ -94,7 +94,7 @@ class StubServer:
         return [] if found is None else [found]
 
     async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
-        """Create an object, without defaults."""
+        """See L{AdmissionContext.create}; no defaults are set."""
         key = group, resource, namespace, obj["metadata"]["name"]
         if key in self.objects:
             raise APIStatusError.already_exists(GroupResource(group, resource), key[3])
@@ -109,7 +109,7 @@ class StubServer:
         names: Sequence[str],
         change: Callable[[JSONObject], None],
     ) -> int:
-        """See the method of the server; further writes are ignored."""
+        """See L{AdmissionContext.commit_with_status_updates}; further writes are ignored."""
         changed = {
             key: _copy(self.objects[key])
             for key in ((group, resource, namespace, name) for name in names)
