@@ -48,6 +48,10 @@ from .responsehead import (
 HANDSHAKE_TIMEOUT: Final = 10.0
 #: Maximum number of interim (1xx) responses that are skipped, as in Go.
 MAX_INTERIM: Final = 5
+#: Maximum overhead of a chunked body in bytes: sizes and extensions of chunks, and trailers. It does not include 16
+#: bytes for each chunk and twice the data.
+#: @see: Go, C{net/http/internal/chunked.go}, which permits 16 KiB without the trailers.
+MAX_CHUNK_OVERHEAD: Final = 128 * 1024
 #: Seconds to flush data of an upgraded protocol before its connection is closed.
 GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
 
@@ -80,6 +84,8 @@ class StreamingResponse(BodyStream):
     A response whose head has arrived. The caller must take its body (L{deliver}, L{collect}), or the connection
     (L{hijack}), or discard both (L{abort}).
 
+    @ivar minor: The minor version of HTTP: 0 or 1.
+    @ivar phrase: The reason phrase; C{b""} without one.
     @ivar fields: With names in lower case, in their order.
     @ivar switched: Whether the connection changed its protocol.
     @ivar length: The length of the body; C{-1} for one in chunks, L{None} for one that ends with the connection.
@@ -88,7 +94,7 @@ class StreamingResponse(BodyStream):
     def __init__(self, connection: BackendConnection, head: Head, length: int | None) -> None:
         super().__init__(connection)
         self._connection = connection
-        self.code = head.code
+        self.minor, self.code, self.phrase = head.minor, head.code, head.phrase
         self.fields: Fields = head.fields
         self.length = length
         self.switched = head.code == 101
@@ -228,6 +234,7 @@ class BackendConnection(Protocol):
         self._response_waiter: Deferred[StreamingResponse] | None = None
         self._response: StreamingResponse | None = None
         self._decoder: _ChunkedTransferDecoder | None = None
+        self._chunk_overhead = 0
         self._remaining: int | None = 0
         self._method = b""
         self._upgrade = False
@@ -257,6 +264,7 @@ class BackendConnection(Protocol):
 
     def abort(self) -> None:
         """Close the connection at once."""
+        self._keep_alive = False
         if not self._lost and self.transport is not None:
             self.transport.abortConnection()
 
@@ -282,7 +290,8 @@ class BackendConnection(Protocol):
         response_waiter, self._response_waiter = self._response_waiter, None
         if response_waiter is not None and not response_waiter.called:
             if self._used and not (self._buffer or self._interim or self._error):
-                response_waiter.errback(StaleConnection(str(error or "EOF")))
+                retriable = error is not None and error.retriable
+                response_waiter.errback(StaleConnection(str(error or "EOF"), retriable=retriable))
             else:
                 response_waiter.errback(error or Unreachable("EOF"))
         response, self._response = self._response, None
@@ -451,7 +460,8 @@ class BackendConnection(Protocol):
         else:
             self._state = _BODY
             if length == -1:
-                self._decoder = _ChunkedTransferDecoder(response.received, self._finished)
+                self._decoder = _ChunkedTransferDecoder(self._chunk_received, self._finished)
+                self._chunk_overhead = 0
             try:
                 if rest or length == 0:
                     self._body_received(rest)
@@ -463,7 +473,11 @@ class BackendConnection(Protocol):
 
     def _body_received(self, data: bytes) -> None:
         if self._decoder is not None:
+            self._chunk_overhead += len(data)
             self._decoder.dataReceived(data)
+            self._chunk_overhead = max(self._chunk_overhead, 0)
+            if self._decoder is not None and self._chunk_overhead > MAX_CHUNK_OVERHEAD:
+                self._fail("http: chunked encoding contains too much non-data")
             return
         response, remaining = self._response, self._remaining
         if response is None:
@@ -476,6 +490,11 @@ class BackendConnection(Protocol):
             response.received(data if len(data) <= remaining else data[:remaining])
         if len(data) >= remaining and self._response is response:
             self._finished(data[remaining:])
+
+    def _chunk_received(self, data: bytes) -> None:
+        self._chunk_overhead -= 16 + 3 * len(data)
+        if self._response is not None:
+            self._response.received(data)
 
     def _finished(self, rest: bytes) -> None:
         response, self._response = self._response, None

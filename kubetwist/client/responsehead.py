@@ -17,7 +17,7 @@ MAX_HEAD: Final = 128 * 1024
 MAX_FIELDS: Final = 500
 
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\x00-\x08\x0a-\x1f\x7f]*)?")
+_STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?")
 _VALUE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 Fields = list[tuple[bytes, bytes]]
@@ -34,11 +34,13 @@ class Head:
 
     @ivar minor: The minor version of HTTP: 0 or 1.
     @ivar fields: With names in lower case, in their order.
+    @ivar phrase: The reason phrase; C{b""} without one.
     """
 
     minor: int
     code: int
     fields: Fields
+    phrase: bytes = b""
 
     def values(self, name: bytes) -> list[bytes]:
         """Return all values of a field."""
@@ -64,14 +66,14 @@ def parse_head(data: bytes) -> Head:
         raise InvalidHead("too many header fields")
     status = _STATUS.fullmatch(first)
     if status is None:
-        raise InvalidHead("malformed HTTP status")
+        raise InvalidHead("malformed HTTP status" if first.startswith(b"HTTP/1.") else "malformed HTTP response")
     fields: Fields = []
     for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
             raise InvalidHead("malformed MIME header line")
         fields.append((name.lower(), value.strip(b" \t")))
-    return Head(int(status[1]), int(status[2]), fields)
+    return Head(int(status[1]), int(status[2]), fields, status[3] or b"")
 
 
 def body_length(head: Head, method: bytes) -> int | None:

@@ -56,6 +56,19 @@ class ResponseTests(StreamingCase):
             self.assertEqual(str(await self.assertFailure(done, Unreachable)), "malformed chunked encoding")
             await wire.end()
 
+    async def test_chunk_overhead(self) -> None:
+        """Chunks with small data and long extensions, or long trailers, fail the response."""
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        small, padded = b"1\r\nx\r\n", b"1;%b\r\nx\r\n" % (b"a" * 900)
+        _, _, response = await self.answered(head + small * 50_000 + b"0\r\n\r\n")
+        self.assertEqual(len(await response.collect(50_000)), 50_000)
+        _, wire, response = await self.answered(head)
+        done = response.deliver(Sink())
+        wire.send(padded * 150)
+        error = await self.assertFailure(done, Unreachable)
+        self.assertEqual(str(error), "http: chunked encoding contains too much non-data")
+        await wire.end()
+
     async def test_too_long(self) -> None:
         """Collecting a body longer than the limit fails."""
         _, wire, response = await self.answered(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 500)
