@@ -63,9 +63,15 @@ class StreamingClient:
         *,
         address_overrides: AddressOverrides | None = None,
         connected: set[Closable] | None = None,
+        owner: Closable | None = None,
+        max_idle_connections: int = MAX_IDLE_CONNECTIONS,
+        idle_timeout: float = IDLE_TIMEOUT,
     ) -> None:
         """
-        @param connected: Contains this client while it has connections.
+        @param connected: Contains C{owner} while this client has connections.
+        @param owner: The client that uses this one; by default this client.
+        @param max_idle_connections: Maximum number of idle connections; the oldest one is closed.
+        @param idle_timeout: Seconds until an idle connection is closed.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, host, port = split_url(settings.url)
@@ -77,6 +83,9 @@ class StreamingClient:
         self._address_overrides = address_overrides
         self._address = host, port
         self._connected: set[Closable] = set() if connected is None else connected
+        self._owner: Closable = self if owner is None else owner
+        self._max_idle_connections = max_idle_connections
+        self._idle_timeout = idle_timeout
         self._fields = _default_headers(settings)
         self._names = frozenset(name.lower() for name, _ in self._fields)
         self._tls: ClientTLS | None = None
@@ -228,7 +237,7 @@ class StreamingClient:
     def made(self, connection: BackendConnection) -> None:
         """Add an established connection."""
         self._open.add(connection)
-        self._connected.add(self)
+        self._connected.add(self._owner)
         if self._closed:
             connection.abort()
 
@@ -238,7 +247,7 @@ class StreamingClient:
         if connection in self._idle:
             self._take(connection)
         if not self._open:
-            self._connected.discard(self)
+            self._connected.discard(self._owner)
             waiting, self._all_lost = self._all_lost, []
             for lost in waiting:
                 lost.callback(None)
@@ -249,13 +258,13 @@ class StreamingClient:
         if self._closed or self._retired:
             connection.abort()
             return
-        if len(self._idle) >= MAX_IDLE_CONNECTIONS:
+        if len(self._idle) >= self._max_idle_connections:
             self._idle[0].abort()
             del self._idle[0]
         connection.idle_since = self._reactor.seconds()
         self._idle.append(connection)
         if self._idle_timer is None:
-            self._idle_timer = self._reactor.callLater(IDLE_TIMEOUT, self._close_idle)
+            self._idle_timer = self._reactor.callLater(self._idle_timeout, self._close_idle)
 
     def _take(self, connection: BackendConnection) -> None:
         self._idle.remove(connection)
@@ -267,17 +276,18 @@ class StreamingClient:
         """Close connections that were idle for too long; the oldest are first."""
         self._idle_timer = None
         idle, now = self._idle, self._reactor.seconds()
-        while idle and now - idle[0].idle_since >= IDLE_TIMEOUT:
+        while idle and now - idle[0].idle_since >= self._idle_timeout:
             idle.pop(0).abort()
         if idle:
-            self._idle_timer = self._reactor.callLater(IDLE_TIMEOUT - (now - idle[0].idle_since), self._close_idle)
+            seconds = self._idle_timeout - (now - idle[0].idle_since)
+            self._idle_timer = self._reactor.callLater(seconds, self._close_idle)
 
     # Closing.
 
     def retire(self) -> None:
         """Close after the last pending exchange; the caller has replaced this client."""
         self._retired = True
-        self._drop_idle()
+        self.drop_idle()
         self._check_retired()
 
     def _check_retired(self) -> None:
@@ -287,7 +297,7 @@ class StreamingClient:
     def close(self) -> Deferred[None]:
         """Abort all exchanges and connections; fires when all are closed. Idempotent."""
         self._closed = True
-        self._drop_idle()
+        self.drop_idle()
         for connecting in list(self._connecting):
             connecting.cancel()
         if not self._open:
@@ -298,7 +308,8 @@ class StreamingClient:
             connection.abort()
         return lost
 
-    def _drop_idle(self) -> None:
+    def drop_idle(self) -> None:
+        """Close idle connections at once."""
         idle, self._idle = self._idle, []
         if self._idle_timer is not None:
             self._idle_timer.cancel()

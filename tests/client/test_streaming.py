@@ -14,6 +14,7 @@ from kubetwist.client.errors import (
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.client.streaming import (
     IDLE_TIMEOUT,
+    StreamingClient,
 )
 from tests.client.streamingcase import OK, Sink, StreamingCase, reactor
 from tests.wires import Backend, Wire
@@ -138,6 +139,19 @@ class ConnectionTests(StreamingCase):
         self.assertIn(b"host: 10.0.0.7\r\n", await wire.until(b"\r\n\r\n"))
         pending.cancel()
         await self.assertFailure(pending, CancelledError)
+
+    async def test_max_idle_connections(self) -> None:
+        """The oldest idle connection above the maximum number is closed."""
+        backend = self.backend()
+        client = StreamingClient(reactor, RESTConfig(url=backend.url), max_idle_connections=1)
+        self.addCleanup(client.close)
+        pending = [self.get(client) for _ in range(2)]
+        wires = [await backend.connection() for _ in pending]
+        for wire, response in zip(wires, pending, strict=True):
+            wire.send(OK)
+            await (await response).collect(10)
+        await wires[0].end()
+        self.assertEqual((client.idle, client.busy), (1, 0))
 
     async def test_moved(self) -> None:
         """After a service has moved, its old connection is not reused."""
