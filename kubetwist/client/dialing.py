@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from typing import Protocol as TypingProtocol
 
 from OpenSSL import SSL
@@ -30,10 +30,7 @@ from twisted.internet.interfaces import (
     IStreamClientEndpoint,
     ITransport,
 )
-from twisted.internet.protocol import Factory
 from twisted.internet.threads import deferToThreadPool
-from twisted.protocols.policies import ProtocolWrapper
-from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..interfaces import IServerReactor
@@ -47,8 +44,6 @@ from .restconfig import Network
 #: Minimum timeout in seconds for each of several addresses.
 _MIN_ATTEMPT_TIMEOUT: Final = 2.0
 CONNECT_TIMEOUT: Final = 30.0
-#: Maximum size of a response head in bytes.
-_MAX_HEAD_SIZE: Final = 65536
 #: Metadata services of clouds outside the link-local range.
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254")))
 #: Reserved for protocols of the IETF; some clouds have their metadata service there.
@@ -248,123 +243,6 @@ class _Addresses:
     def resolutionComplete(self) -> None:
         if not self.done.called:
             self.done.callback(self._hosts)
-
-
-@implementer(IStreamClientEndpoint)
-class WatchedEndpoint:
-    """Endpoint whose connections report errors with Go's texts, and limit the size of responses."""
-
-    def __init__(
-        self, endpoint: IStreamClientEndpoint, limit: int, count: Callable[[int], object] = lambda connections: None
-    ) -> None:
-        """
-        @param limit: Maximum size of a response body in bytes.
-        @param count: Called with the number of connections after each change.
-        """
-        self._endpoint = endpoint
-        self._count = count
-        self._limit = limit
-        self._open: set[_Watched] = set()
-        self._all_lost: Deferred[None] | None = None
-
-    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """@see: L{IStreamClientEndpoint.connect}."""
-        connecting: Deferred[Any] = self._endpoint.connect(_WatchedFactory(self, protocolFactory, self._limit))
-        connecting.addCallback(lambda watched: watched.wrappedProtocol)
-        return connecting
-
-    def abort(self) -> Deferred[None]:
-        """Abort all connections made here; fires when they are closed."""
-        lost: Deferred[None] = Deferred()
-        if not self._open:
-            lost.callback(None)
-            return lost
-        self._all_lost = lost
-        for connection in list(self._open):
-            connection.abortConnection()
-        return lost
-
-    def made(self, connection: _Watched) -> None:
-        """Count a new connection."""
-        self._open.add(connection)
-        self._count(len(self._open))
-
-    def lost(self, connection: _Watched) -> None:
-        """Count a closed connection."""
-        self._open.discard(connection)
-        self._count(len(self._open))
-        if not self._open and self._all_lost is not None:
-            waiting, self._all_lost = self._all_lost, None
-            waiting.callback(None)
-
-
-class _WatchedFactory(Factory):
-    noisy = False
-
-    def __init__(self, endpoint: WatchedEndpoint, inner: IProtocolFactory, limit: int) -> None:
-        self._endpoint = endpoint
-        self._inner = inner
-        self._limit = limit
-
-    def buildProtocol(self, addr: IAddress | None) -> _Watched | None:
-        inner = self._inner.buildProtocol(addr)  # type: ignore[arg-type] # Twisted passes no None
-        return None if inner is None else _Watched(self, inner, self._limit)
-
-    # The attributes that ProtocolWrapper expects of its factory.
-
-    def registerProtocol(self, protocol: _Watched) -> None:
-        self._endpoint.made(protocol)
-
-    def unregisterProtocol(self, protocol: _Watched) -> None:
-        self._endpoint.lost(protocol)
-
-
-class _Watched(ProtocolWrapper):
-    """One connection of a L{WatchedEndpoint}."""
-
-    def __init__(self, factory: _WatchedFactory, inner: IProtocol, limit: int) -> None:
-        super().__init__(factory, inner)  # type: ignore[arg-type] # has what a wrapper calls
-        self._max_received = limit + _MAX_HEAD_SIZE
-        self._received = 0
-        self._too_long = False
-        self._addresses = ""
-
-    def makeConnection(self, transport: ITransport) -> None:
-        # The socket is closed when the connection is lost.
-        self._addresses = connection_addresses(transport)
-        super().makeConnection(transport)  # type: ignore[no-untyped-call]
-
-    def write(self, data: bytes) -> None:
-        self._received = 0
-        super().write(data)  # type: ignore[no-untyped-call]
-
-    def writeSequence(self, data: Iterable[bytes]) -> None:
-        self._received = 0
-        super().writeSequence(data)  # type: ignore[no-untyped-call]
-
-    def abortConnection(self) -> None:
-        self.transport.abortConnection()  # type: ignore[union-attr]
-
-    # The reader of a body may stop it.
-    stopProducing = abortConnection
-
-    def dataReceived(self, data: bytes) -> None:
-        self._received += len(data)
-        if self._received > self._max_received:
-            if not self._too_long:
-                self._too_long = True
-                self.transport.abortConnection()  # type: ignore[union-attr]
-            return
-        self.wrappedProtocol.dataReceived(data)
-
-    def connectionLost(self, reason: Failure = Failure(errors.ConnectionDone())) -> None:  # noqa: B008
-        super().connectionLost(self._connection_error(reason))  # type: ignore[no-untyped-call]
-
-    def _connection_error(self, reason: Failure) -> Failure:
-        if self._too_long:
-            return Failure(Unreachable("the answer is too long"))
-        broken = connection_lost_error(reason.value, self._addresses)
-        return reason if broken is None else Failure(broken)
 
 
 def connection_lost_error(error: BaseException | None, ends: str) -> Unreachable | None:

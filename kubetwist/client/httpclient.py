@@ -1,8 +1,8 @@
 """
 A client of one server, for calls that wait for a complete response.
 
-It uses Twisted's Agent without its wrappers: redirects are not followed, cookies are not kept, and responses are not
-decompressed.
+Calls use treq, with the agent of L{kubetwist.client.agent}: redirects are not followed, cookies are not kept, and
+responses are not decompressed.
 """
 
 from __future__ import annotations
@@ -13,23 +13,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from twisted.internet.defer import Deferred, succeed
-from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IConsumer, IStreamClientEndpoint
+from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
-from twisted.web.iweb import IBodyProducer
-from zope.interface import implementer
 
 from ..api.go.durations import format_duration
 from ..interfaces import IServerReactor
 from .dialing import (
     AddressOverrides,
     Closable,
-    SSRFCheckedEndpoint,
-    WatchedEndpoint,
 )
 from .errors import (
     COMMON_NAME_ONLY,
@@ -42,6 +36,7 @@ from .restconfig import (
     RESTConfig,
     split_url,
 )
+from .streaming import StreamingClient
 
 #: Default maximum size of a response in bytes: the size limit of an API object.
 MAX_RESPONSE_SIZE: Final = 3 * 1024 * 1024
@@ -54,9 +49,9 @@ _USER_AGENT: Final = b"kubetwist"
 
 
 if TYPE_CHECKING:
-    from twisted.web.client import URI, Agent, HTTPConnectionPool
+    from http.cookiejar import CookieJar
 
-    from .tls import ClientTLS
+    from treq.client import HTTPClient
 
 
 @frozen
@@ -95,7 +90,7 @@ class WebhookClient:
         @param connected: Contains this client while it has connections.
         @raise InvalidRESTConfig: The settings are invalid.
         """
-        parts, self._host, self._port = split_url(settings.url)
+        parts, _, _ = split_url(settings.url)
         self.settings = settings
         # Unusual characters are escaped, as Go prints URLs.
         self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_SAFE_IN_PATH) or "/", "", ""))
@@ -104,22 +99,29 @@ class WebhookClient:
         self._reactor = reactor
         self._limit = limit
         self._metrics = metrics
-        self._address_overrides = address_overrides
-        self._secure = parts.scheme == "https"
-        self._agent: Agent | None = None
-        self._pool: HTTPConnectionPool | None = None
-        self._connections: WatchedEndpoint | None = None
+        self._http: HTTPClient | None = None
+        self._cookies: CookieJar | None = None
         self._target: tuple[str, int] | None = None
         self._pending: set[Deferred[Any]] = set()
         self._closed = False
         self._retired = False
-        self._connected: set[Closable] = set() if connected is None else connected
         self._fields = self._default_headers()
-        self._tls: ClientTLS | None = None
-        if self._secure:
-            from .tls import ClientTLS
-
-            self._tls = ClientTLS(settings, self._host)
+        self._client = StreamingClient(
+            reactor,
+            evolve(
+                settings,
+                # The header fields of each call include the ones of the settings.
+                headers={},
+                token="",
+                basic_auth=None,
+                resolve_address=None if settings.resolve_address is None else self._resolve_address,
+            ),
+            address_overrides=address_overrides,
+            connected=connected,
+            owner=self,
+            max_idle_connections=_MAX_IDLE_CONNECTIONS,
+            idle_timeout=_IDLE_TIMEOUT,
+        )
 
     def _default_headers(self) -> dict[bytes, list[bytes]]:
         settings = self.settings
@@ -234,10 +236,9 @@ class WebhookClient:
                 raise CallError(method, url, "context deadline exceeded", timed_out=True) from None
             if self._closed:
                 raise CallError(method, url, "context canceled") from None
-            broken = _unreachable(error)
-            if broken is None:
+            if not isinstance(error, Unreachable):
                 raise
-            raise CallError(method, url, str(broken), retriable=broken.retriable) from None
+            raise CallError(method, url, str(error), retriable=error.retriable) from None
         finally:
             self._pending.discard(waiting)
             if self._retired and not self._pending:
@@ -248,62 +249,52 @@ class WebhookClient:
     async def _answer(
         self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, redirects: bool
     ) -> Response:
+        # Imported at the first call: most servers call no webhook.
         from twisted.web.http_headers import Headers
 
-        agent = self._agent or self._make_agent()
-        self._check_target()
-        response = await agent.request(method.encode(), url.encode(), Headers(fields), _Body(body) if body else None)
+        from .agent import AgentResponse, BytesProducer, request_url
+
+        try:
+            headers = Headers(fields)
+        except ValueError:
+            raise Unreachable("net/http: invalid header field name") from None
+        answer = await (self._http or self._make_http()).request(
+            method,
+            request_url(url),
+            headers=headers,
+            data=BytesProducer(body) if body else None,
+            cookies=self._cookies,
+            allow_redirects=False,
+            unbuffered=True,
+            reactor=self._reactor,  # type: ignore[arg-type] # treq uses it for timeouts only
+        )
         collected = _Collected(self._limit)
-        response.deliverBody(collected)
+        answer.deliverBody(collected)
         content = await collected.done
+        response = answer.original
+        assert isinstance(response, AgentResponse), "responses are not decoded"
         if 300 <= response.code < 400 and not redirects:
             raise CallError(method, url, f"the answer is a redirect ({response.code}), which is not followed")
-        headers = {
-            name.decode("latin-1").lower(): values[-1].decode("latin-1")
-            for name, values in response.headers.getAllRawHeaders()
-        }
-        return Response(response.code, headers, content)
+        values = {name.decode("latin-1"): value.decode("latin-1") for name, value in response.fields}
+        return Response(response.code, values, content)
 
-    def _check_target(self) -> None:
-        """Use the current address of a service; fail if the service is deleted."""
-        resolve_address = self.settings.resolve_address
-        if resolve_address is None:
-            return
-        target = resolve_address()
+    def _make_http(self) -> HTTPClient:
+        from treq.client import HTTPClient
+
+        from .agent import NoCookies, StreamingAgent
+
+        self._cookies = NoCookies()
+        self._http = HTTPClient(StreamingAgent(self._client), self._cookies)  # type: ignore[arg-type] # not indexed
+        return self._http
+
+    def _resolve_address(self) -> tuple[str, int]:
+        """Return the current address of a service; fail if the service is deleted."""
+        assert self.settings.resolve_address is not None, "the settings have it"
+        target = self.settings.resolve_address()
         if self._target is not None and target != self._target:
-            self._close_idle()
+            self._client.drop_idle()
         self._target = target
-
-    def _make_agent(self) -> Agent:
-        from twisted.internet.endpoints import wrapClientTLS
-        from twisted.web.client import Agent, HTTPConnectionPool
-
-        self._pool = pool = HTTPConnectionPool(self._reactor, persistent=True)
-        pool.retryAutomatically = False
-        pool.maxPersistentPerHost = _MAX_IDLE_CONNECTIONS
-        pool.cachedConnectionTimeout = _IDLE_TIMEOUT
-        pool._factory.noisy = False
-        endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
-            self._reactor,
-            self.settings.resolve_address or (lambda: (self._host, self._port)),
-            deny_internal=self.settings.deny_internal,
-            allow_loopback=self.settings.allow_loopback,
-            interfaces_are_loopback=self.settings.interfaces_are_loopback,
-            denied_networks=self.settings.denied_networks,
-            dial_timeout=self.settings.dial_timeout,
-            address_overrides=self._address_overrides,
-        )
-        if self._tls is not None:
-            endpoint = wrapClientTLS(self._tls, endpoint)
-        self._connections = WatchedEndpoint(endpoint, self._limit, self._count)
-        self._agent = Agent.usingEndpointFactory(self._reactor, _Always(self._connections), pool)
-        return self._agent
-
-    def _count(self, connections: int) -> None:
-        if connections:
-            self._connected.add(self)
-        else:
-            self._connected.discard(self)
+        return target
 
     def retire(self) -> None:
         """Close after the last pending call; the caller has replaced this client."""
@@ -316,110 +307,53 @@ class WebhookClient:
         self._closed = True
         for waiting in list(self._pending):
             waiting.cancel()
-        if self._connections is None:
-            return succeed(None)
-        # The TLS shutdown of the peer is not awaited. A connection whose response is being read comes to
-        # the pool after this.
-        self._close_idle()
-        return self._connections.abort().addCallback(self._forget)
-
-    def _forget(self, _: None) -> None:
-        """Cancel the timers of closed connections."""
-        self._close_idle()
-
-    def _close_idle(self) -> None:
-        if self._pool is not None:
-            self._pool.closeCachedConnections()
-
-
-class _Always:
-    """Factory that returns one endpoint for all URLs."""
-
-    def __init__(self, endpoint: IStreamClientEndpoint) -> None:
-        self._endpoint = endpoint
-
-    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        return self._endpoint
-
-
-@implementer(IBodyProducer)
-class _Body:
-    """A body in memory."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self.length = len(content)
-
-    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        consumer.write(self._content)
-        done: Deferred[None] = Deferred()
-        done.callback(None)
-        return done
-
-    def pauseProducing(self) -> None:
-        pass
-
-    def resumeProducing(self) -> None:
-        pass
-
-    def stopProducing(self) -> None:
-        pass
+        # The TLS shutdown of the peer is not awaited.
+        return self._client.close()
 
 
 class _Collected(Protocol):
-    """The collected body of a response, with a size limit."""
+    """
+    The collected body of a response, with a size limit.
+
+    @ivar done: Fires with the body; cancelling it ends the connection.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self.done: Deferred[bytes] = Deferred(self._stop_reading)
+        self._content = bytearray()
+        self._too_long = self._ended = False
+        self.done: Deferred[bytes] = Deferred(self._cancelled)
 
-    def _stop_reading(self, done: object) -> None:
+    def _cancelled(self, done: object) -> None:
+        self._ended = True
+        self._stop_reading()
+
+    def _stop_reading(self) -> None:
         if self.transport is not None:
             self.transport.stopProducing()  # type: ignore[attr-defined]
 
     def dataReceived(self, data: bytes) -> None:
-        previous_size, self._size = self._size, self._size + len(data)
-        if self._size <= self._limit:
-            self._pieces.append(data)
-        elif previous_size <= self._limit:
-            self._pieces.clear()
-            self._stop_reading(None)
+        if self._too_long:
+            return
+        if len(self._content) + len(data) > self._limit:
+            self._too_long = True
+            self._content.clear()
+            self._stop_reading()
+        else:
+            self._content += data
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         from twisted.web.client import ResponseDone
-        from twisted.web.http import PotentialDataLoss
 
-        if self.done.called:
+        if self._ended:
             return
-        if self._size > self._limit:
+        self._ended = True
+        if self._too_long:
             self.done.errback(Unreachable(f"the answer is longer than {self._limit} bytes"))
-        elif reason.check(ResponseDone, PotentialDataLoss):
-            self.done.callback(b"".join(self._pieces))
+        elif reason.check(ResponseDone):
+            self.done.callback(bytes(self._content))
         else:
-            broken = _unreachable(reason.value)
-            text = "unexpected EOF" if broken is None or str(broken) == "EOF" else str(broken)
-            self.done.errback(Unreachable(text, retriable=broken is not None and broken.retriable))
-
-
-def _unreachable(error: BaseException | None) -> Unreachable | None:
-    """Return the error with its reported text; L{None} for an error that is not about the connection."""
-    from twisted.web._newclient import BadHeaders, ParseError, RequestNotSent
-    from twisted.web.client import RequestTransmissionFailed, ResponseFailed
-
-    if isinstance(error, Unreachable):
-        return error
-    if isinstance(error, ResponseFailed | RequestTransmissionFailed):
-        reasons = getattr(error, "reasons", None) or error.args[0]
-        errors = [one for one in (_unreachable(reason.value) for reason in reasons) if one is not None]
-        return errors[0] if errors else Unreachable("EOF")
-    if isinstance(error, ParseError | BadHeaders | ValueError):
-        # The received data is not quoted: it may be confidential, and the peer may be the wrong one.
-        return Unreachable("net/http: HTTP/1.x transport connection broken: malformed HTTP response")
-    if isinstance(error, ConnectionDone | RequestNotSent):
-        return Unreachable("EOF")
-    return None
+            self.done.errback(reason)
 
 
 def _field(text: str) -> bytes:
