@@ -194,7 +194,7 @@ class AgentResponse:
     """
     A response whose head has arrived. L{deliverBody} must be called, and is called once.
 
-    @ivar fields: The header fields, without those of the connection. Names are in lower case.
+    @ivar fields: The header fields, without the connection fields. Names are in lower case.
     @ivar headers: The same without C{Content-Encoding}, so that C{ContentDecoderAgent} does not decode the body.
     """
 
