@@ -109,6 +109,19 @@ class CommitTests(QuotaTestCase):
         self.assertEqual(slow.most, 1)
         self.assertEqual(len(self.stores.list_copies("", "configmaps", "default")), 30)
 
+    def test_many_rejected(self) -> None:
+        """A thousand concurrent creates are all answered, although most of them are rejected one after the other."""
+        self.quota(configmaps="1")
+        self.use()
+        store = self.store("configmaps")
+        slow = self.slow(store)
+        creates = [self.create(store, {"metadata": {"name": f"c{number}"}}) for number in range(1000)]
+        slow.go_on()
+        rejected = [create for create in creates if isinstance(getattr(create.result, "value", None), APIStatusError)]
+        for create in creates:
+            create.addErrback(lambda failure: failure.trap(APIStatusError) and None)
+        self.assertEqual((len(rejected), self.used()), (999, {"configmaps": "1"}))
+
     def test_one_revision(self) -> None:
         """The object and the quota get the same revision, so that no reader sees one without the other."""
         self.quota(configmaps="1")
