@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import Factory, frozen
 
-from twisted.internet.defer import DeferredLock
 from zope.interface import implementer
 
 from ..api.admission import (
@@ -32,6 +31,7 @@ from ..registry.core.resourcequota.usage import (
     usage,
     usage_unchanged,
 )
+from ..storage.locks import FlatLock
 from .pluginconfig import (
     collect_causes,
     decode_configuration,
@@ -66,32 +66,6 @@ class LimitedResource:
     match_scopes: tuple[JSONObject, ...]
 
 
-class CommitLock(DeferredLock):
-    """
-    A lock for any number of waiting writes.
-
-    A holder that releases the lock while L{release} resumes it does not resume the next write itself. Otherwise each
-    rejected write would resume the next one in nested calls, and about eighty of them would exceed the
-    recursion limit.
-    """
-
-    _pending_releases = 0
-    _releasing = False
-
-    def release(self) -> None:
-        """Release the lock, and resume the next waiting write."""
-        self._pending_releases += 1
-        if self._releasing:
-            return
-        self._releasing = True
-        try:
-            while self._pending_releases:
-                self._pending_releases -= 1
-                super().release()
-        finally:
-            self._releasing = False
-
-
 @implementer(IValidatingAdmission)
 @frozen
 class ResourceQuota:
@@ -106,7 +80,7 @@ class ResourceQuota:
 
     name: ClassVar[str] = "ResourceQuota"
     limited: Sequence[LimitedResource] = ()
-    _locks: dict[str, CommitLock] = Factory(dict)
+    _locks: dict[str, FlatLock] = Factory(dict)
 
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> ResourceQuota:
@@ -161,7 +135,7 @@ class ResourceQuota:
             quota["status"]["used"] = _add_usage(quota, delta, attributes)
 
         namespace = attributes.namespace
-        lock = self._locks.setdefault(namespace, CommitLock())
+        lock = self._locks.setdefault(namespace, FlatLock())
         await lock.acquire()
         try:
             return await attributes.context.commit_with_status_updates(

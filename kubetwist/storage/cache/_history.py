@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from twisted.internet.defer import DeferredSemaphore
-
 from ...api.record import Record
 from ...api.storage import (
     History,
@@ -22,6 +20,7 @@ from ..errors import (
     CorruptObjectError,
     RevisionCompacted,
 )
+from ..locks import FlatSemaphore
 from ..protobuf import (
     DECODE_BATCH_BYTES,
     is_protobuf,
@@ -56,7 +55,7 @@ class PastReader:
         self._prefix = prefix
         self._decode = decode
         self._clock = clock
-        self._readers = DeferredSemaphore(READERS)
+        self._readers = FlatSemaphore(READERS)
 
     @property
     def available(self) -> bool:

@@ -15,13 +15,14 @@ from uuid import uuid4
 
 from attrs import frozen
 
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...api.go.quote import quoted
 from .._expiry import Timer
+from ..locks import FlatLock
 from ._ciphers import SEED as SEED_SIZE
 from ._ciphers import (
     TransformError,
@@ -108,7 +109,7 @@ class KMSv2Provider:
         self._state: EncryptionState | None = None
         self._expires = 0.0
         self._version = ""
-        self._lock = DeferredLock()
+        self._lock = FlatLock()
         #: The problem found by the newest health check, its time, and for how long it is reused.
         self._problem: str | None = None
         self._checked_at: float | None = None

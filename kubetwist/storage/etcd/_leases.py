@@ -7,10 +7,10 @@ from typing import Final
 
 from txaioetcd import Lease
 
-from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 
 from ..errors import StorageUnavailable
+from ..locks import FlatLock
 from ._errors import RPCError
 from .client import EtcdClient
 
@@ -34,7 +34,7 @@ class Leases:
         self._client = client
         self._reactor = reactor
         self._reuse = reuse
-        self._lock = DeferredLock()
+        self._lock = FlatLock()
         self._lease: Lease | None = None
         self._expires = 0.0
         self._keys = 0
