@@ -8,12 +8,15 @@ import json
 import secrets
 import ssl
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
 from ..api.jsontypes import JSONObject, JSONValue
+
+if TYPE_CHECKING:
+    from treq.client import HTTPClient
 
 #: The user of the test server's token; the F{--token-auth-file} columns after the token.
 ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
@@ -111,6 +114,16 @@ class Connection:
             certificate_data=self.client_certificate.encode(),
             private_key_data=self.client_key.encode(),
         )
+
+    def treq(self, reactor: Any = None) -> HTTPClient:
+        """
+        Return a new treq client: it sends the token, trusts this server only, and URLs may be paths of the server.
+
+        @param reactor: L{None} for the global one.
+        """
+        from ._treqclient import treq_client
+
+        return treq_client(self.url, self.token, self.ca, reactor)
 
     def request(
         self,
