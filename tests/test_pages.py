@@ -26,7 +26,7 @@ FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])(?![\w-])")
 #: Flags of other programs that pages mention.
 OTHERS = """
 all-namespaces as bump-revision clusterrole current dry-run enable-grpc-gateway for help image
-insecure-skip-tls-verify-backend list mark-compacted name namespace path previous raw replicas role
+insecure-skip-tls-verify-backend list mark-compacted name namespace path previous raw reactor replicas role
 server-side serviceaccount user
 """
 

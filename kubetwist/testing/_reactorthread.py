@@ -14,6 +14,17 @@ Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
+_other_runner: str | None = None
+
+
+def forbid_thread(runner: str | None) -> None:
+    """
+    Forbid the start of the reactor in a thread, because C{runner} will run it; L{None} permits it.
+
+    @param runner: The name of the program that runs the reactor, for the error.
+    """
+    global _other_runner
+    _other_runner = runner
 
 
 def running_reactor() -> Any:
@@ -23,7 +34,8 @@ def running_reactor() -> Any:
     The thread is a daemon: code that disturbs the reactor, such as a trial test in the same process, cannot keep the
     program from ending.
 
-    @raise RuntimeError: The caller is the reactor's own thread, which would wait forever.
+    @raise RuntimeError: The caller is the reactor's own thread, which would wait forever, or L{forbid_thread} was
+        called.
     """
     global _thread
     from twisted.internet import reactor as the_reactor
@@ -33,8 +45,14 @@ def running_reactor() -> Any:
     with _lock:
         if reactor.running:
             if threadable.ioThread == threading.get_ident():
-                raise RuntimeError("this thread runs the reactor: use InProcessServer here, or SubprocessServer")
+                raise RuntimeError(
+                    "this thread runs the reactor: use InProcessServer here, ChildKubeAPI, or SubprocessServer"
+                )
             return reactor
+        if _other_runner is not None:
+            raise RuntimeError(
+                f"{_other_runner} runs the reactor: use InProcessServer here, ChildKubeAPI, or SubprocessServer"
+            )
         started = threading.Event()
 
         def run() -> None:

@@ -1,18 +1,21 @@
-"""The pytest plugin of kubetwist: the fixtures C{kube_api}, C{kube_api_clean} and C{kubeconfig}."""
+"""The pytest plugin of kubetwist: the fixtures C{kube_api}, C{kube_api_clean}, C{kube_api_twisted}, C{kubeconfig}."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+    from twisted.internet.interfaces import IReactorTime
+
     from ._child import ChildKubeAPI
-    from ._inprocess import KubeAPI
+    from ._inprocess import InProcessServer, KubeAPI
     from ._process import SubprocessServer
 
     Server = KubeAPI | ChildKubeAPI | SubprocessServer
@@ -43,6 +46,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     @raise pytest.UsageError: The setting does not suit the tests that were collected.
     """
+    if _uses_pytest_twisted(session.config):
+        from ._reactorthread import forbid_thread
+
+        forbid_thread("pytest-twisted")
     trial = sys.modules.get("twisted.trial.unittest")
     for item in session.items if trial is not None else ():
         cls = getattr(item, "cls", None)
@@ -51,6 +58,44 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             break
     if any("kube_api" in getattr(item, "fixturenames", ()) for item in session.items):
         _server_kind(session.config)
+
+
+def pytest_unconfigure() -> None:
+    """Undo the reservation of the reactor, for programs that go on after the run."""
+    from ._reactorthread import forbid_thread
+
+    forbid_thread(None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """
+    Let a trial test wait for the reactor of pytest-twisted.
+
+    Trial runs the reactor for each Deferred of a test and then stops it, which is impossible while pytest-twisted runs
+    it.
+    """
+    trial = sys.modules.get("twisted.trial.unittest")
+    cls = getattr(item, "cls", None)
+    if trial is None or not isinstance(cls, type) or not issubclass(cls, trial.TestCase):
+        return (yield)
+    if not _uses_pytest_twisted(item.config):
+        return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial.TestCase, "_wait", _wait_in_greenlet)
+        return (yield)
+
+
+def _wait_in_greenlet(test: object, deferred: Deferred[object]) -> None:
+    """Wait for a Deferred as trial's C{TestCase._wait} does, in the main greenlet of pytest-twisted."""
+    from pytest_twisted import blockon
+
+    blockon(deferred)
+
+
+def _uses_pytest_twisted(config: pytest.Config) -> bool:
+    """Return whether pytest-twisted is active: found by its entry point, or named by C{-p pytest_twisted}."""
+    return any(config.pluginmanager.hasplugin(name) for name in ("twisted", "pytest_twisted"))
 
 
 def _server_kind(config: pytest.Config) -> str:
@@ -64,7 +109,12 @@ def _server_kind(config: pytest.Config) -> str:
         raise pytest.UsageError(f"kubetwist_server is {mode!r}, must be auto, thread, child or process")
     trial_test = config.stash.get(_TRIAL_TEST, None)
     if mode == "auto":
-        return "child" if trial_test or config.pluginmanager.hasplugin("twisted") else "thread"
+        return "child" if trial_test or _uses_pytest_twisted(config) else "thread"
+    if mode == "thread" and _uses_pytest_twisted(config):
+        raise pytest.UsageError(
+            "kubetwist_server = thread and pytest-twisted cannot be used in one process, as both run Twisted's reactor:"
+            " set kubetwist_server = child, or disable pytest-twisted with -p no:twisted"
+        )
     if mode == "thread" and trial_test:
         raise pytest.UsageError(
             f"kubetwist_server = thread and trial tests ({trial_test}) cannot be used in one process, as both run"
@@ -108,6 +158,37 @@ def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
     # Reset the clock in any case: the next test may not use this server.
     kube_api.clear_faults()
     kube_api.reset_clock()
+
+
+@pytest.fixture
+def kube_api_twisted(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[InProcessServer]:
+    """A server on the reactor of pytest-twisted for one test, with an empty store: url, token, connection.treq()."""
+    if not _uses_pytest_twisted(pytestconfig):
+        pytest.fail(
+            "kube_api_twisted needs the pytest plugin pytest-twisted, which is missing or disabled", pytrace=False
+        )
+    from pytest_twisted import blockon
+
+    from twisted.internet import reactor
+    from twisted.internet.defer import Deferred
+    from twisted.internet.task import deferLater
+
+    from ._inprocess import InProcessServer
+
+    server = InProcessServer(*kube_api_arguments)
+
+    async def start() -> None:
+        await server.start()
+        # The test may need what controllers make, such as service accounts.
+        await server.settle()
+
+    def run(call: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
+        # Called by the reactor, which does not run before the first Deferred is awaited.
+        blockon(deferLater(cast("IReactorTime", reactor), 0, lambda: Deferred.fromCoroutine(call())))
+
+    run(start)
+    yield server
+    run(server.stop)
 
 
 @pytest.fixture
