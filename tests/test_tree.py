@@ -18,8 +18,8 @@ import kubetwist
 TESTS = Path(__file__).parent
 PACKAGE = Path(kubetwist.__file__).parent
 TABLE = TESTS / "tested_elsewhere.txt"
-#: Folders whose tests have subjects of their own: they run real clients against whole servers.
-FREE = ("tests/e2e/",)
+#: Folders whose tests have subjects of their own: they run clients against whole servers.
+FREE = ("tests/e2e/", "tests/pytest_twisted/")
 
 
 class Row(NamedTuple):

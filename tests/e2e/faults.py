@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 import urllib.request
 from base64 import b64encode
@@ -14,11 +15,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
+from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.error import CannotListenError
 from twisted.internet.threads import blockingCallFromThread
 
 from kubetwist.testing import SubprocessServer
-from kubetwist.testing._reactorthread import running_reactor
 from kubetwist.testing.etcd import EtcdMember, EtcdNotReady, EtcdServer
 from tests.storage.etcd.cutwire import CutWire
 
@@ -39,7 +40,9 @@ class Wires:
     """The connections of one server to the members, through proxies of the test; thread-safe."""
 
     def __init__(self, members: Sequence[EtcdMember]) -> None:
-        self._reactor = running_reactor()
+        # A separate reactor: pytest-twisted runs the global one, and a test blocks it.
+        self._reactor: Any = EPollReactor()
+        threading.Thread(target=self._reactor.run, args=[False], name="wires", daemon=True).start()
         self._wires: list[CutWire] = self._there(lambda: [CutWire(self._reactor, member.port) for member in members])
         self._cut: set[int] = set()
         self.urls = [wire.url for wire in self._wires]
@@ -101,8 +104,9 @@ class Wires:
                 time.sleep(0.1)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and stop the reactor."""
         self.cut(range(len(self._wires)))
+        self._reactor.callFromThread(self._reactor.stop)
 
 
 class Faults:

@@ -21,7 +21,7 @@ DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] /
 PAGE = DOCS / "testing.md"
 EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
 #: Those that need no other library.
-OURS = {"powers", "webhooks"}
+OURS = {"powers", "twisted", "webhooks"}
 #: What the last command of a page's sessions shows.
 SESSIONS = {
     "quickstart.md": r"^red +30$",
@@ -38,12 +38,13 @@ sys.exit(pytest.main([*sys.argv[1:], *([] if found else ["-p", "kubetwist.testin
 """
 
 
-def run(folder: Path, *arguments: str) -> str:
+def run(folder: Path, *arguments: str, pytest_twisted: bool = False) -> str:
     """Run pytest in C{folder}, outside of the project; return the output."""
+    plugins = [] if pytest_twisted else ["-p", "no:twisted"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     environment.pop("PYTEST_XDIST_WORKER", None)
     done = subprocess.run(
-        [sys.executable, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted", *arguments],
+        [sys.executable, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", *plugins, *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -61,7 +62,7 @@ def test_example(tmp_path: Path, name: str) -> None:
     if library not in OURS and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     (tmp_path / name).write_text(EXAMPLES[name])
-    assert "passed" in run(tmp_path)
+    assert "passed" in run(tmp_path, pytest_twisted=name == "test_twisted.py")
 
 
 def test_there_are_examples() -> None:

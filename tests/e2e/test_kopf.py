@@ -11,18 +11,18 @@ import kopf
 import pytest
 from kubernetes import client, config, watch
 
-from kubetwist.testing import KubeAPI, SubprocessServer
+from kubetwist.testing import ChildKubeAPI, SubprocessServer
 
 TIMEOUT = 30
 
 
-@pytest.fixture(scope="module", params=["process", "thread"])
-def server(request: pytest.FixtureRequest, server: SubprocessServer) -> Iterator[SubprocessServer | KubeAPI]:
-    """A production server, and the in-process server for tests of operators."""
+@pytest.fixture(scope="module", params=["process", "child"])
+def server(request: pytest.FixtureRequest, server: SubprocessServer) -> Iterator[SubprocessServer | ChildKubeAPI]:
+    """A production server, and the server with an empty store for tests of operators."""
     if request.param == "process":
         yield server
         return
-    with KubeAPI() as kube_api:
+    with ChildKubeAPI() as kube_api:
         yield kube_api
 
 
@@ -33,7 +33,7 @@ class Operator(threading.Thread):
     @ivar calls: The calls of its handlers: cause, name, old and new data.
     """
 
-    def __init__(self, server: SubprocessServer | KubeAPI, core: client.CoreV1Api, namespace: str) -> None:
+    def __init__(self, server: SubprocessServer | ChildKubeAPI, core: client.CoreV1Api, namespace: str) -> None:
         super().__init__(daemon=True)
         self.server, self.core, self.namespace = server, core, namespace
         self.calls: list[tuple[Any, ...]] = []
@@ -103,7 +103,7 @@ class Operator(threading.Thread):
 
 
 @pytest.fixture
-def core(server: SubprocessServer | KubeAPI) -> Iterator[client.CoreV1Api]:
+def core(server: SubprocessServer | ChildKubeAPI) -> Iterator[client.CoreV1Api]:
     """The API for the tests and the handlers."""
     with config.new_client_from_config(str(server.kubeconfig)) as api:
         yield client.CoreV1Api(api)
@@ -143,7 +143,7 @@ def handled(one: Any, data: dict[str, str]) -> bool:
     return one.data == data and all(f'"{value}"' in noted for value in data.values())
 
 
-def test_operator(server: SubprocessServer | KubeAPI, core: client.CoreV1Api, namespace: str) -> None:
+def test_operator(server: SubprocessServer | ChildKubeAPI, core: client.CoreV1Api, namespace: str) -> None:
     """An operator handles each change once, also changes while it was down, and delays deletions until it is done."""
     with Operator(server, core, namespace) as first:
         make(core, namespace, "one", {"k": "first"})
