@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest_twisted
 
 import treq
 from twisted.internet import reactor
 from twisted.internet.task import deferLater
-from twisted.python import threadable
 
 from kubetwist.testing import InProcessServer
 
@@ -43,7 +44,7 @@ def test_inline_callbacks(kube_api_twisted: InProcessServer):  # type: ignore[no
 @pytest_twisted.ensureDeferred
 async def test_one_thread(kube_api_twisted: InProcessServer) -> None:
     """The test runs in the thread of the reactor, and the token authenticates an administrator."""
-    assert threadable.isInIOThread()
+    assert threading.current_thread() is threading.main_thread()
     await deferLater(reactor, 0)  # type: ignore[arg-type]
     review = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
     response = await kube_api_twisted.connection.treq().post(
