@@ -80,7 +80,7 @@ class AuthenticatorFactory:
         """@see: L{IAuthenticatorFactory.make}."""
         if self.needs and not any(options[name] for name in self.needs):
             return None
-        return _load(self.import_path)(options, server)  # type: ignore[no-any-return]
+        return _load(self.import_path)(options, server)  # type: ignore[no-any-return] # imported by name
 
 
 @implementer(IPlugin, IAuthorizerFactory)
@@ -93,7 +93,7 @@ class AuthorizerFactory:
 
     def make(self, options: FlagValues, server: PluginContext) -> IAuthorizer:
         """@see: L{IAuthorizerFactory.make}."""
-        return _load(self.import_path)(options, server)  # type: ignore[no-any-return]
+        return _load(self.import_path)(options, server)  # type: ignore[no-any-return] # imported by name
 
 
 @implementer(IPlugin, IStorageBackendFactory)
@@ -106,7 +106,7 @@ class StorageBackendFactory:
 
     def make(self, options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
         """@see: L{IStorageBackendFactory.make}."""
-        return _load(self.import_path)(options, reactor)  # type: ignore[no-any-return]
+        return _load(self.import_path)(options, reactor)  # type: ignore[no-any-return] # imported by name
 
 
 def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:

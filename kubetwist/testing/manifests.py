@@ -173,7 +173,7 @@ class Loader:
             self._uids[uid] = created["metadata"]["uid"]
         if obj["kind"] == "CustomResourceDefinition":
             self._await_served(created)
-        return created  # type: ignore[no-any-return]
+        return created  # type: ignore[no-any-return] # decoded JSON
 
     def _await_served(self, definition: JSONObject) -> None:
         spec = definition["spec"]

@@ -261,6 +261,7 @@ class SQLiteStorage(EmbeddedStorage):
                 raise KeyNotFound(key, at)
             revisions_by_key = {key: revision}
             try:
+                # B023: the reader is finished with the variables before the next iteration.
                 (values,) = await self._reader.run(lambda: self._reading.values(revisions_by_key, at))  # noqa: B023
             except RevisionCompacted:
                 continue  # By now there is a newer one.
@@ -289,6 +290,7 @@ class SQLiteStorage(EmbeddedStorage):
             if not revisions_by_key:
                 return Page([], at, False)
             try:
+                # B023: as in C{read}.
                 items = await self._reader.run(lambda: self._reading.values(revisions_by_key, at))  # noqa: B023
             except RevisionCompacted:
                 if revision:

@@ -214,11 +214,13 @@ def round_up(amounts: JSONObject | None) -> None:
 
     @param amounts: Quantities in canonical form: only those with a small suffix or a negative exponent can be finer.
     """
-    for name, amount in (amounts or {}).items():
+    if not amounts:
+        return
+    for name, amount in amounts.items():
         if isinstance(amount, str) and (amount[-1:] in ("n", "u") or "e-" in amount or "E-" in amount):
             quantity = Quantity.parse(amount)
             if quantity.nanos % 10**6:
-                amounts[name] = str(Quantity(quantity.scaled_value(-3) * 10**6, quantity.family))  # type: ignore[index]
+                amounts[name] = str(Quantity(quantity.scaled_value(-3) * 10**6, quantity.family))
 
 
 def pull_policy(image: str) -> str:
