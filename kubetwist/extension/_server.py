@@ -257,7 +257,7 @@ class ExtensionServer(APIServer):
         except BadResource as error:
             raise StartError(str(error)) from error
         compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])
-        server.add_pre_listen_hook("compaction", compactor.start)
+        server.add_pre_listen_hook("storage-compaction", compactor.start)
         server.register_destroy_func("compaction", compactor.stop)
         server.register_destroy_func("watch caches", apis.custom.stop)
         return server, apis

@@ -124,9 +124,9 @@ class APIs:
             self.availability = added.checks
         self._install_documents(apis_groups, aggregator, kube, extensions)
         compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
-        aggregator.add_pre_listen_hook("watch caches", self.start)
+        self._add_cache_hooks(aggregator, extensions)
         aggregator.register_destroy_func("watch caches", self.stop)
-        aggregator.add_pre_listen_hook("compaction", compactor.start)
+        aggregator.add_pre_listen_hook("storage-compaction", compactor.start)
         aggregator.register_destroy_func("compaction", compactor.stop)
         add_bootstrap_hooks(config, self.registry, self.register, aggregator, kube)
         self.flow: FlowControl | None = None
@@ -229,22 +229,41 @@ class APIs:
             count_document,
         )
         if aggregated_documents is not None:
-            aggregator.add_post_start_hook("apiservice-discovery-controller", aggregated_documents.start)
+            aggregator.add_post_start_hook(
+                "apiservice-discovery-controller",
+                aggregated_documents.start,
+                covers=("apiservice-openapi-controller", "apiservice-openapiv3-controller"),
+            )
             aggregator.register_destroy_func("documents of other servers", aggregated_documents.stop)
         install_group_not_found(extensions.mux, self.served_resources)
+
+    def _add_cache_hooks(self, aggregator: APIHost, extensions: APIHost) -> None:
+        """
+        Fill the watch caches before the server listens; no resource is served before, not even a custom one.
+
+        @param aggregator: The first server, whose hooks run last.
+        @param extensions: The last delegate, whose hooks run first.
+        """
+        extensions.add_pre_listen_hook(
+            "generic-apiserver-start-informers", self.registry.start, covers=("storage-readiness",)
+        )
+        if self._definition_controller is not None:
+            extensions.add_pre_listen_hook(
+                "start-apiextensions-informers",
+                self._definition_controller.start,
+                covers=("start-apiextensions-controllers", "crd-informer-synced"),
+            )
+        if self.aggregation is not None:
+            aggregator.add_pre_listen_hook(
+                "start-kube-aggregator-informers",
+                self.aggregation.start,
+                covers=("apiservice-registration-controller", "apiservice-wait-for-first-sync"),
+            )
 
     async def register(self) -> None:
         """Create an APIService for each group-version that is served here, and keep them up to date."""
         if self._registration is not None:
             await self._registration.start()
-
-    async def start(self) -> None:
-        """Fill the watch caches; no resource is served before, not even a custom one."""
-        await self.registry.start()
-        if self.aggregation is not None:
-            self.aggregation.start()
-        if self._definition_controller is not None:
-            self._definition_controller.start()
 
     async def stop(self) -> None:
         """End the watches and release the backend."""

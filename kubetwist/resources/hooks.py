@@ -17,7 +17,7 @@ from ..flowcontrol.computing import freeze
 from ..flowcontrol.controller import FlowControl
 from ..registry.assembly import ResourceRegistry
 from ..registry.core.namespace.bootstrap import system_namespaces
-from ..registry.core.service.bootstrap import kubernetes_service
+from ..registry.core.service.bootstrap import default_service_cidr, kubernetes_service
 from ..registry.core.service.ipaddresses import IPAddressStore
 from ..registry.flowcontrol.bootstrap import ensure_flow_control
 from ..registry.rbac.bootstrap import reconcile as bootstraprbac
@@ -129,7 +129,7 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
     flow = FlowControl(config.reactor, seats, wait, config.scheduler)
     register_collectors(flow, config.metrics)
     configuration = APFConfigController(flow, levels, schemas, config.reactor)
-    aggregator.add_pre_listen_hook("priority and fairness", configuration.start)
+    aggregator.add_pre_listen_hook("priority-and-fairness-config-consumer", configuration.start)
     aggregator.register_destroy_func("priority and fairness", configuration.stop)
     return flow
 
@@ -200,7 +200,7 @@ def add_bootstrap_hooks(
         if not is_single_server:
             address = ""
         node_port = options["kubernetes-service-node-port"]
-        await kubernetes_service(stores, cidrs, first_ip, address, port, node_port=node_port)
+        await kubernetes_service(stores, first_ip, address, port, node_port=node_port)
 
     async def repair_allocations() -> None:
         store = stores.find("networking.k8s.io", "ipaddresses")
@@ -217,6 +217,12 @@ def add_bootstrap_hooks(
             server.add_post_start_hook(name, lambda: run(stores))
 
     kube.add_post_start_hook("start-system-namespaces-controller", create_namespaces)
+    add_hook(
+        kube,
+        "start-kubernetes-service-cidr-controller",
+        ("networking.k8s.io", "servicecidrs"),
+        lambda stores: default_service_cidr(stores, cidrs),
+    )
     add_hook(
         kube,
         "scheduling/bootstrap-system-priority-classes",
@@ -242,7 +248,11 @@ def add_bootstrap_hooks(
         aggregator.register_destroy_func("tracking of tokens in secrets", tracking.stop)
         add_authentication_info(config, stores, aggregator, kube)
     if (AGGREGATION, "apiservices") in stores.infos:
-        aggregator.add_post_start_hook("kube-apiserver-autoregistration", register)
+        aggregator.add_post_start_hook(
+            "kube-apiserver-autoregistration",
+            register,
+            covers=("apiservice-status-local-available-controller", "autoregister-completion"),
+        )
     if options["endpoint-reconciler-type"] != "none":
         add_endpoints(config, stores, aggregator)
     if options["feature-gates"].get("APIServerIdentity", True):

@@ -32,11 +32,19 @@ class APIHost(Protocol):
     def mux(self) -> DelegatingMux:
         """Return the mux of the server's paths."""
 
-    def add_pre_listen_hook(self, name: str, start: Hook, /) -> None:
-        """Call C{start} when the storage is open, and await it before the server listens."""
+    def add_pre_listen_hook(self, name: str, start: Hook, /, covers: Sequence[str] = ()) -> None:
+        """
+        Call C{start} when the storage is open, and await it before the server listens.
 
-    def add_post_start_hook(self, name: str, run: Hook, /) -> None:
-        """Call C{run} when the server listens; it is ready when all these hooks are done."""
+        @param covers: Names of the reference's hooks whose work C{start} also does; health paths show their state.
+        """
+
+    def add_post_start_hook(self, name: str, run: Hook, /, covers: Sequence[str] = ()) -> None:
+        """
+        Call C{run} when the server listens; it is ready when all these hooks are done.
+
+        @param covers: As for L{add_pre_listen_hook}.
+        """
 
     def add_ready_hook(self, name: str, run: Hook, /) -> None:
         """Call C{run} when the server is ready."""

@@ -18,7 +18,7 @@ from twisted.web.resource import IResource
 
 from ..resources.mux import DelegatingMux
 from .endpoints.health import HealthCheck, Unhealthy
-from .hooknames import ORDER
+from .hooknames import ORDER, check_name
 
 #: A hook of the server's lifecycle; it may be asynchronous.
 Hook = Callable[[], object]
@@ -29,16 +29,27 @@ EVERYWHERE = (HEALTHZ, LIVEZ, READYZ)
 
 
 @define(eq=False)
-class PostStartHook:
+class StartHook:
     """
-    A hook and its progress.
+    A hook of the start and its progress.
 
-    @ivar problem: Why its check fails; L{None} once it is done.
+    @ivar covers: Names of the reference's hooks whose work it also does.
+    @ivar problem: Why its checks fail; L{None} once it is done.
     """
 
     name: str
     run: Hook
+    covers: Sequence[str] = ()
     problem: str | None = "not finished"
+
+    async def complete(self) -> None:
+        """Run the hook, and record the result."""
+        try:
+            await _await_hook(self.run)
+        except BaseException as error:
+            self.problem = f"{type(error).__name__}: {error}"
+            raise
+        self.problem = None
 
     def check(self) -> None:
         """
@@ -54,8 +65,8 @@ class PostStartHook:
 class _Registrations:
     """The state of one server, without its delegates."""
 
-    pre_listen: list[tuple[str, Hook]] = field(factory=list)
-    post_start: list[PostStartHook] = field(factory=list)
+    pre_listen: list[StartHook] = field(factory=list)
+    post_start: list[StartHook] = field(factory=list)
     ready: list[tuple[str, Hook]] = field(factory=list)
     pre_shutdown: list[tuple[str, Hook]] = field(factory=list)
     destroy_funcs: list[tuple[str, Hook]] = field(factory=list)
@@ -75,7 +86,7 @@ class GenericServer:
     def __init__(self, name: str, delegate: GenericServer | IResource, hook_order: Sequence[str] = ORDER) -> None:
         """
         @param delegate: The next server, or the handler at the end of the chain.
-        @param hook_order: The hooks that health paths always show, registered or not, in order.
+        @param hook_order: The hooks that health paths always show, in order; those without a hook are not applicable.
         """
         self.name = name
         self._hook_order = hook_order
@@ -86,19 +97,33 @@ class GenericServer:
 
     # Methods for building the server.
 
-    def add_pre_listen_hook(self, name: str, start: Hook) -> None:
-        """Register C{start}: called when the storage is open, awaited before the server listens; for watch caches."""
-        self._registrations.pre_listen.append((name, start))
+    def add_pre_listen_hook(self, name: str, start: Hook, covers: Sequence[str] = ()) -> None:
+        """
+        Register C{start}: called when the storage is open, awaited before the server listens; for watch caches.
 
-    def add_post_start_hook(self, name: str, run: Hook) -> None:
+        It has health checks like a post-start hook.
+
+        @param covers: Names of the reference's hooks whose work C{start} also does.
+        """
+        self._registrations.pre_listen.append(self._new_hook(name, start, covers))
+
+    def add_post_start_hook(self, name: str, run: Hook, covers: Sequence[str] = ()) -> None:
         """
         Register C{run}, which is called concurrently with all post-start hooks when the server listens.
 
-        The server is ready when all are done. Each has a line C{poststarthook/<name>}; if one fails, so does the start.
+        The server is ready when all are done. Each has a line C{poststarthook/<name>} in the health paths, and one for
+        each name in C{covers}; if one fails, so does the start.
+
+        @param covers: Names of the reference's hooks whose work C{run} also does.
         """
-        if any(hook.name == name for hook in self._all_hooks()):
-            raise ValueError(f"there is a post-start hook {name} already")
-        self._registrations.post_start.append(PostStartHook(name, run))
+        self._registrations.post_start.append(self._new_hook(name, run, covers))
+
+    def _new_hook(self, name: str, run: Hook, covers: Sequence[str]) -> StartHook:
+        names = {each for hook in self.start_hooks() for each in (hook.name, *hook.covers)}
+        for each in (name, *covers):
+            if each in names:
+                raise ValueError(f"there is a hook {each} already")
+        return StartHook(name, run, covers)
 
     def add_ready_hook(self, name: str, run: Hook) -> None:
         """Register C{run}, which is called when the server is ready; it should not wait for slow work."""
@@ -128,36 +153,30 @@ class GenericServer:
         """Return the checks of one health path, without the hooks' checks."""
         return [check for server in self.chain() for check, paths in server._registrations.checks if path in paths]
 
-    def post_start_hooks(self) -> list[PostStartHook]:
-        """Return all hooks in the reference's order, including the reference's hooks that are not registered."""
-        remaining = {hook.name: hook for hook in self._all_hooks()}
-        ordered = [
-            remaining.pop(name) if name in remaining else PostStartHook(name, _nothing, None)
-            for name in self._hook_order
-        ]
-        return [*ordered, *remaining.values()]
+    def start_hooks(self) -> list[StartHook]:
+        """Return all pre-listen and post-start hooks."""
+        registrations = [server._registrations for server in self.chain()]
+        return [hook for one in registrations for hook in (*one.pre_listen, *one.post_start)]
 
-    def _all_hooks(self) -> list[PostStartHook]:
-        return [hook for server in self.chain() for hook in server._registrations.post_start]
+    def hook_checks(self) -> list[HealthCheck]:
+        """
+        Return the checks of all hooks of the start: the reference's in its order, then those that only exist here.
+
+        The reference's hooks without a counterpart here are not applicable.
+        """
+        checks = {name: hook.check for hook in self.start_hooks() for name in (hook.name, *hook.covers)}
+        ordered = [HealthCheck(check_name(name), checks.pop(name, None)) for name in self._hook_order]
+        return [*ordered, *(HealthCheck(check_name(name), check) for name, check in checks.items())]
 
     async def run_pre_listen_hooks(self) -> None:
         """Run the hooks one after the other, as later ones may depend on earlier ones."""
         for server in self.chain():
-            for _, start in server._registrations.pre_listen:
-                await _await_hook(start)
+            for hook in server._registrations.pre_listen:
+                await hook.complete()
 
     async def run_post_start_hooks(self) -> None:
         """Run the hooks concurrently."""
-
-        async def run(hook: PostStartHook) -> None:
-            try:
-                await _await_hook(hook.run)
-            except BaseException as error:
-                hook.problem = f"{type(error).__name__}: {error}"
-                raise
-            hook.problem = None
-
-        await _gather([run(hook) for hook in self._all_hooks()])
+        await _gather([hook.complete() for server in self.chain() for hook in server._registrations.post_start])
 
     async def run_ready_hooks(self) -> None:
         """Run the hooks one after the other; a failure does not stop the server."""
@@ -196,7 +215,3 @@ async def _gather(runs: list[_Run]) -> None:
     except Exception as error:
         # gatherResults wraps the first failure.
         raise getattr(getattr(error, "subFailure", None), "value", error) from None
-
-
-def _nothing() -> None:
-    pass

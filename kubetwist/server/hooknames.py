@@ -1,15 +1,22 @@
 """
-The checks of the reference's servers, in the order of its health paths.
+The hooks of the reference's servers, in the order of its health paths.
 
-Monitoring requests single checks (C{/readyz/poststarthook/rbac/bootstrap-roles}), so their names are part of the
-API. A hook that is registered under one of these names takes its place in the order. Hooks that are not registered
-stand for work that is done before the server listens, or that this server does not need: they pass when the start is
-complete.
+Monitoring requests single checks (C{/readyz/poststarthook/rbac/bootstrap-roles}), so their names are part of the API. A
+hook of this server has the name of the reference's hook that does the same, and takes its place in the order. A name
+without a hook here is shown as not applicable. Always without a hook are:
+
+ - C{start-apiserver-admission-initializer}: plugins read the kinds of resources from the stores, not from a copy of
+   discovery;
+ - C{storage-object-count-tracker-hook}: the watch caches count their objects;
+ - C{peer-endpoint-reconciler-controller}: no request is proxied to servers of another release.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+#: A check that is not named after a hook: the APIServices of the served group-versions exist.
+AUTOREGISTRATION: Final = "autoregister-completion"
 
 EXTENSIONS: Final = (
     "start-apiserver-admission-initializer",
@@ -44,10 +51,13 @@ AGGREGATOR: Final = (
     "apiservice-wait-for-first-sync",
     "apiservice-discovery-controller",
     "kube-apiserver-autoregistration",
+    AUTOREGISTRATION,
     "apiservice-openapi-controller",
     "apiservice-openapiv3-controller",
 )
-#: A check that is not a hook, and the hook that it follows.
-AUTOREGISTRATION: Final = ("autoregister-completion", "kube-apiserver-autoregistration")
-
 ORDER: Final = (*EXTENSIONS, *KUBE, *AGGREGATOR)
+
+
+def check_name(hook: str) -> str:
+    """Return the name of the health check of a hook."""
+    return hook if hook == AUTOREGISTRATION else f"poststarthook/{hook}"

@@ -105,7 +105,6 @@ class APIServer:
         self._auditing = False
         self._opened = False
         self._prepared = False
-        self._started = False
         self._released = False
         #: Whether clients are asked to retry, as this server stops.
         self._send_retry_after = False
@@ -196,7 +195,6 @@ class APIServer:
         self.announce()
         await server.run_post_start_hooks()
         config.files.start()
-        self._started = True
         self._log.info("ready")
         await server.run_ready_hooks()
 
@@ -272,7 +270,7 @@ class APIServer:
         limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
         sampler = FlowControlSampler(flow, self._reactor, metrics.in_flight, limits)
         self.config.metrics.register_collector(sampler.collect)
-        server.add_ready_hook("samples of priority levels", sampler.start)
+        server.add_post_start_hook("priority-and-fairness-filter", sampler.start)
         server.register_destroy_func("samples of priority levels", sampler.stop)
 
     def make_consistency(self) -> ConsistentReadFilter | None:
@@ -330,7 +328,6 @@ class APIServer:
             config,
             started_at=config.started_at,
             prepared=lambda: self._prepared,
-            started=lambda: self._started,
             stopping=lambda: self.stopping,
         )
         checks.register(server)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from twisted.internet.defer import Deferred, TimeoutError
 
@@ -13,7 +14,6 @@ from ..storage.wrappers import find_shared_storage, unwrap_backend
 from .config import ServerConfig
 from .endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
-from .hooknames import AUTOREGISTRATION
 
 
 class ServerChecks:
@@ -25,27 +25,24 @@ class ServerChecks:
         *,
         started_at: float,
         prepared: Callable[[], bool],
-        started: Callable[[], bool],
         stopping: Callable[[], bool],
     ) -> None:
         """
         @param started_at: Time of the start, in the reactor's time.
         @param prepared: Returns whether the watch caches are filled.
-        @param started: Returns whether the start is complete.
         @param stopping: Returns whether the server is to stop.
         """
         self._config = config
         self._options = config.options
         self._started_at = started_at
         self._prepared = prepared
-        self._started = started
         self._stopping = stopping
 
     def register(self, server: GenericServer) -> None:
         """Register the health paths of a server, with the checks of its hooks and its delegates."""
         health = HealthMetrics(self._config.health_metrics)
         storage = HealthCheck("etcd", self._check_storage)
-        loopback = HealthCheck("loopback-serving-certificate", lambda: None)
+        loopback = HealthCheck("loopback-serving-certificate", self._serving_certificate_check())
         before = {
             HEALTHZ: [PING, LOG, loopback, storage],
             LIVEZ: [PING, LOG, loopback, storage],
@@ -61,12 +58,9 @@ class ServerChecks:
 
         def checks_of(path: str) -> Callable[[], list[HealthCheck]]:
             def checks() -> list[HealthCheck]:
-                hooks = []
-                for hook in server.post_start_hooks():
-                    check = self._after_grace(hook.check) if path == LIVEZ else hook.check
-                    hooks.append(HealthCheck(f"poststarthook/{hook.name}", check))
-                    if hook.name == AUTOREGISTRATION[1]:
-                        hooks.append(HealthCheck(AUTOREGISTRATION[0], self._check_started))
+                hooks = server.hook_checks()
+                if path == LIVEZ:
+                    hooks = [HealthCheck(one.name, self._after_grace(one.check)) for one in hooks]
                 return [*before[path], *server.health_checks(path), *hooks, *after[path]]
 
             return checks
@@ -107,19 +101,30 @@ class ServerChecks:
             except StorageError as error:
                 raise Unhealthy(str(error)) from error
 
-    def _after_grace(self, check: Callable[[], object]) -> Callable[[], object]:
+    def _serving_certificate_check(self) -> Callable[[], object] | None:
+        """Return the check that a certificate that the server issued to itself is valid; a restart renews it."""
+        if self._options["tls-cert-file"]:
+            return None
+        certificate, _ = self._config.credentials.serving.parsed()
+
+        def check() -> None:
+            if datetime.now(UTC) > certificate.not_valid_after_utc:
+                raise Unhealthy("the serving certificate has expired")
+
+        return check
+
+    def _after_grace(self, check: Callable[[], object] | None) -> Callable[[], object] | None:
         """Return a check that passes until --livez-grace-period is over, so that a slow start is not a failure."""
-        if self._config.reactor.seconds() < self._started_at + self._options["livez-grace-period"]:
+        if (
+            check is not None
+            and self._config.reactor.seconds() < self._started_at + self._options["livez-grace-period"]
+        ):
             return lambda: None
         return check
 
     def _check_prepared(self) -> None:
         if not self._prepared():
             raise Unhealthy("the watch caches are not filled")
-
-    def _check_started(self) -> None:
-        if not self._started():
-            raise Unhealthy("the start is not through")
 
     def _check_shutdown(self) -> None:
         if self._stopping():

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints.health import HealthCheck
 from kubetwist.server.generic import LIVEZ, READYZ, GenericServer
-from kubetwist.server.hooknames import ORDER
+from kubetwist.server.hooknames import ORDER, check_name
 
 
 class HookTests(SynchronousTestCase):
@@ -27,20 +27,32 @@ class HookTests(SynchronousTestCase):
         return lambda: self.calls.append(name)
 
     def test_inherited(self) -> None:
-        """The first server has the hooks of its delegates in the reference's order, then its own."""
+        """The first server has a check for each hook of the reference, in its order, then for its own hooks."""
         self.first.add_post_start_hook("mine", self.called("mine"))
-        self.last.add_post_start_hook(ORDER[3], self.called("theirs"))
-        hooks = self.first.post_start_hooks()
-        self.assertEqual([hook.name for hook in hooks], [*ORDER, "mine"])
-        self.assertEqual([hook.name for hook in hooks if hook.problem is not None], [ORDER[3], "mine"])
+        self.last.add_post_start_hook(ORDER[3], self.called("theirs"), covers=(ORDER[5],))
+        self.last.add_pre_listen_hook("early", self.called("early"))
+        names = [*map(check_name, ORDER), "poststarthook/early", "poststarthook/mine"]
+        self.assertEqual([check.name for check in self.first.hook_checks()], names)
+        applicable = [check_name(ORDER[3]), check_name(ORDER[5]), *names[-2:]]
+        self.assertEqual([check.name for check in self.first.hook_checks() if check.check is not None], applicable)
+        self.assertEqual(self.failing(), applicable)
+        self.successResultOf(Deferred.fromCoroutine(self.first.run_pre_listen_hooks()))
+        self.assertEqual(self.failing(), [name for name in applicable if "early" not in name])
         self.successResultOf(Deferred.fromCoroutine(self.first.run_post_start_hooks()))
-        self.assertEqual(self.calls, ["theirs", "mine"])
-        self.assertEqual([hook.name for hook in self.first.post_start_hooks() if hook.problem is not None], [])
+        self.assertEqual(self.calls, ["early", "theirs", "mine"])
+        self.assertEqual(self.failing(), [])
+
+    def failing(self) -> list[str]:
+        """Return the names of the checks that fail."""
+        checks = self.first.hook_checks()
+        return [check.name for check in checks if self.successResultOf(Deferred.fromCoroutine(check.problem()))]
 
     def test_twice(self) -> None:
-        """Two hooks of a chain cannot have the same name."""
-        self.last.add_post_start_hook("mine", self.called("mine"))
+        """Two hooks of a chain cannot have or cover the same name."""
+        self.last.add_post_start_hook("mine", self.called("mine"), covers=("other",))
         self.assertRaises(ValueError, self.first.add_post_start_hook, "mine", self.called("mine"))
+        self.assertRaises(ValueError, self.first.add_pre_listen_hook, "other", self.called("mine"))
+        self.assertRaises(ValueError, self.first.add_pre_listen_hook, "third", self.called("mine"), covers=("mine",))
 
     def test_concurrent(self) -> None:
         """Hooks run concurrently, and all are awaited."""
@@ -50,7 +62,7 @@ class HookTests(SynchronousTestCase):
         done = Deferred.fromCoroutine(self.first.run_post_start_hooks())
         self.assertEqual(self.calls, ["fast"])
         self.assertNoResult(done)
-        problems = {hook.name: hook.problem for hook in self.first.post_start_hooks()}
+        problems = {hook.name: hook.problem for hook in self.first.start_hooks()}
         self.assertEqual((problems["slow"], problems["fast"]), ("not finished", None))
         first.callback(None)
         self.successResultOf(done)
@@ -63,7 +75,7 @@ class HookTests(SynchronousTestCase):
 
         self.first.add_post_start_hook("bad", fails)
         self.failureResultOf(Deferred.fromCoroutine(self.first.run_post_start_hooks()), KeyError)
-        (problem,) = [hook.problem for hook in self.first.post_start_hooks() if hook.problem]
+        (problem,) = [hook.problem for hook in self.first.start_hooks() if hook.problem]
         self.assertEqual(problem, "KeyError: 'oops'")
 
     def test_before_listening(self) -> None:

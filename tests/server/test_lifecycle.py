@@ -5,14 +5,23 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from kubetwist.http.request import KubeRequest
 from kubetwist.resources.apis import install_apis
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority, CertKeyPair
 from kubetwist.server.errors import StartError
+from kubetwist.server.hooknames import AUTOREGISTRATION, ORDER, check_name
 from tests.http.harness import parse_answers
 from tests.server.servercase import ServerCase, is_whole, reactor
+
+#: The hooks of the reference that have no counterpart; see L{kubetwist.server.hooknames}.
+WITHOUT_COUNTERPART = {
+    "start-apiserver-admission-initializer",
+    "storage-object-count-tracker-hook",
+    "peer-endpoint-reconciler-controller",
+}
 
 
 class StartTests(ServerCase):
@@ -28,6 +37,51 @@ class StartTests(ServerCase):
         self.assertTrue(answer.body.endswith(b"[+]shutdown ok\nreadyz check passed\n"))
         self.assertEqual((await self.ask("/livez")).body, b"ok")
         self.assertEqual((await self.ask("/healthz/etcd")).code, 403)
+
+    async def test_true_lines(self) -> None:
+        """Each line C{ok} of a hook fails when the hook behind it does; three hooks have no counterpart here."""
+        self.install = install_apis  # type: ignore[method-assign]
+        server = await self.start("--authorization-mode=AlwaysAllow")
+        connection = await self.connect(self.admin)
+
+        async def names(start: str, end: str) -> set[str]:
+            lines = (await self.ask_on(connection, "/readyz?verbose")).body.decode().splitlines()
+            return {line[len(start) : -len(end)] for line in lines if line.startswith(start) and line.endswith(end)}
+
+        self.assertEqual(await names("[+]poststarthook/", " not applicable"), WITHOUT_COUNTERPART)
+        passing = await names("[+]poststarthook/", " ok")
+        self.assertEqual(set(ORDER) - WITHOUT_COUNTERPART - {AUTOREGISTRATION}, passing & set(ORDER))
+        seen = set()
+        for hook in server._server.start_hooks():
+            hook.problem = "no luck"
+            failing = await names("[-]", " failed: reason withheld")
+            self.assertEqual(failing, {check_name(name) for name in (hook.name, *hook.covers)})
+            seen |= failing
+            hook.problem = None
+        self.assertEqual(seen, {check_name(name) for name in (*passing, AUTOREGISTRATION)})
+
+    async def test_hanging_hook(self) -> None:
+        """While a post-start hook hangs, the server answers, and is not ready because of that hook."""
+        install, waits = self.install, Deferred[None]()
+
+        def hanging(*arguments: Any) -> None:
+            install(*arguments)
+            arguments[1].add_post_start_hook("slow", lambda: waits)
+
+        self.install = hanging  # type: ignore[method-assign]
+        self.service = service = self.make("--livez-grace-period=1h")
+        self.addCleanup(service.stopService)
+        self.addCleanup(lambda: waits.called or waits.callback(None))
+        service.startService()
+        while service.server is None or not service.server.url:
+            await deferLater(reactor, 0.01)
+        answer = await self.ask("/readyz")
+        failing = [line for line in answer.body.splitlines() if line.startswith(b"[-]")]
+        self.assertEqual((answer.code, failing), (500, [b"[-]poststarthook/slow failed: reason withheld"]))
+        self.assertEqual((await self.ask("/livez")).body, b"ok")
+        waits.callback(None)
+        await service.ready
+        self.assertEqual((await self.ask("/readyz")).body, b"ok")
 
     async def test_not_found(self) -> None:
         """An unknown path is answered with 404."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -12,7 +14,9 @@ from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.metrics.registry import Registry
 from kubetwist.server.chain import NotFound
+from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.generic import GenericServer
+from kubetwist.server.hooknames import ORDER, check_name
 from kubetwist.server.serverchecks import ServerChecks
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
@@ -28,26 +32,33 @@ class ServerChecksTests(SynchronousTestCase):
         self.clock = Clock()
         self.storage = MemoryStorage(self.clock)
         self.successResultOf(self.storage.open())
-        self.prepared = self.started = True
+        self.prepared = True
         self.stopping = False
         config: Any = SimpleNamespace(
             reactor=self.clock,
             backend=self.storage,
-            health_metrics=Registry(),
-            options={"etcd-prefix": "/registry", "livez-grace-period": 60.0},
+            credentials=SimpleNamespace(serving=CertificateAuthority.make("ca").issue(CertConfig("a", server=True))),
+            options={"etcd-prefix": "/registry", "livez-grace-period": 60.0, "tls-cert-file": ""},
         )
+        self.config = config
         self.server = GenericServer("server", NotFound())  # type: ignore[no-untyped-call]
-        self.server.add_post_start_hook("mine", lambda: None)
+        self.waits: Deferred[None] = Deferred()
+        self.server.add_post_start_hook("mine", lambda: self.waits)
+        self.server.add_pre_listen_hook(ORDER[1], lambda: None, covers=(ORDER[3],))
+        self.successResultOf(Deferred.fromCoroutine(self.server.run_pre_listen_hooks()))
+        self.started = Deferred.fromCoroutine(self.server.run_post_start_hooks())
+        self.register()
+
+    def register(self) -> None:
+        """Register the health paths."""
+        self.config.health_metrics = Registry()
         checks = ServerChecks(
-            config,
+            self.config,
             started_at=0.0,
             prepared=lambda: self.prepared,
-            started=lambda: self.started,
             stopping=lambda: self.stopping,
         )
         checks.register(self.server)
-        for hook in self.server.post_start_hooks():
-            hook.problem = None
         handler = build_handler_chain(
             traverse(self.server.mux), reactor=self.clock, authenticator=Everyone(), authorizer=Allow()
         )
@@ -58,14 +69,60 @@ class ServerChecksTests(SynchronousTestCase):
         client = Client(self.site)
         return [client.request("GET", path).code for path in ("/healthz", "/livez", "/readyz")]
 
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a health path."""
+        return Client(self.site).request("GET", path).body.decode().splitlines()
+
+    def finish(self) -> None:
+        """Let the hook finish."""
+        self.waits.callback(None)
+        self.successResultOf(self.started)
+
     def test_well(self) -> None:
         """A started server with a working store is healthy, alive and ready."""
+        self.finish()
         self.assertEqual(self.codes(), [200, 200, 200])
 
+    def test_lines(self) -> None:
+        """The lines are in the reference's order; a name without a hook is not applicable instead of ok."""
+        self.finish()
+        lines = self.lines("/readyz?verbose")
+        self.assertEqual(
+            lines[:5], [f"[+]{name} ok" for name in ("ping", "log", "etcd", "etcd-readiness", "informer-sync")]
+        )
+        self.assertEqual(lines[-3:], ["[+]poststarthook/mine ok", "[+]shutdown ok", "readyz check passed"])
+        hooks = dict(line.removeprefix("[+]").split(" ", 1) for line in lines[5:-3])
+        self.assertEqual(list(hooks), [check_name(name) for name in ORDER])
+        real = {check_name(ORDER[1]), check_name(ORDER[3])}
+        self.assertEqual({name for name, text in hooks.items() if text == "ok"}, real)
+        self.assertEqual({text for name, text in hooks.items() if name not in real}, {"not applicable"})
+
+    def test_failing_hook(self) -> None:
+        """A hook that fails shows as failed, without the reason; its path has the reason."""
+        self.waits.errback(RuntimeError("no luck"))
+        self.failureResultOf(self.started, RuntimeError)
+        lines = self.lines("/readyz")
+        self.assertIn("[-]poststarthook/mine failed: reason withheld", lines)
+        self.assertEqual(len([line for line in lines if line.startswith("[-]")]), 1)
+        answer = Client(self.site).request("GET", "/readyz/poststarthook/mine")
+        self.assertEqual((answer.code, answer.body), (500, b"internal server error: RuntimeError: no luck\n"))
+        self.assertEqual(self.lines("/readyz?exclude=poststarthook/mine"), ["ok"])
+
+    def test_certificate(self) -> None:
+        """The check of the serving certificate fails when it has expired; it is for a self-issued certificate only."""
+        self.finish()
+        line = "[+]loopback-serving-certificate "
+        self.assertIn(f"{line}ok", self.lines("/livez?verbose"))
+        certificate = SimpleNamespace(not_valid_after_utc=datetime.now(UTC) - timedelta(seconds=1))
+        self.config.credentials.serving = SimpleNamespace(parsed=lambda: (certificate, None))
+        self.register()
+        self.assertEqual(self.codes(), [500, 500, 200])
+        self.config.options["tls-cert-file"] = "a.crt"
+        self.register()
+        self.assertIn(f"{line}not applicable", self.lines("/livez?verbose"))
+
     def test_grace(self) -> None:
-        """A hook that is not finished fails /livez only after --livez-grace-period; other paths fail at once."""
-        (hook,) = [one for one in self.server.post_start_hooks() if one.name == "mine"]
-        hook.problem = "not finished"
+        """A hook that hangs fails /livez only after --livez-grace-period; other paths fail at once."""
         self.clock.advance(59)
         self.assertEqual(self.codes(), [500, 200, 500])
         self.clock.advance(1)
@@ -73,6 +130,7 @@ class ServerChecksTests(SynchronousTestCase):
 
     def test_not_ready(self) -> None:
         """A server is alive, but not ready, while its caches are not filled and when it is to stop."""
+        self.finish()
         self.prepared = False
         self.assertEqual(self.codes(), [200, 200, 500])
         self.prepared, self.stopping = True, True
@@ -80,6 +138,7 @@ class ServerChecksTests(SynchronousTestCase):
 
     def test_lost_storage(self) -> None:
         """A server whose store cannot be read fails all three."""
+        self.finish()
 
         async def read(key: str) -> None:
             raise StorageUnavailable("lost")

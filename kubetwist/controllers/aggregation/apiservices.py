@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 from attrs import define, field, frozen
 
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -444,10 +445,17 @@ class Aggregation:
         """The informer of APIServices."""
         return self._informer
 
-    def start(self) -> None:
-        """Start the informer. The cache must be filled."""
+    def start(self) -> Deferred[None]:
+        """
+        Start the informer. The cache must be filled.
+
+        @return: Fires when all stored APIServices are routed.
+        """
         self._informer.add_event_handler(self._changed)
         self._informer.start()
+        routed: Deferred[None] = Deferred()
+        self._informer.when_handlers_synced(lambda: routed.callback(None))
+        return routed
 
     def stop(self) -> None:
         """Stop the informer."""

@@ -31,14 +31,17 @@ class HealthCheck:
     """
     One check.
 
-    @ivar check: Returns, now or later, or raises L{Unhealthy}.
+    @ivar check: Returns, now or later, or raises L{Unhealthy}; L{None} if the check is not applicable: clients may ask
+        for it, but this server has nothing that it could check.
     """
 
     name: str
-    check: Callable[[], object]
+    check: Callable[[], object] | None
 
     async def problem(self) -> str | None:
-        """Return the problem."""
+        """Return the problem; L{None} without one, and if the check is not applicable."""
+        if self.check is None:
+            return None
         try:
             result = self.check()
             if isawaitable(result):
@@ -50,12 +53,19 @@ class HealthCheck:
         return None
 
 
-def passes() -> None:
-    """Return a check that always passes: it shows that the server can answer."""
+def ping() -> None:
+    """Pass: the answer shows that the server can answer."""
 
 
-PING = HealthCheck("ping", passes)
-LOG = HealthCheck("log", passes)
+def write_log() -> None:
+    """Log an event; the log is written in the thread of requests, so a blocked log blocks the answer."""
+    _log.debug("checking the log")
+
+
+PING = HealthCheck("ping", ping)
+LOG = HealthCheck("log", write_log)
+#: The text of a check that is not applicable.
+NOT_APPLICABLE = "not applicable"
 
 
 class HealthResource(Resource):
@@ -82,7 +92,7 @@ class HealthResource(Resource):
 
     async def _problem(self, check: HealthCheck) -> str | None:
         problem = await check.problem()
-        if self._metrics is not None:
+        if self._metrics is not None and check.check is not None:
             self._metrics.checked(check.name, self._name, problem is None)
         return problem
 
@@ -101,7 +111,9 @@ class HealthResource(Resource):
 
     async def _one(self, request: KubeRequest, check: HealthCheck) -> None:
         problem = await self._problem(check)
-        if problem is None:
+        if check.check is None:
+            request.respond_text(200, NOT_APPLICABLE)
+        elif problem is None:
             request.respond(200, b"ok", TEXT)
         else:
             request.respond_text(500, f"internal server error: {problem}\n")
@@ -112,8 +124,11 @@ class HealthResource(Resource):
         lines: list[str] = []
         failed: list[str] = []
         for check in self._checks():
+            unknown.discard(check.name)
+            if check.check is None:
+                lines.append(f"[+]{check.name} {NOT_APPLICABLE}\n")
+                continue
             if check.name in excluded:
-                unknown.discard(check.name)
                 lines.append(f"[+]{check.name} excluded: ok\n")
                 continue
             problem = await self._problem(check)

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.core.namespace.bootstrap import system_namespaces
-from kubetwist.registry.core.service.bootstrap import kubernetes_service
+from kubetwist.registry.core.service.bootstrap import default_service_cidr, kubernetes_service
 from kubetwist.registry.flowcontrol.bootstrap import ensure_flow_control
 from kubetwist.registry.scheduling.bootstrap import ensure_priority_classes
 from kubetwist.registry.stores import Stores
@@ -28,7 +28,8 @@ class BootstrapTestCase(SynchronousTestCase):
         await system_namespaces(stores)
         await ensure_priority_classes(stores)
         await ensure_flow_control(stores)
-        await kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
+        await default_service_cidr(stores, ["10.0.0.0/24"])
+        await kubernetes_service(stores, "10.0.0.1", "192.0.2.7", 6443)
 
     def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:
         """Return an existing object."""

@@ -51,6 +51,6 @@ class BootstrapTests(BootstrapTestCase):
     def test_switched_off(self) -> None:
         """Resources that --runtime-config disables are skipped."""
         server = Server("services", "endpoints", "namespaces")
-        made = kubernetes_service(server.stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
+        made = kubernetes_service(server.stores, "10.0.0.1", "192.0.2.7", 6443)
         self.successResultOf(made)
         self.assertIsNotNone(server.stores.get_copy("", "endpoints", "default", "kubernetes"))

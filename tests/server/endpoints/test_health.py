@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
 from kubetwist.http.site import traverse
+from kubetwist.metrics.exposition import render
+from kubetwist.metrics.health import HealthMetrics
+from kubetwist.metrics.registry import Registry
 from kubetwist.server.endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from tests.http.harness import Client, filtered_site
 
@@ -21,9 +25,9 @@ class HealthTests(SynchronousTestCase):
         self.problem: str | None = None
         self.later: Deferred[None] | None = None
         self.checks = [PING, LOG, HealthCheck("etcd", self.check)]
-        root = Resource()
-        root.putChild(b"readyz", HealthResource("readyz", lambda: self.checks))
-        self.client = Client(filtered_site(traverse(root)))
+        self.root = Resource()
+        self.root.putChild(b"readyz", HealthResource("readyz", lambda: self.checks))
+        self.client = Client(filtered_site(traverse(self.root)))
 
     def check(self) -> Any:
         """Return or raise the result that the test has set."""
@@ -65,6 +69,32 @@ class HealthTests(SynchronousTestCase):
                 'warn: some health checks cannot be excluded: no matches for "a\\"b","none"\nreadyz check passed\n',
             ),
         )
+
+    def test_not_applicable(self) -> None:
+        """A check without anything to check is never C{ok}: it is not applicable, and its path answers 200."""
+        self.checks.append(HealthCheck("elsewhere", None))
+        lines = "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]elsewhere not applicable\n"
+        self.assertEqual(self.ask("/readyz"), (200, "ok"))
+        for query in ("verbose", "verbose&exclude=elsewhere"):
+            self.assertEqual(self.ask(f"/readyz?{query}"), (200, f"{lines}readyz check passed\n"))
+        self.assertEqual(self.ask("/readyz/elsewhere"), (200, "not applicable"))
+
+    def test_metrics(self) -> None:
+        """Results of checks are counted, but a check that is not applicable has no result."""
+        registry = Registry()
+        self.checks[1:] = [HealthCheck("elsewhere", None)]
+        self.root.putChild(b"livez", HealthResource("livez", lambda: self.checks, HealthMetrics(registry)))
+        self.ask("/livez?verbose")
+        self.ask("/livez/elsewhere")
+        text = render(registry.families(), ())
+        self.assertIn(b'kubernetes_healthcheck{name="ping",type="livez"} 1', text)
+        self.assertNotIn(b"elsewhere", text)
+
+    def test_log(self) -> None:
+        """The check of the log logs an event."""
+        with capturedLogs() as events:
+            self.ask("/readyz/log")
+        self.assertIn("checking the log", [event["log_format"] for event in events])
 
     def test_single(self) -> None:
         """A single check returns the reason of its failure."""

@@ -17,9 +17,23 @@ if TYPE_CHECKING:
 _RANGES_STATUS_MANAGER: Final = "kubernetes-service-cidr-controller"
 
 
+async def default_service_cidr(stores: Stores, cidrs: Sequence[str]) -> None:
+    """
+    Create the ServiceCIDR C{kubernetes}, unless it exists.
+
+    @param cidrs: The ranges of cluster IPs.
+    """
+    text = "Kubernetes default Service CIDR is ready"
+    obj: JSONObject = {
+        "metadata": {"name": "kubernetes"},
+        "spec": {"cidrs": list(cidrs)},
+        "status": {"conditions": [new_condition("Ready", "True", "", text)]},
+    }
+    await ensure(stores.get("networking.k8s.io", "servicecidrs"), obj, status_manager=_RANGES_STATUS_MANAGER)
+
+
 async def kubernetes_service(
     stores: Stores,
-    cidrs: Sequence[str],
     service_ip: str,
     address: str,
     port: int,
@@ -30,22 +44,12 @@ async def kubernetes_service(
     Create the service C{kubernetes} and its endpoints, unless they exist.
 
     @param stores: The stores.
-    @param cidrs: The ranges of cluster IPs.
-    @param service_ip: The first address of the first of C{cidrs}.
+    @param service_ip: The first address of the range of cluster IPs.
     @param address: The advertised address; C{""} if a reconciler writes the endpoints.
     @param port: The port on which the server listens.
     @param public_port: The port of the service.
     @param node_port: The node port of the service; 0 for none.
     """
-    cidr_store = stores.find("networking.k8s.io", "servicecidrs")
-    if cidr_store is not None:
-        text = "Kubernetes default Service CIDR is ready"
-        obj: JSONObject = {
-            "metadata": {"name": "kubernetes"},
-            "spec": {"cidrs": list(cidrs)},
-            "status": {"conditions": [new_condition("Ready", "True", "", text)]},
-        }
-        await ensure(cidr_store, obj, status_manager=_RANGES_STATUS_MANAGER)
     public: JSONObject = {"name": "https", "protocol": "TCP", "port": public_port, "targetPort": port}
     if node_port:
         public["nodePort"] = node_port

@@ -29,5 +29,5 @@ class ServiceTests(BootstrapTestCase):
 
     def test_endpoint_reconciler(self) -> None:
         """A server with an endpoint reconciler creates no endpoints with its service."""
-        self.successResultOf(kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
+        self.successResultOf(kubernetes_service(self.stores, "10.0.0.1", "", 6443))
         self.assertIsNone(self.stores.get_copy("", "endpoints", "default", "kubernetes"))
