@@ -31,6 +31,7 @@ from ..resources.handlers.watch import WatchFlusher
 from ..resources.mux import DelegatingMux
 from ..resources.servedresources import ServedResources
 from ..schema.definitions import Definitions
+from ..server.apiserver import APIServer
 from ..server.chain import NotFound
 from ..server.complete import (
     Access,
@@ -44,7 +45,6 @@ from ..server.datadir import (
 )
 from ..server.errors import StartError
 from ..server.generic import GenericServer
-from ..server.lifecycle import APIServer
 from ..server.service import (
     KubeAPIService,
     TwistProcess,
@@ -135,12 +135,20 @@ class ExtensionAPIs:
         for resource in resources:
             self.custom.install(resource.definition(definitions), terminating=False)
 
-        def other_paths() -> list[str]:
-            return [path for path in server.mux.listed_paths() if not path.startswith("/api")]
+        self._config, self._definitions, self._mux = config, definitions, server.mux
 
-        install_documents(server.mux, served_resources, definitions, reactor, lambda: config.address, other_paths)
+    def install_documents(self) -> None:
+        """See L{kubetwist.server.apis.InstalledAPIs.install_documents}."""
+        config, mux = self._config, self._mux
+
+        def other_paths() -> list[str]:
+            return [path for path in mux.listed_paths() if not path.startswith("/api")]
+
+        install_documents(
+            mux, self.served_resources, self._definitions, config.reactor, lambda: config.address, other_paths
+        )
         # An extension server has no core group.
-        server.mux.unregister("/api")
+        mux.unregister("/api")
 
 
 class _Resources(CustomResources):
@@ -236,39 +244,36 @@ class ExtensionCompletion(Completion):
 
 
 class ExtensionServer(APIServer):
-    """A running extension server. It can be started once."""
+    """An extension server."""
 
-    def __init__(
-        self, config: ServerConfig, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
-    ) -> None:
-        """
-        @param admission: The admission plugins, in this order.
-        """
-        super().__init__(config)
-        self._resources = resources
-        self._plugins = admission
-
-    def make_chain(self) -> tuple[GenericServer, ExtensionAPIs]:
-        """See L{APIServer.make_chain}. The chain consists of one server."""
-        config = self.config
-        server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
-        try:
-            apis = ExtensionAPIs(config, server, validate_resources(self._resources), self._plugins)
-        except BadResource as error:
-            raise StartError(str(error)) from error
-        compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])
-        server.add_pre_listen_hook("storage-compaction", compactor.start)
-        server.register_destroy_func("compaction", compactor.stop)
-        server.register_destroy_func("watch caches", apis.custom.stop)
-        return server, apis
-
-    def announce(self) -> None:
+    def announce(self, url: str) -> None:
         """See L{APIServer.announce}."""
-        self._log.info("serving on {url}", url=self.url)
+        self._log.info("serving on {url}", url=url)
+
+
+def create_extension_server(
+    config: ServerConfig, resources: Iterable[Resource], admission: Sequence[IAdmissionPlugin] = ()
+) -> ExtensionServer:
+    """
+    Build an extension server; its chain consists of one server.
+
+    @param admission: The admission plugins, in this order.
+    @raise StartError: A resource is invalid.
+    """
+    server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
+    try:
+        apis = ExtensionAPIs(config, server, validate_resources(resources), admission)
+    except BadResource as error:
+        raise StartError(str(error)) from error
+    compactor = Compactor(config.backend, config.reactor, config.options["etcd-compaction-interval"])
+    server.add_pre_listen_hook("storage-compaction", compactor.start)
+    server.register_destroy_func("storage-compaction", compactor.stop)
+    server.register_destroy_func("watch caches", apis.custom.stop)
+    return ExtensionServer(config, server, apis)
 
 
 class ExtensionService(KubeAPIService):
-    """Service that starts and stops an L{ExtensionServer}."""
+    """Service that runs an L{ExtensionServer}."""
 
     def __init__(
         self,
@@ -293,7 +298,7 @@ class ExtensionService(KubeAPIService):
 
     def make_server(self, config: ServerConfig) -> ExtensionServer:
         """See L{KubeAPIService.make_server}."""
-        return ExtensionServer(config, self._resources, self._plugins)
+        return create_extension_server(config, self._resources, self._plugins)
 
 
 def make_service(

@@ -122,7 +122,7 @@ class APIs:
             apis_groups = added.paths.apis_groups
             self.streams = (is_proxy_stream, added.paths.is_proxy_stream)
             self.availability = added.checks
-        self._install_documents(apis_groups, aggregator, kube, extensions)
+        self._hosts, self._apis_groups = (aggregator, kube, extensions), apis_groups
         compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
         self._add_cache_hooks(aggregator, extensions)
         aggregator.register_destroy_func("watch caches", self.stop)
@@ -193,22 +193,17 @@ class APIs:
             traced=config.traced,
         )
 
-    def _install_documents(
-        self, apis_groups: IServedResources, aggregator: APIHost, kube: APIHost, extensions: APIHost
-    ) -> None:
+    def install_documents(self) -> None:
         """
         Register the paths of discovery and OpenAPI documents.
 
-        @param apis_groups: The groups and versions in discovery: local and aggregated ones.
-        @param aggregator: The server in front, which serves the documents.
-        @param kube: The delegate of C{aggregator}.
-        @param extensions: The delegate of C{kube}, which answers unknown versions of known groups.
+        The server in front serves them; the last server answers unknown versions of known groups.
         """
-        config = self._config
+        config, hosts = self._config, self._hosts
+        aggregator, extensions = hosts[0], hosts[-1]
 
         def non_api_paths() -> list[str]:
-            layers = (aggregator.mux, kube.mux, extensions.mux)
-            paths = {path for mux in layers for path in mux.listed_paths() if not path.startswith("/api")}
+            paths = {path for host in hosts for path in host.mux.listed_paths() if not path.startswith("/api")}
             return sorted(paths)
 
         text = "Number of times discovery was aggregated."
@@ -224,7 +219,7 @@ class APIs:
             config.reactor,
             lambda: config.address,
             non_api_paths,
-            apis_groups,
+            self._apis_groups,
             self.aggregation,
             count_document,
         )

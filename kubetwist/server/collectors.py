@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..registry.core.service.allocator import ServiceAllocator
     from ..storage.cache.metrics import CacheMetrics
     from ..storage.cache.watchcache import WatchCache
-    from .chain import InstalledAPIs
+    from .apis import InstalledAPIs
     from .config import ServerConfig
 
 _RESOURCE = ("group", "resource")

@@ -1,7 +1,7 @@
 """
 Complete the configuration of a server: read all files, create all plugins, bind the address.
 
-Nothing is served and no storage is opened before L{kubetwist.server.lifecycle.APIServer} starts.
+Nothing is served and no storage is opened before L{kubetwist.server.lifecycle.PreparedAPIServer} runs.
 
 @see: kubernetes, C{cmd/kube-apiserver/app}: C{CreateConfig} and C{Complete}.
 """

@@ -40,8 +40,8 @@ class ServerConfig:
     """
     The configuration of one server, complete: L{kubetwist.server.complete.complete} makes it from options.
 
-    All files are read, and all plugins are created. L{kubetwist.server.lifecycle.APIServer} has the state of a running
-    server.
+    All files are read, and all plugins are created. L{kubetwist.server.lifecycle.PreparedAPIServer} has the state of a
+    running server.
 
     @ivar context: The context of the plugins; its C{stores} are filled when the server is built.
     @ivar started_at: Time of the start, in the reactor's time.
@@ -188,12 +188,18 @@ class ServerConfig:
         """See L{PluginContext.authenticate_token}."""
         return self.context.authenticate_token(token, audiences)
 
+    def stop_following(self) -> None:
+        """Give up the address if nothing listens on it, and stop reading changed files. Idempotent."""
+        self.bound.close()
+        self.files.stop()
+
     async def release(self, close_backend: Callable[[], Awaitable[None]] | None = None) -> None:
         """
         Close everything that was opened for this configuration.
 
         @param close_backend: Closes the storage backend, after all that may use it.
         """
+        self.stop_following()
         await self.context.close()
         if close_backend is not None:
             await close_backend()

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -20,9 +20,10 @@ from .errors import StartError
 
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
-    from .chain import Installer
+    from .apis import Installer
+    from .apiserver import APIServer
     from .config import ServerConfig
-    from .lifecycle import APIServer
+    from .lifecycle import PreparedAPIServer
     from .options import ServerOptions
 
 #: The exit code of a failed start, or after a second signal to stop.
@@ -33,10 +34,10 @@ SWITCH_INTERVAL = 0.001
 
 class KubeAPIService(Service):
     """
-    Service that starts and stops an L{APIServer}.
+    Service that runs an L{APIServer}.
 
     @ivar ready: Fires when the server is ready; fails with L{StartError} if the start fails.
-    @ivar server: The started server.
+    @ivar server: The server that runs or starts; L{None} before, and after a failed start.
     """
 
     _log = Logger()
@@ -45,27 +46,49 @@ class KubeAPIService(Service):
         self._options = options
         self._reactor = reactor
         self._install = install
-        self._starting: Deferred[None] | None = None
+        self._running: Deferred[None] | None = None
         self._stopping: Deferred[None] | None = None
         self.ready: Deferred[None] = Deferred()
-        self.server: APIServer | None = None
+        self.server: PreparedAPIServer | None = None
 
     def startService(self) -> None:
         """Begin the start."""
         super().startService()  # type: ignore[no-untyped-call]
-        self._starting = Deferred.fromCoroutine(self._start())
+        self._running = Deferred.fromCoroutine(self._run())
 
-    async def _start(self) -> None:
+    async def _run(self) -> None:
         try:
             self._begin_key()
-            config = await self.complete()
-            self.server = self.make_server(config)
-            await self.server.start()
+            self.server = await self._prepare(await self.complete())
+            if self._stopping is not None:
+                self.server.stop()
+            await self.server.run(lambda: self.ready.callback(None))
         except BaseException:
+            if self.ready.called:
+                raise
             self.server = None
             self.ready.errback(Failure())
-        else:
-            self.ready.callback(None)
+
+    async def _prepare(self, config: ServerConfig) -> PreparedAPIServer:
+        """
+        Build the server of a configuration.
+
+        @raise StartError: It cannot be built; everything is undone.
+        """
+        server = None
+        try:
+            server = self.make_server(config)
+            return server.prepare_run()
+        except BaseException as error:
+            if server is not None:
+                await server.front.run_destroy_funcs()
+            await config.release()
+            from .complete import start_error
+
+            readable = start_error(error)
+            if readable is None:
+                raise
+            raise readable from error
 
     async def complete(self) -> ServerConfig:
         """
@@ -78,10 +101,10 @@ class KubeAPIService(Service):
         return await complete(self._options, self._reactor)
 
     def make_server(self, config: ServerConfig) -> APIServer:
-        """Return the server, not started."""
-        from .lifecycle import APIServer
+        """Return the server in front of the chain."""
+        from .chain import create_server_chain
 
-        return APIServer(config, self._install)
+        return create_server_chain(config, self._install)
 
     def _begin_key(self) -> None:
         """Generate a key that the start will need, while the rest of the server is imported."""
@@ -96,16 +119,12 @@ class KubeAPIService(Service):
         """Stop gracefully, after a start that is in progress."""
         if self._stopping is None:
             super().stopService()  # type: ignore[no-untyped-call]
-            self._stopping = Deferred.fromCoroutine(self._stop())
+            self._stopping = self._running or succeed(None)
+            if self.server is not None:
+                self.server.stop()
         done: Deferred[None] = Deferred()
         self._stopping.chainDeferred(done)
         return done
-
-    async def _stop(self) -> None:
-        if self._starting is not None:
-            await self._starting
-        if self.server is not None:
-            await self.server.stop()
 
 
 class TwistProcess:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..controllers.machinery.manager import ControllerManager
     from ..http.site import KubeSite
     from ..interfaces import IStorageBackend
-    from ..server.chain import InstalledAPIs
-    from ..server.lifecycle import APIServer
+    from ..server.apis import InstalledAPIs
+    from ..server.lifecycle import PreparedAPIServer
     from ._clock import ServerClock
 
 #: Number of keys per transaction, which limits the time in the reactor.
@@ -64,7 +64,7 @@ class ServerState:
 
     _log = Logger()
 
-    def __init__(self, server: APIServer, clock: ServerClock) -> None:
+    def __init__(self, server: PreparedAPIServer, clock: ServerClock) -> None:
         """
         @param server: A ready server.
         """

@@ -17,7 +17,7 @@ from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import TestCase
 
 from kubetwist.logs.structured import file_observer
-from kubetwist.server import lifecycle
+from kubetwist.server import apiserver
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 
@@ -114,7 +114,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
     async def test_slow(self) -> None:
         """A request that takes more than 500 ms is logged with durations of its phases at any level, a watch is not."""
         await self.serve()
-        self.patch(lifecycle, "perf_counter", lambda: perf_counter() + 0.75)
+        self.patch(apiserver, "perf_counter", lambda: perf_counter() + 0.75)
         await self.ask("GET", f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1")
         self.assertEqual(self.file.getvalue(), "")
         await self.ask("POST", f"{CONFIG_MAPS}?token={HUNTER}", {"metadata": {"name": "a"}})
@@ -138,7 +138,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         """At most twenty slow requests per second are logged. The number of suppressed ones is logged."""
         await self.serve()
         moment = perf_counter() + 1000.0
-        self.patch(lifecycle, "perf_counter", lambda: moment)
+        self.patch(apiserver, "perf_counter", lambda: moment)
         for _ in range(25):
             await self.ask("GET", CONFIG_MAPS)
         self.assertEqual(self.file.getvalue().count("total time"), 20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -16,22 +17,23 @@ class ChainTests(SynchronousTestCase):
 
     def test_delegation(self) -> None:
         """A path is answered by the first server that has it; an unknown path is not found."""
+        config: Any = SimpleNamespace(options={}, reactor=None)
 
         def leaf(text: bytes) -> Leaf:
             return Leaf(lambda request: request.respond(200, text, b"text/plain"))
 
-        def install(config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
-            self.assertEqual(config, "config")
+        def install(given: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
+            self.assertIs(given, config)
             aggregator.mux.handle_prefix("/apis/a", leaf(b"aggregator"))
             kube.mux.handle_prefix("/apis/b", leaf(b"kube"))
             extensions.mux.handle_prefix("/apis/b", leaf(b"never"))
             extensions.mux.handle_prefix("/apis/c", leaf(b"extensions"))
 
-        server, _ = create_server_chain("config", install)  # type: ignore[arg-type]
+        front = create_server_chain(config, install).front
         self.assertEqual(
-            [one.name for one in server.chain()], ["apiextensions-apiserver", "kube-apiserver", "kube-aggregator"]
+            [one.name for one in front.chain()], ["apiextensions-apiserver", "kube-apiserver", "kube-aggregator"]
         )
-        client = Client(make_site(traverse(server.mux)))
+        client = Client(make_site(traverse(front.mux)))
         for path, body in (("a", b"aggregator"), ("b/v1/x", b"kube"), ("c", b"extensions")):
             self.assertEqual(client.request("GET", f"/apis/{path}").body, body)
         for path in ("/apis/d", "/apis", "/", "//apis/a"):

@@ -52,7 +52,7 @@ class StartTests(ServerCase):
         passing = await names("[+]poststarthook/", " ok")
         self.assertEqual(set(ORDER) - WITHOUT_COUNTERPART - {AUTOREGISTRATION}, passing & set(ORDER))
         seen = set()
-        for hook in server._server.start_hooks():
+        for hook in server.front.start_hooks():
             hook.problem = "no luck"
             failing = await names("[-]", " failed: reason withheld")
             self.assertEqual(failing, {check_name(name) for name in (hook.name, *hook.covers)})

@@ -74,7 +74,7 @@ class ServingTests(ServerCase):
     async def test_grace(self) -> None:
         """During the grace period /livez succeeds although post-start hooks have not finished."""
         server = await self.start("--livez-grace-period=1h")
-        (hook,) = [one for one in server._server.start_hooks() if one.name == "mine"]
+        (hook,) = [one for one in server.front.start_hooks() if one.name == "mine"]
         hook.problem = "not finished"
         self.assertEqual((await self.ask("/livez")).code, 200)
         self.assertEqual((await self.ask("/healthz")).code, 500)
