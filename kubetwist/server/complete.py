@@ -156,7 +156,9 @@ class Completion:
         context.token_issuer = make_token_issuer(options, context.data)
         context.token_keys = read_token_keys(options, context.data, context.files, context.token_key_listeners)
         authorizer = make_authorizer(options, context)
-        return Access(make_authenticator(options, context), authorizer)
+        authenticator = make_authenticator(options, context)
+        context.check_configs_used()
+        return Access(authenticator, authorizer)
 
     def make_kubelet_credentials(self, context: PluginContext) -> KubeletCredentials | None:
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from attrs import define, field
 
@@ -14,6 +14,7 @@ from ..client.factory import ClientFactory
 from ..metrics.registry import Registry
 from ..registry.rbac.ruleresolver import RuleResolver
 from ..registry.stores import Stores
+from .errors import StartError
 from .watchedfiles import FileReloader
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from .credentials.kubelet import KubeletCredentials
     from .datadir import DataDirectory
     from .options import ServerOptions
+
+T = TypeVar("T")
+
+_CONFIG_FLAG: Final = "--plugin-config-file"
 
 
 @define(eq=False)
@@ -80,6 +85,7 @@ class PluginContext:
     files: FileReloader = field(init=False)
     stores: Stores = field(factory=Stores, init=False)
     grants: RuleResolver = field(init=False)
+    _configured: set[str] = field(factory=set, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.outgoing = ClientFactory(self.reactor, self._find_service, self.options["webhook-url-denied-cidrs"])
@@ -88,6 +94,40 @@ class PluginContext:
 
     def _find_service(self, namespace: str, name: str) -> JSONObject | None:
         return self.stores.get_decoded("", "services", namespace, name)
+
+    def watch_config(self, name: str, load: Callable[[bytes], T], use: Callable[[T], object]) -> T | None:
+        """
+        Read the file that C{--plugin-config-file} gives for a plugin, and reload it when it changes.
+
+        @param name: The name of the plugin in the flag.
+        @param load: Parses the content; raises L{ValueError} if it is invalid. Called now, and later in a thread.
+        @param use: Called in the reactor's thread with the result of C{load} after a change. An invalid file is logged,
+            and the previous configuration stays in use.
+        @return: The result of C{load}; L{None} if the flag has no file for the plugin.
+        @raise StartError: The file cannot be read or is invalid.
+        """
+        path = self.options["plugin-config-file"].get(name)
+        if path is None:
+            return None
+        self._configured.add(name)
+        try:
+            return self.files.watch([path], lambda contents: load(contents[0]), use, f"{_CONFIG_FLAG}={name}")
+        except OSError as error:
+            raise StartError(f"{_CONFIG_FLAG}: cannot read {path}: {error.strerror}") from error
+        except ValueError as error:
+            raise StartError(f"{_CONFIG_FLAG}: {path}: {error}") from error
+        except RecursionError as error:
+            raise StartError(f"{_CONFIG_FLAG}: {path}: it nests too deep") from error
+
+    def check_configs_used(self) -> None:
+        """
+        Check that each file of C{--plugin-config-file} is in use.
+
+        @raise StartError: No plugin has read a file.
+        """
+        unused = sorted(self.options["plugin-config-file"].keys() - self._configured)
+        if unused:
+            raise StartError(f"{_CONFIG_FLAG}: no authenticator or enabled authorizer reads {', '.join(unused)}")
 
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = ()

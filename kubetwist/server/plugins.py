@@ -6,7 +6,7 @@ Twisted imports every drop-in merely to list it, so the factories here name a mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence, Set
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -26,6 +26,7 @@ from ..interfaces import (
     IAuthorizer,
     IAuthorizerFactory,
     IControllerFactory,
+    IConversionPlugin,
     IServerReactor,
     IStorageBackend,
     IStorageBackendFactory,
@@ -34,6 +35,7 @@ from .errors import StartError
 
 if TYPE_CHECKING:
     from ..api.flagvalues import FlagValues
+    from ..api.jsontypes import JSONObject
     from ..audit.auditor import Auditor
     from ..authentication.union import AuthenticatorUnion
     from .context import PluginContext
@@ -107,6 +109,23 @@ class StorageBackendFactory:
     def make(self, options: FlagValues, reactor: IServerReactor) -> IStorageBackend:
         """@see: L{IStorageBackendFactory.make}."""
         return _load(self.import_path)(options, reactor)  # type: ignore[no-any-return] # imported by name
+
+
+@implementer(IPlugin, IConversionPlugin)
+@frozen
+class ConversionPlugin:
+    """
+    A conversion of custom resources whose module is imported by its first call.
+
+    @ivar import_path: C{"module:function"}, called like L{IConversionPlugin.convert}.
+    """
+
+    name: str
+    import_path: str
+
+    def convert(self, objects: list[JSONObject], api_version: str) -> list[JSONObject] | Awaitable[list[JSONObject]]:
+        """@see: L{IConversionPlugin.convert}."""
+        return _load(self.import_path)(objects, api_version)  # type: ignore[no-any-return] # imported by name
 
 
 def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:

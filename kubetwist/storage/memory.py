@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 
 from zope.interface import implementer
@@ -15,13 +16,13 @@ from ..api.storage import (
     StoredValue,
 )
 from ..interfaces import IExpiringStorage, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch
-from ._embedded import (
+from ._expiry import Timer
+from .embedded import (
     FIRST_REVISION,
     EmbeddedStorage,
     State,
     Transaction,
 )
-from ._expiry import Timer
 from .errors import KeyNotFound
 
 _revision_of = attrgetter("revision")
@@ -29,7 +30,12 @@ _revision_of = attrgetter("revision")
 
 @implementer(IStorageBackend, IStorageHistory, IExpiringStorage)
 class MemoryStorage(EmbeddedStorage):
-    """L{IStorageBackend} in dictionaries; writes are applied when L{commit} returns."""
+    """
+    L{IStorageBackend} in dictionaries; writes are applied when L{commit} returns.
+
+    A store that keeps its values in memory and also writes them to a disk can be a subclass. It calls L{restore} in
+    C{open}, and overrides L{submit} to call L{apply} when transactions are durable.
+    """
 
     def __init__(self, clock: Timer) -> None:
         super().__init__(clock, "the store in memory")
@@ -41,20 +47,54 @@ class MemoryStorage(EmbeddedStorage):
     async def open(self) -> None:
         """See L{IStorageBackend.open}."""
         if self._state is State.NEW:
-            self._initialize({}, FIRST_REVISION, 0)
+            self.initialize({}, FIRST_REVISION, 0)
 
     async def close(self) -> None:
         """See L{IStorageBackend.close}."""
         self._state = State.CLOSED
         self._expiry.stop()
 
-    def _submit(self, transaction: Transaction) -> None:
-        for event in transaction.events:
-            # Attachments are only for observers.
-            kept = StorageEvent(event.key, event.value, event.revision, event.previous)
-            self._changes.append(kept)
-            self._states.setdefault(event.key, []).append(kept)
-        self._finish([transaction])
+    def restore(
+        self, events: Iterable[StorageEvent], revision: int, compacted: int, expirations: Mapping[str, float]
+    ) -> None:
+        """
+        Take over what was stored before, and accept writes.
+
+        @param events: The changes in the order of their revisions. Changes that the compaction removed may be missing.
+        @param revision: The newest revision.
+        @param compacted: The revision before which states cannot be read.
+        @param expirations: The time, in seconds since the epoch, at which a key with a time to live expires.
+        """
+        latest_revisions: dict[str, int] = {}
+        for event in events:
+            self._keep(event)
+            if event.value is None:
+                latest_revisions.pop(event.key, None)
+            else:
+                latest_revisions[event.key] = event.revision
+        self._delete_superseded(compacted)
+        self.initialize(latest_revisions, revision, compacted)
+        self._expiry.load((key, when, latest_revisions[key]) for key, when in expirations.items())
+
+    def submit(self, transaction: Transaction) -> None:
+        """Apply a transaction at once."""
+        self.apply([transaction])
+
+    def apply(self, batch: list[Transaction]) -> None:
+        """
+        Make the changes of durable transactions visible, and answer their writers.
+
+        @param batch: The oldest transactions that were submitted and not applied.
+        """
+        for transaction in batch:
+            for event in transaction.events:
+                # Attachments are only for observers.
+                self._keep(StorageEvent(event.key, event.value, event.revision, event.previous))
+        self.finish(batch)
+
+    def _keep(self, event: StorageEvent) -> None:
+        self._changes.append(event)
+        self._states.setdefault(event.key, []).append(event)
 
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
@@ -134,6 +174,9 @@ class MemoryStorage(EmbeddedStorage):
         if revision <= self.compacted:
             return
         self.compacted = revision
+        self._delete_superseded(revision)
+
+    def _delete_superseded(self, revision: int) -> None:
         end = bisect_right(self._changes, revision, key=_revision_of)
         for event in self._changes[:end]:
             states = self._states.get(event.key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from twisted.internet.task import Clock
@@ -9,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.client.services import NoSuchService
 from kubetwist.server.context import PluginContext
+from kubetwist.server.errors import StartError
 
 
 class PluginContextTests(SynchronousTestCase):
@@ -16,7 +18,8 @@ class PluginContextTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Create a context before the server is built."""
-        options: Any = {"webhook-url-denied-cidrs": ()}
+        self.configs: dict[str, str] = {}
+        options: Any = {"webhook-url-denied-cidrs": (), "plugin-config-file": self.configs}
         clock: Any = Clock()
         data: Any = None
         self.context = PluginContext(options, clock, data, "127.0.0.1:6443")
@@ -53,3 +56,38 @@ class PluginContextTests(SynchronousTestCase):
         self.context.closers += [lambda: calls.append(1), lambda: calls.append(2)]
         self.successResultOf(self.context.close())  # type: ignore[arg-type]
         self.assertEqual(calls, [1, 2])
+
+    def read_config(self, content: bytes) -> Any:
+        """Read a configuration file with this content as the plugin C{Badges}."""
+        path = Path(self.mktemp())
+        path.write_bytes(content)
+        self.configs["Badges"] = str(path)
+        return self.context.watch_config("Badges", int, self.fail)
+
+    def test_config(self) -> None:
+        """A plugin reads the file that the flag gives for its name."""
+        self.assertEqual(self.read_config(b"17"), 17)
+        self.assertIsNone(self.context.watch_config("Other", int, self.fail))
+        self.context.check_configs_used()
+
+    def test_invalid_config(self) -> None:
+        """A file that cannot be read or is invalid stops the start with the path and the reason."""
+        error = self.assertRaises(StartError, self.read_config, b"x")
+        self.assertIn(f"--plugin-config-file: {self.configs['Badges']}: invalid literal", str(error))
+        self.configs["Badges"] = "/missing"
+        error = self.assertRaises(StartError, self.context.watch_config, "Badges", int, self.fail)
+        self.assertEqual(str(error), "--plugin-config-file: cannot read /missing: No such file or directory")
+
+        def nested(content: bytes) -> None:
+            raise RecursionError
+
+        self.configs["Badges"] = __file__
+        error = self.assertRaises(StartError, self.context.watch_config, "Badges", nested, self.fail)
+        self.assertTrue(str(error).endswith(": it nests too deep"))
+
+    def test_unused_config(self) -> None:
+        """A file that no plugin has read stops the start."""
+        self.read_config(b"1")
+        self.configs["Bagdes"] = "x"
+        error = self.assertRaises(StartError, self.context.check_configs_used)
+        self.assertEqual(str(error), "--plugin-config-file: no authenticator or enabled authorizer reads Bagdes")

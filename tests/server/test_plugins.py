@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,22 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
-from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizer, IAuthorizerFactory, IStorageBackendFactory
+from kubetwist.interfaces import (
+    IAuthenticatorFactory,
+    IAuthorizer,
+    IAuthorizerFactory,
+    IConversionPlugin,
+    IStorageBackendFactory,
+)
 from kubetwist.server.errors import StartError
-from kubetwist.server.plugins import AuthenticatorFactory, AuthorizerFactory, choose_controllers, make_authorizer, named
+from kubetwist.server.plugins import (
+    AuthenticatorFactory,
+    AuthorizerFactory,
+    ConversionPlugin,
+    choose_controllers,
+    make_authorizer,
+    named,
+)
 
 ALICE = UserInfo("alice", groups=("system:authenticated",))
 MASTER = UserInfo("root", groups=("system:masters",))
@@ -99,6 +113,17 @@ class ChosenControllersTests(SynchronousTestCase):
         self.assertLessEqual({"job-controller", "cronjob-controller"}, self.names(0, "+workloads"))
         error = self.assertRaises(StartError, self.names, 1001)
         self.assertEqual(str(error), "--fake-nodes: the limit is 1000")
+
+
+class ConversionPluginTests(SynchronousTestCase):
+    """L{ConversionPlugin}."""
+
+    def test_lazy(self) -> None:
+        """The module of a conversion is imported by its first call."""
+        plugin = ConversionPlugin("reversed", "tests.server.lazyconversion:convert")
+        verifyObject(IConversionPlugin, plugin)
+        self.assertNotIn("tests.server.lazyconversion", sys.modules)
+        self.assertEqual(plugin.convert([{"kind": "Kite"}], "a/v2"), [{"kind": "Kite", "apiVersion": "a/v2"}])
 
 
 class AuthenticatorFactoryTests(SynchronousTestCase):

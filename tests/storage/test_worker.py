@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage._worker}."""
+"""Tests for L{kubetwist.storage.worker}."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet import reactor as the_reactor
 from twisted.trial.unittest import TestCase
 
-from kubetwist.storage._worker import Worker
+from kubetwist.storage.worker import Worker
 
 reactor: Any = the_reactor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..flagtypes import BOOLEAN, STRING, flag_group
+from ..flagtypes import BOOLEAN, PAIR, STRING, flag_group
 
 #: Default of --kubernetes-version.
 DEFAULT_KUBERNETES_VERSION: Final = "1.36"
@@ -44,6 +44,13 @@ FLAGS: Final = flag_group(
             BOOLEAN,
             True,
             "Serve Swagger UI at /swagger-ui, if --enable-ui is set.",
+        ),
+        (
+            "plugin-config-file",
+            PAIR,
+            {},
+            "Configuration file of an authenticator or authorizer that is a plugin, as NAME=PATH with the plugin's"
+            " name; repeat it for several plugins. The file is reloaded when it changes.",
         ),
     ],
 )

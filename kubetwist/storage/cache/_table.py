@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
 from ...api.record import Record
-from .._embedded import prefix_end
+from ..embedded import prefix_end
 
 #: A chunk larger than twice this is split.
 CHUNK = 512

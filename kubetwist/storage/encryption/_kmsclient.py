@@ -18,7 +18,7 @@ from ...schema.protobuf.fields import (
     pairs,
 )
 from ...schema.protobuf.wire import WireError
-from .._worker import ThreadedReactor
+from ..worker import ThreadedReactor
 from ._configuration import KeyService
 from ._envelope import (
     SEED,

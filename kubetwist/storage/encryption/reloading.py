@@ -16,7 +16,7 @@ from ...api.filewatcher import FileWatcher
 from ...api.go.quote import quoted
 from ...api.resource import GroupResource
 from ...metrics.registry import MetricSnapshot
-from .._worker import ThreadedReactor
+from ..worker import ThreadedReactor
 from ._configuration import (
     KeyService,
     Rule,

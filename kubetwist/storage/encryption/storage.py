@@ -32,16 +32,16 @@ from ...interfaces import (
     IStorageWatch,
     IStorageWrapper,
 )
-from .._worker import (
-    ThreadedReactor,
-    Worker,
-)
 from ..errors import (
     CorruptObjectError,
     DecryptionUnavailable,
     InvalidArgument,
     StorageUnavailable,
     TransformToStorageError,
+)
+from ..worker import (
+    ThreadedReactor,
+    Worker,
 )
 from ._ciphers import (
     TransformError,

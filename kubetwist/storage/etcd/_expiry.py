@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred, gatherResults
 
-from .._embedded import prefix_end
+from ..embedded import prefix_end
 from ..errors import StorageUnavailable
 from ._descriptors import (
     LEASE_TIME_TO_LIVE,

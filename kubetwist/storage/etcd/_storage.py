@@ -33,14 +33,14 @@ from ...interfaces import (
     IStorageObserver,
     IStorageWatch,
 )
-from .._embedded import (
-    State,
-    invalid_transaction_error,
-    prefix_end,
-)
 from .._observers import (
     Observers,
     Watch,
+)
+from ..embedded import (
+    State,
+    invalid_transaction_error,
+    prefix_end,
 )
 from ..errors import (
     FutureRevision,

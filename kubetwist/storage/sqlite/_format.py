@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from .._embedded import FIRST_REVISION
+from ..embedded import FIRST_REVISION
 from ..errors import StorageCorrupt
 
 #: The application id in the file's header; it identifies kubetwist's stores.

@@ -34,14 +34,10 @@ from ...interfaces import (
     IStorageObserver,
     IStorageWatch,
 )
-from .._embedded import (
+from ..embedded import (
     EmbeddedStorage,
     State,
     Transaction,
-)
-from .._worker import (
-    ThreadedReactor,
-    Worker,
 )
 from ..errors import (
     InvalidArgument,
@@ -51,6 +47,10 @@ from ..errors import (
     StorageError,
     StorageUnavailable,
     StorageUnwritable,
+)
+from ..worker import (
+    ThreadedReactor,
+    Worker,
 )
 from ._filelock import FileLock
 from ._format import (
@@ -143,7 +143,7 @@ class SQLiteStorage(EmbeddedStorage):
             await self._release()
             raise
         self._expiry.load(contents.expirations)
-        self._initialize(contents.latest_revisions, contents.revision, contents.compacted)
+        self.initialize(contents.latest_revisions, contents.revision, contents.compacted)
 
     async def close(self) -> None:
         """See L{IStorageBackend.close}."""
@@ -170,11 +170,11 @@ class SQLiteStorage(EmbeddedStorage):
             return InvalidArgument(f"a transaction writes at most {PLACES} keys")
         return super()._invalid_transaction_error(writes)
 
-    def _submit(self, transaction: Transaction) -> None:
+    def submit(self, transaction: Transaction) -> None:
         self._writer.submit(transaction)
 
-    def _finish(self, batch: list[Transaction]) -> None:
-        super()._finish(batch)
+    def finish(self, batch: list[Transaction]) -> None:
+        super().finish(batch)
         if self._idle_check is None and self._state is State.OPEN:
             self._check_idle_later()
 
@@ -207,7 +207,7 @@ class SQLiteStorage(EmbeddedStorage):
             error = StorageUnwritable(self.path, "its file is damaged")
         self._unwritable = error if isinstance(error, StorageError) else StorageUnavailable(str(error))
         self._lost += len(self._pending)
-        self._fail_pending(error)
+        self.fail_pending(error)
 
     def _writes_again(self) -> None:
         if self._unwritable is not None:

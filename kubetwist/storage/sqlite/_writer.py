@@ -12,9 +12,9 @@ from queue import Empty
 from threading import Event
 from typing import Final, Protocol
 
-from .._embedded import Transaction
-from .._worker import Job, ThreadedReactor, Worker
+from ..embedded import Transaction
 from ..errors import StorageError
+from ..worker import Job, ThreadedReactor, Worker
 from ._checksums import row_sum
 from ._format import PLACE_BITS
 from .logfile import MAX_INSERT_ROWS, LogFile, Row
@@ -43,7 +43,7 @@ def size_of(rows: list[Row]) -> int:
 class WritingStore(Protocol):
     """The receiver of a writer's reports, in the reactor's thread: C{SQLiteStorage}."""
 
-    def _finish(self, batch: list[Transaction]) -> None:
+    def finish(self, batch: list[Transaction]) -> None:
         """Handle that the oldest pending transactions are durable."""
 
     def _write_failed(self, error: Exception) -> None:
@@ -114,7 +114,7 @@ class Writer(Worker):
         if self._failing:
             self._failing = False
             self._reactor.callFromThread(self._store._writes_again)
-        self._reactor.callFromThread(self._store._finish, batch)
+        self._reactor.callFromThread(self._store.finish, batch)
         return following
 
     def _failed(self, batch: list[Transaction], error: Exception) -> None:

@@ -25,7 +25,7 @@ from ...api.storage import (
     StorageEvent,
     StoredValue,
 )
-from .._embedded import prefix_end
+from ..embedded import prefix_end
 from ..errors import (
     RevisionCompacted,
     StorageCorrupt,

@@ -17,7 +17,6 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
-from kubetwist.storage._worker import Worker
 from kubetwist.storage.errors import (
     KeyExists,
     RevisionCompacted,
@@ -27,6 +26,7 @@ from kubetwist.storage.errors import (
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.sqlite import _storage as sqlite_module
 from kubetwist.storage.sqlite._format import FORMAT
+from kubetwist.storage.worker import Worker
 from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage_tests
 
 

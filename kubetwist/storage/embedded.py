@@ -3,7 +3,7 @@ The base class of stores in this process: everything except the storage of the b
 
 The newest I{submitted} revision of every key is in memory, so that preconditions are checked immediately in the
 reactor thread, and revisions are assigned in the order of submission. A store then makes the transactions durable in
-that order and calls L{EmbeddedStorage._finish} or L{EmbeddedStorage._fail_pending}.
+that order and calls L{EmbeddedStorage.finish} or L{EmbeddedStorage.fail_pending}.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from .errors import (
     InvalidArgument,
     KeyExists,
     KeyNotFound,
+    OutcomeUnknown,
     RevisionCompacted,
     RevisionConflict,
     StorageError,
@@ -76,6 +77,9 @@ class EmbeddedStorage:
     """
     The base of L{kubetwist.storage.memory.MemoryStorage} and L{kubetwist.storage.sqlite._storage.SQLiteStorage}.
 
+    A store calls L{initialize} when it is open, overrides L{submit}, and calls L{finish} or L{fail_pending} in the
+    reactor's thread.
+
     @cvar shared: See L{kubetwist.interfaces.IStorageBackend}: always false, as one process has the store.
     @ivar name: The name of the store in messages.
     @ivar revision: See L{kubetwist.interfaces.IStorageBackend}.
@@ -102,19 +106,25 @@ class EmbeddedStorage:
 
     # --- for stores
 
-    def _submit(self, transaction: Transaction) -> None:
+    def submit(self, transaction: Transaction) -> None:
         """Make a transaction durable; later ones must not be durable before it."""
         raise NotImplementedError
 
-    def _initialize(self, latest_revisions: dict[str, int], revision: int, compacted: int) -> None:
-        """Take over the state that was read at the start."""
+    def initialize(self, latest_revisions: dict[str, int], revision: int, compacted: int) -> None:
+        """
+        Take over the state that was read at the start, and accept writes.
+
+        @param latest_revisions: The revision of the newest write by key, without deleted keys.
+        @param revision: The newest revision.
+        @param compacted: The revision before which states cannot be read.
+        """
         self._latest_revisions = latest_revisions
         self._sorted = None
         self.revision = self._submitted = revision
         self.compacted = compacted
         self._state = State.OPEN
 
-    def _finish(self, batch: list[Transaction]) -> None:
+    def finish(self, batch: list[Transaction]) -> None:
         """Notify observers, then writers, that the oldest pending transactions are durable."""
         self._finished.append(batch)
         if self._finishing:
@@ -142,13 +152,19 @@ class EmbeddedStorage:
             for result, precondition_error in transaction.rejected or ():
                 result.errback(precondition_error)
 
-    def _fail_pending(self, reason: Exception) -> None:
-        """Fail all pending writes: all may depend on the oldest, which failed."""
+    def fail_pending(self, reason: Exception) -> None:
+        """
+        Fail all pending writes: all may depend on the oldest, which failed.
 
-        def failure() -> StorageUnavailable:
+        @param reason: L{OutcomeUnknown} if some of the writes may be durable; for other reasons they fail with
+            L{StorageUnavailable}.
+        """
+
+        def failure() -> StorageError:
             if isinstance(reason, StorageUnwritable):
                 return StorageUnwritable(reason.path, reason.reason)
-            return StorageUnavailable(str(reason))
+            kind = OutcomeUnknown if isinstance(reason, OutcomeUnknown) else StorageUnavailable
+            return kind(str(reason))
 
         failed, self._pending = self._pending, deque()
         for transaction in reversed(failed):
@@ -197,7 +213,7 @@ class EmbeddedStorage:
                     ]
         transaction = Transaction(revision, events, expiration_times)
         self._pending.append(transaction)
-        self._submit(transaction)
+        self.submit(transaction)
         return transaction.result
 
     def _invalid_transaction_error(self, writes: Sequence[Write]) -> InvalidArgument | None:
