@@ -33,7 +33,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     """
     try:
         from ..storage.etcd import EtcdStorage
-        from ..storage.etcd.client import EtcdClient
+        from ..storage.etcd.client import EtcdClient, grpc_members
     except ImportError as error:
         raise StartError(f"--storage-backend=etcd3 needs the extra kubetwist[etcd]: {error}") from error
     from ..client.errors import InvalidRESTConfig
@@ -53,7 +53,8 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     )
     try:
         addresses = [Address.parse(url) for url in options["etcd-servers"]]
-        client = EtcdClient(reactor, addresses, lambda host: ClientTLS(settings, host, (b"h2",)))
+        make_member = grpc_members(reactor, lambda host: ClientTLS(settings, host, (b"h2",)))
+        client = EtcdClient(reactor, addresses, make_member)
     except (ValueError, InvalidRESTConfig) as error:
         raise StartError(f"cannot use etcd: {error}") from error
     return EtcdStorage(

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from txaioetcd import Lease
+import txaioetcd
+from txaioetcd import CompModified, CompVersion, Failed, Lease, OpDel, OpGet, OpSet, Range, Success, Transaction
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -27,24 +28,18 @@ from ..errors import (
     StorageError,
     StorageUnavailable,
 )
-from ._descriptors import TXN
 from ._errors import (
     NoResponse,
     NotSent,
     ProtocolError,
     RPCError,
 )
-from ._grpc import Member
+from ._interfaces import IEtcdMember
 from ._leases import Leases
-from ._messages import (
-    TxnResult,
-    WatchEvent,
-    read_outcome,
-    transaction,
-)
+from ._methods import WRITE_TIMEOUT
+from ._values import key_bytes
 from .client import (
     TIMED_OUT,
-    WRITE_TIMEOUT,
     EtcdClient,
     NoMemberReachable,
 )
@@ -107,6 +102,44 @@ class Commit:
         return any(write.unique for write in self.writes)
 
 
+def make_transaction(writes: Sequence[Write], lease: Lease | None = None) -> Transaction:
+    """
+    Return a transaction that writes if all preconditions hold, and else reads the keys.
+
+    The deleted key must exist.
+
+    @param lease: The lease of keys with a time to live.
+    """
+    compare, success, failure = [], [], []
+    for write in writes:
+        key = key_bytes(write.key)
+        if write.expected is not None:
+            compare.append(CompModified(key, "==", write.expected))
+        if write.value is None:
+            if not write.expected:
+                compare.append(CompVersion(key, ">", 0))
+            success.append(OpDel(key))
+        else:
+            success.append(OpSet(key, write.value, None if write.ttl is None else lease))
+        failure.append(OpGet(key, keys_only=True))
+    # Found at the time of the call, so that programs can replace the class.
+    return txaioetcd.Transaction(compare, success, failure if compare else None)
+
+
+def existing_revisions(failed: Failed) -> list[int]:
+    """
+    Return the revisions of the keys of a transaction whose preconditions do not hold; 0 for absent keys.
+
+    @raise ProtocolError: The response does not match the transaction.
+    """
+    revisions = []
+    for found in failed.responses:
+        if not isinstance(found, Range):
+            raise ProtocolError("etcd sent a response that does not match the transaction")
+        revisions.append(found.kvs[0].mod_revision if found.kvs else 0)
+    return revisions
+
+
 def conflict_error(writes: Sequence[Write], revisions: Sequence[int], revision: int) -> StorageError:
     """Return the conflict of a transaction, from the revisions found; 0 for absent keys."""
     for write, existing in zip(writes, revisions, strict=True):
@@ -161,16 +194,16 @@ class Committer:
         """Return the commits that are not answered yet."""
         return list(self._all)
 
-    def attachment(self, change: WatchEvent) -> object:
+    def attachment(self, key: str, value: bytes | None, revision: int) -> object:
         """Return the attachment of the writer of a change, if this server wrote it."""
-        sent = self._sent.get(change.key)
+        sent = self._sent.get(key)
         if sent is None:
             return None
         commit, write = sent
-        if write.value != change.value:
+        if write.value != value:
             return None
         if not commit.matched:
-            commit.matched = change.revision
+            commit.matched = revision
             if commit.on_match is not None:
                 on_match, commit.on_match = commit.on_match, None
                 on_match.callback(None)
@@ -188,26 +221,24 @@ class Committer:
         member = self._client.pick_member()
         assert member is not None, "there are members"
         timeout = self._client.retry_timeout if commit.repeatable else WRITE_TIMEOUT
-        member.call_unary(TXN.path, transaction(commit.writes), timeout).addCallbacks(
-            self._response_received, self._call_failed, callbackArgs=(commit, member), errbackArgs=(commit, member)
+        member.submit(make_transaction(commit.writes), timeout).addCallbacks(
+            self._applied, self._not_applied, callbackArgs=(commit, member), errbackArgs=(commit, member)
         )
 
-    def _response_received(self, response: bytes, commit: Commit, member: Member) -> None:
+    def _applied(self, success: Success, commit: Commit, member: IEtcdMember) -> None:
         member.mark_healthy()
-        try:
-            outcome = read_outcome(response)
-        except ProtocolError as error:
-            self._start_recovery(commit, error)
-            return
-        if outcome.succeeded:
-            self._done(commit, outcome.revision)
-        else:
-            self._start_recovery(commit, outcome)
+        self._done(commit, success.header.revision)
 
-    def _call_failed(self, failure: Failure, commit: Commit, member: Member) -> None:
-        if not failure.check(NotSent, RPCError):
-            self._client.report_failure(member, failure.value)
-        self._start_recovery(commit, failure.value)
+    def _not_applied(self, failure: Failure, commit: Commit, member: IEtcdMember) -> None:
+        self._start_recovery(commit, self._note_outcome(member, failure.value))
+
+    def _note_outcome(self, member: IEtcdMember, error: BaseException | None) -> BaseException | None:
+        """Note what an error shows about a member; return the error."""
+        if isinstance(error, Failed):
+            member.mark_healthy()
+        elif not isinstance(error, (NotSent, RPCError)):
+            self._client.report_failure(member, error)
+        return error
 
     def _done(self, commit: Commit, revision: int) -> None:
         self._written(revision).addCallback(lambda _: self._finish(commit, revision))
@@ -239,20 +270,21 @@ class Committer:
         """
         Determine the outcome of a transaction.
 
-        @param outcome: The first attempt's L{TxnResult}, or its error; L{None} when there was none.
+        @param outcome: The first attempt's error; L{None} when there was none.
         @return: The revision of the transaction.
         @raise StorageError: It is refused, was never sent, or its outcome is unknown (L{OutcomeUnknown}).
         """
         watch_restarts = self.watch_restarts
         lease: Lease | None = None
-        tried: list[Member] = []
+        tried: list[IEtcdMember] = []
         leases_lost = 0
         while True:
-            if isinstance(outcome, TxnResult):
-                if not outcome.succeeded:
-                    raise await self._conflict_error(commit, outcome, watch_restarts)
-                await self._written(outcome.revision)
-                return outcome.revision
+            if isinstance(outcome, Success):
+                revision: int = outcome.header.revision
+                await self._written(revision)
+                return revision
+            if isinstance(outcome, Failed):
+                raise await self._conflict_error(commit, outcome, watch_restarts)
             if isinstance(outcome, RPCError):
                 if "lease not found" in outcome.message and leases_lost < 2:
                     self._leases.forget(lease)
@@ -282,30 +314,29 @@ class Committer:
             tried.append(member)
             outcome = await self._attempt(commit, member, lease)
 
-    async def _attempt(self, commit: Commit, member: Member, lease: Lease | None) -> object:
-        message = transaction(commit.writes, lambda write: 0 if write.ttl is None or lease is None else lease.lease_id)
+    async def _attempt(self, commit: Commit, member: IEtcdMember, lease: Lease | None) -> object:
+        """Send a transaction; return the result or the error."""
         timeout = self._client.retry_timeout if commit.repeatable else WRITE_TIMEOUT
         try:
-            return read_outcome(await member.call_unary(TXN.path, message, timeout))
-        except (NotSent, RPCError) as error:
-            return error
-        except (NoResponse, ProtocolError) as error:
-            self._client.report_failure(member, error)
-            return error
+            return await member.submit(make_transaction(commit.writes, lease), timeout)
+        except (Failed, NotSent, RPCError, NoResponse, ProtocolError) as error:
+            return self._note_outcome(member, error)
 
     def _raise_if_outcome_unknown(self, commit: Commit, error: RPCError) -> None:
         """Raise if an earlier attempt got no response: the refusal of a later one does not decide it."""
         if commit.outcome_unknown:
             raise OutcomeUnknown(str(error))
 
-    async def _conflict_error(self, commit: Commit, outcome: TxnResult, watch_restarts: int) -> StorageError:
+    async def _conflict_error(self, commit: Commit, failed: Failed, watch_restarts: int) -> StorageError:
         """Return the error for a transaction whose comparison failed."""
-        observed = await self._written(outcome.revision)
+        observed = await self._written(failed.header.revision)
         if commit.outcome_unknown and (commit.matched or self.watch_restarts != watch_restarts or not observed):
             # An earlier attempt of this commit may have made the change.
             return OutcomeUnknown(TIMED_OUT)
         try:
-            return conflict_error(commit.writes, outcome.revisions, outcome.revision)
+            return conflict_error(commit.writes, existing_revisions(failed), failed.header.revision)
+        except ProtocolError as error:
+            return error
         except ValueError:
             return ProtocolError("etcd sent a response that does not match the transaction")
 

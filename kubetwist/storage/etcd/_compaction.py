@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from txaioetcd import CompVersion, Failed, KeySet, OpGet, OpSet, Transaction
+import txaioetcd
+from txaioetcd import CompVersion, Failed, OpGet, OpSet
 
 from ..errors import StorageUnavailable
 from ._errors import RPCError
@@ -39,10 +40,10 @@ class CompactionElection:
         @param revision: The revision for the compaction.
         @raise StorageUnavailable: etcd does not respond.
         """
-        claim = Transaction(
+        claim = txaioetcd.Transaction(
             compare=[CompVersion(_KEY, "==", self._known_version)],
             success=[OpSet(_KEY, b"%d" % revision)],
-            failure=[OpGet(KeySet(_KEY))],
+            failure=[OpGet(_KEY)],
         )
         try:
             await self._client.submit(claim)

@@ -27,6 +27,7 @@ from ._http2 import (
     Call,
     Session,
 )
+from ._interfaces import IEtcdStream
 from ._metrics import UNCOUNTED
 from .address import Address
 
@@ -189,6 +190,7 @@ class Request(TimedCall):
             response.errback(error)
 
 
+@implementer(IEtcdStream)
 class Stream(TimedCall):
     """
     A call with a stream of responses.

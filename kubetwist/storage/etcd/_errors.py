@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from txaioetcd import Error
+
 from ..errors import StorageError
 
 # The codes of gRPC used here.
@@ -43,7 +45,7 @@ class ProtocolError(StorageError):
     """The response is not etcd's: it is no HTTP/2, no gRPC, or no message of etcd."""
 
 
-class RPCError(Exception):
+class RPCError(Error):  # type: ignore[misc]
     """
     etcd refuses a request.
 
@@ -51,10 +53,11 @@ class RPCError(Exception):
     @ivar message: The text of etcd: C{"etcdserver: request is too large"}.
     """
 
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
+    code: int
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
 
     @property
     def compacted(self) -> bool:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
-from typing import Any, Final
+from typing import Final
 
-from twisted.internet.defer import Deferred, gatherResults
+from txaioetcd import KeySet
+
+from twisted.internet.defer import gatherResults
 
 from ..embedded import prefix_end
 from ..errors import StorageUnavailable
-from ._descriptors import (
-    LEASE_TIME_TO_LIVE,
-    RANGE,
-)
-from ._errors import (
-    ProtocolError,
-    RPCError,
-)
-from ._messages import (
+from ._errors import RPCError
+from ._values import (
     key_bytes,
     key_text,
 )
@@ -37,43 +31,28 @@ async def read_expiration_times(client: EtcdClient, prefix: str, now: float) -> 
     @raise StorageUnavailable: etcd does not respond.
     """
     try:
-        by_lease: dict[str, list[str]] = {}
+        by_lease: dict[int, list[str]] = {}
         for key, lease in await _list_leased_keys(client, prefix):
             by_lease.setdefault(lease, []).append(key)
         times: dict[str, float] = {}
         leases = list(by_lease)
         for first in range(0, len(leases), MAX_CONCURRENT_LEASE_REQUESTS):
             batch = leases[first : first + MAX_CONCURRENT_LEASE_REQUESTS]
-            remaining = await gatherResults(
-                [Deferred.fromCoroutine(_remaining_seconds(client, lease)) for lease in batch]
-            )
-            for lease, seconds in zip(batch, remaining, strict=True):
-                times |= dict.fromkeys(by_lease[lease], now + seconds)
+            found = await gatherResults([client.lease_time_to_live(lease) for lease in batch])
+            for lease, one in zip(batch, found, strict=True):
+                # The lease may have expired.
+                times |= dict.fromkeys(by_lease[lease], now + max(one.remaining, 0))
     except RPCError as error:
         raise StorageUnavailable(str(error)) from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise ProtocolError(f"etcd sent a lease that cannot be read: {error!r}") from None
     return times
 
 
-async def _list_leased_keys(client: EtcdClient, prefix: str) -> list[tuple[str, str]]:
+async def _list_leased_keys(client: EtcdClient, prefix: str) -> list[tuple[str, int]]:
     start, end = key_bytes(prefix), key_bytes(prefix_end(prefix))
-    times: list[tuple[str, str]] = []
+    leased: list[tuple[str, int]] = []
     while True:
-        request = {"key": _base64(start), "range_end": _base64(end), "limit": PAGE, "keys_only": True}
-        response = await client.call_json(RANGE, request)
-        items: list[dict[str, Any]] = response.get("kvs") or []
-        times += [(key_text(a2b_base64(item["key"])), item["lease"]) for item in items if item.get("lease", "0") != "0"]
-        if not response.get("more") or not items:
-            return times
-        start = a2b_base64(items[-1]["key"]) + b"\0"
-
-
-async def _remaining_seconds(client: EtcdClient, lease: str) -> float:
-    """Return the remaining seconds of a lease, which may have expired."""
-    response = await client.call_json(LEASE_TIME_TO_LIVE, {"ID": lease})
-    return max(float(response.get("TTL", 0)), 0.0)
-
-
-def _base64(data: bytes) -> str:
-    return b2a_base64(data, newline=False).decode("ascii")
+        page = await client.get(KeySet(start, range_end=end), limit=PAGE, keys_only=True)
+        leased += [(key_text(item.key), item.lease) for item in page.kvs if item.lease]
+        if page.count <= len(page.kvs) or not page.kvs:
+            return leased
+        start = page.kvs[-1].key + b"\0"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
-from twisted.internet.interfaces import IDelayedCall, IOpenSSLClientConnectionCreator, IProtocol, IReactorTime
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IProtocol, IReactorTime
 from twisted.internet.protocol import Factory
 from twisted.python.failure import Failure
 
@@ -29,13 +29,10 @@ from ._errors import (
     NoResponse,
     NotSent,
 )
+from ._health import MemberHealth
 from ._http2 import Call
 from ._metrics import EtcdMetrics
 from .address import Address
-
-#: Seconds until an unhealthy member is retried: the first delay, and the maximum.
-BACKOFF_FIRST: Final = 0.5
-BACKOFF_MAX: Final = 10.0
 
 
 class Channel:
@@ -151,17 +148,14 @@ class Channel:
         self.fail_waiting("the client is closed")
 
 
-class Member:
+class Member(MemberHealth):
     """
     A member of etcd.
 
     Calls and watches share a connection: the response to a write and its event are often written together by etcd and
     read together. Etcd interleaves large messages with other messages.
 
-    @ivar address: The host and port.
-    @ivar unhealthy_since: When it failed to respond, or L{None} while it is healthy. Other members are preferred.
     @ivar keepalive: The keepalive interval in seconds.
-    @ivar metrics: The metrics of the calls.
     """
 
     def __init__(
@@ -169,22 +163,18 @@ class Member:
         address: Address,
         reactor: IReactorTime,
         tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
-        check_health: Callable[[Member], object] | None = None,
+        check_health: Callable[[Any], object] | None = None,
         metrics: EtcdMetrics | None = None,
     ) -> None:
         """
+        @param address: The host and port.
+        @param reactor: The reactor of its connections.
         @param tls: Returns the options of a TLS connection for a host name; not used without TLS.
-        @param check_health: Called some time after the member became unhealthy, to send it a request.
+        @param check_health: See L{MemberHealth}.
+        @param metrics: The metrics of the calls.
         """
-        self.address = address
-        self.reactor = reactor
-        self.unhealthy_since: float | None = None
+        super().__init__(address, reactor, check_health, metrics)
         self.keepalive = KEEPALIVE
-        self.metrics = metrics or EtcdMetrics()
-        self.closed = False
-        self._check_health = check_health
-        self._health_check: IDelayedCall | None = None
-        self._backoff = BACKOFF_FIRST
         self._channel = Channel(self)
         # The resolving endpoint reports a failure a third of a second late, as it waits for more addresses.
         kind = (
@@ -249,24 +239,12 @@ class Member:
         return stream
 
     def mark_unhealthy(self, reason: str) -> None:
-        """Mark the member as unhealthy: calls that wait for it go to other members."""
-        if self.closed:
-            return
-        self.unhealthy_since = self.reactor.seconds()
-        if self._check_health is not None and (self._health_check is None or not self._health_check.active()):
-            self._health_check = self.reactor.callLater(self._backoff, self._check_health, self)
-            self._backoff = min(self._backoff * 2, BACKOFF_MAX)
-        self._channel.fail_waiting(reason)
-
-    def mark_healthy(self) -> None:
-        """Mark the member as healthy."""
-        if self.unhealthy_since is not None:
-            self.unhealthy_since = None
-            self._backoff = BACKOFF_FIRST
+        """See L{MemberHealth.mark_unhealthy}."""
+        super().mark_unhealthy(reason)
+        if not self.closed:
+            self._channel.fail_waiting(reason)
 
     def close(self) -> None:
-        """Close all connections; calls under way get no response."""
-        self.closed = True
-        if self._health_check is not None and self._health_check.active():
-            self._health_check.cancel()
+        """See L{MemberHealth.close}."""
+        super().close()
         self._channel.close()

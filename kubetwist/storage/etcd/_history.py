@@ -18,9 +18,13 @@ from ..errors import (
     StorageUnavailable,
 )
 from ._errors import RPCError
-from ._messages import (
+from ._values import (
+    ALL_KEYS,
     FIRST_KEY,
     WatchEvent,
+    WatchRequest,
+    key_bytes,
+    key_text,
 )
 from ._watch import (
     EtcdWatch,
@@ -44,21 +48,23 @@ async def changes_between(client: EtcdClient, revision: int, until: int) -> list
     found: list[WatchEvent] = []
 
     def take(changes: list[WatchEvent]) -> bool:
-        found.extend(change for change in changes if change.revision <= until)
-        return changes[-1].revision >= until
+        found.extend(change for change in changes if change.mod_revision <= until)
+        return changes[-1].mod_revision >= until
 
     await _watch_until(client, revision, take)
     return found
 
 
 async def _watch_until(
-    client: EtcdClient, revision: int, take: Callable[[list[WatchEvent]], bool], *, former: bool = False
+    client: EtcdClient, revision: int, take: Callable[[list[WatchEvent]], bool], *, previous: bool = False
 ) -> None:
     """
     Watch the changes of all keys after C{revision}, for a while.
 
     @param take: Called with all changes of a revision at once; returns whether it has enough.
-    @param former: Whether changes contain the previous values.
+    @param client: The client.
+    @param revision: Only later changes are read.
+    @param previous: Whether changes contain the previous values.
     @raise WatchLost: They cannot be read, for example since they are compacted.
     """
     done: Deferred[None] = Deferred()
@@ -70,8 +76,9 @@ async def _watch_until(
 
     member = client.pick_member()
     assert member is not None, "there are members"
-    watch = EtcdWatch(client, member, revision, receive, done.errback, former=former)
-    impatient = client._reactor.callLater(HISTORY_TIMEOUT, done.cancel)
+    request = WatchRequest(ALL_KEYS, revision + 1, previous)
+    watch = EtcdWatch(member, client.reactor, request, receive, done.errback)
+    impatient = client.reactor.callLater(HISTORY_TIMEOUT, done.cancel)
     try:
         await done
     except CancelledError:
@@ -96,10 +103,16 @@ async def read_history(client: EtcdClient, prefix: str, revision: int, until: in
     for attempt in range(len(client.members) + 1):
         try:
             changes = await changes_between(client, revision, until)
+            start = key_bytes(prefix)
             return [
-                StorageEvent(change.key, change.value, change.revision, 0 if change.created else UNKNOWN_REVISION)
+                StorageEvent(
+                    key_text(change.key),
+                    change.new_value,
+                    change.mod_revision,
+                    0 if change.created else UNKNOWN_REVISION,
+                )
                 for change in changes
-                if change.key.startswith(prefix)
+                if change.key.startswith(start)
             ]
         except WatchLost as lost:
             if lost.compacted:
@@ -122,25 +135,27 @@ async def read_past(
     """
     past_changes: list[PastChange] = []
     reached, remaining_bytes = after, max_bytes
+    start = key_bytes(prefix)
 
     def receive(changes: list[WatchEvent]) -> bool:
         nonlocal reached, remaining_bytes
         for change in changes:
-            if change.revision > reached:
-                if change.revision > until:
+            if change.mod_revision > reached:
+                if change.mod_revision > until:
                     reached = until
                     return True
                 if past_changes and (len(past_changes) >= max_changes or remaining_bytes <= 0):
                     return True
-                reached = change.revision
-            if change.key.startswith(prefix):
-                past_changes.append(PastChange(change.key, change.value, change.revision, change.former))
-                remaining_bytes -= len(change.value or b"") + len(change.former or b"")
+                reached = change.mod_revision
+            if change.key.startswith(start):
+                former = None if change.previous is None else change.previous.value or b""
+                past_changes.append(PastChange(key_text(change.key), change.new_value, change.mod_revision, former))
+                remaining_bytes -= len(change.value or b"") + len(former or b"")
         return reached >= until
 
     for attempt in range(len(client.members) + 1):
         try:
-            await _watch_until(client, reached, receive, former=True)
+            await _watch_until(client, reached, receive, previous=True)
         except WatchLost as lost:
             if lost.compacted:
                 raise RevisionCompacted(after, lost.compacted) from None
@@ -158,7 +173,7 @@ async def find_compacted(client: EtcdClient) -> int:
     @raise StorageUnavailable: No member responds.
     """
     try:
-        await client.range(FIRST_KEY, revision=1)
+        await client.get(FIRST_KEY, revision=1)
         return 0
     except RPCError as error:
         if not error.compacted:

@@ -1,54 +1,71 @@
 """
-The messages of etcd in every write, read and watch, converted between bytes and values.
+The messages of etcd: txaioetcd's operations encoded to protobuf, and responses decoded to txaioetcd's results.
 
-They are parsed directly, by the numbers of their fields; rare messages use tables
-(L{kubetwist.storage.etcd._descriptors}).
+They are encoded and parsed directly, by the numbers of their fields, without the library's JSON and base64.
 
 @see: etcd-io/etcd, C{api/etcdserverpb/rpc.proto}, C{api/mvccpb/kv.proto}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Final
 
-from attrs import frozen
+from txaioetcd import (
+    Comp,
+    CompCreated,
+    CompModified,
+    CompValue,
+    CompVersion,
+    Deleted,
+    Failed,
+    Header,
+    KeySet,
+    Op,
+    OpDel,
+    OpGet,
+    OpSet,
+    Range,
+    Revision,
+    Status,
+    Success,
+    Transaction,
+)
 
-from ...api.storage import (
-    StoredValue,
-    Write,
-)
-from ...schema.protobuf.fields import (
-    count,
-    number,
-    octets,
-)
 from ...schema.protobuf.wire import (
     FIXED32,
     FIXED64,
     LENGTH,
     VARINT,
     WireError,
+    encode_varint,
+    int64,
     skip,
     varint,
 )
 from ._errors import ProtocolError
-
-_UINT64: Final = (1 << 64) - 1
+from ._values import EtcdKeyValue, LeaseTimeToLive, WatchEvent, WatchRequest, WatchResponse, range_end
 
 # Fields of responses, by number and wire type.
+_HEADER: Final = 1 << 3 | LENGTH
+_CLUSTER: Final = 1 << 3 | VARINT
+_MEMBER: Final = 2 << 3 | VARINT
 _REVISION: Final = 3 << 3 | VARINT
+_TERM: Final = 4 << 3 | VARINT
 _KV_KEY: Final = 1 << 3 | LENGTH
 _KV_CREATED: Final = 2 << 3 | VARINT
 _KV_MODIFIED: Final = 3 << 3 | VARINT
+_KV_VERSION: Final = 4 << 3 | VARINT
 _KV_VALUE: Final = 5 << 3 | LENGTH
-_HEADER: Final = 1 << 3 | LENGTH
+_KV_LEASE: Final = 6 << 3 | VARINT
 _RANGE_KV: Final = 2 << 3 | LENGTH
-_RANGE_MORE: Final = 3 << 3 | VARINT
+_RANGE_COUNT: Final = 4 << 3 | VARINT
+_PUT_PREVIOUS: Final = 2 << 3 | LENGTH
+_DELETED: Final = 2 << 3 | VARINT
+_DELETED_PREVIOUS: Final = 3 << 3 | LENGTH
 _TXN_SUCCEEDED: Final = 2 << 3 | VARINT
 _TXN_RESPONSE: Final = 3 << 3 | LENGTH
-_RESPONSE_RANGE: Final = 1 << 3 | LENGTH
-_WATCH_CREATED: Final = 3 << 3 | VARINT
 _WATCH_CANCELED: Final = 4 << 3 | VARINT
 _WATCH_COMPACTED: Final = 5 << 3 | VARINT
 _WATCH_REASON: Final = 6 << 3 | LENGTH
@@ -56,13 +73,19 @@ _WATCH_FRAGMENT: Final = 7 << 3 | VARINT
 _WATCH_EVENT: Final = 11 << 3 | LENGTH
 _EVENT_TYPE: Final = 1 << 3 | VARINT
 _EVENT_KV: Final = 2 << 3 | LENGTH
-_EVENT_FORMER: Final = 3 << 3 | LENGTH
+_EVENT_PREVIOUS: Final = 3 << 3 | LENGTH
+_LEASE_ID: Final = 2 << 3 | VARINT
+_LEASE_TTL: Final = 3 << 3 | VARINT
+_LEASE_KEY: Final = 5 << 3 | LENGTH
+_STATUS_VERSION: Final = 2 << 3 | LENGTH
+_STATUS_SIZE: Final = 3 << 3 | VARINT
+_STATUS_LEADER: Final = 4 << 3 | VARINT
+_STATUS_INDEX: Final = 5 << 3 | VARINT
+_STATUS_TERM: Final = 6 << 3 | VARINT
 
-#: The range of all keys.
-FIRST_KEY: Final = b"\0"
-#: The encoding in C{Compare} of "equal revisions of the last change", and of "a version greater than 0".
-_EQUAL_MODIFIED: Final = b"\x10\x02"
-_GREATER_VERSION: Final = b"\x08\x01"
+# The values of enumerations.
+_RESULTS: Final = {"==": 0, ">": 1, "<": 2, "!=": 3}
+_FILTERS: Final = {"NOPUT": 0, "NODELETE": 1}
 
 Field = tuple[int, int, int]
 
@@ -112,152 +135,189 @@ def scan(data: bytes, position: int, end: int) -> list[Field]:
     return found
 
 
-def key_bytes(key: str) -> bytes:
-    """Return a key in bytes; the inverse of L{key_text}, also for foreign keys."""
-    return key.encode("utf-8", "surrogateescape")
-
-
-def key_text(key: bytes) -> str:
-    """Return a key as text."""
-    return key.decode("utf-8", "surrogateescape")
-
-
 # --- requests
 
 
-def range_request(
-    key: bytes,
-    end: bytes = b"",
-    *,
-    limit: int = 0,
-    revision: int = 0,
-    keys_only: bool = False,
-    serializable: bool = False,
-) -> bytes:
-    """
-    Return a request for keys and values.
+def _bytes_field(number: int, content: bytes) -> bytes:
+    """Encode a field of bytes or a message; an empty one, too."""
+    return b"%c%b%b" % (number << 3 | LENGTH, encode_varint(len(content)), content)
 
-    @param end: The end of the range, exclusive; without it, the request is for one key.
-    """
+
+def _octets(number: int, content: bytes | None) -> bytes:
+    """Encode a field of bytes; an empty one is omitted."""
+    return _bytes_field(number, content) if content else b""
+
+
+def _count(number: int, value: int | None) -> bytes:
+    """Encode a field with a number or a boolean; zero is omitted."""
+    return b"%c%b" % (number << 3 | VARINT, encode_varint(value)) if value else b""
+
+
+def _encode_keys(keys: KeySet) -> bytes:
+    if keys.type == KeySet._SINGLE:
+        return _octets(1, keys.key)
+    return _octets(1, keys.key) + _octets(2, range_end(keys))
+
+
+#: The options of C{OpGet} that are numbers or booleans, with their fields in C{RangeRequest}.
+_OPTIONS: Final = (
+    ("limit", 3),
+    ("revision", 4),
+    ("serializable", 7),
+    ("count_only", 9),
+    ("min_mod_revision", 10),
+    ("min_create_revision", 12),
+    ("max_create_revision", 13),
+)
+
+
+def encode_get(op: OpGet) -> bytes:
+    """Encode a request for keys and values."""
+    request = _encode_keys(op.key)
+    options = vars(op)
+    for name, number in _OPTIONS:
+        if options[name]:
+            request += _count(number, options[name])
+    if op.keys_only:
+        request += b"\x40\x01"
+    if op.sort_order:
+        request += _count(5, OpGet.SORT_ORDERS.index(op.sort_order))
+    if op.sort_target:
+        request += _count(6, OpGet.SORT_TARGETS.index(op.sort_target))
+    return request
+
+
+def encode_set(op: OpSet) -> bytes:
+    """Encode a request to write a key."""
+    request = _octets(1, op.key) + _octets(2, op.value)
+    if op.lease is not None:
+        request += _count(3, op.lease.lease_id)
+    return request + b"\x20\x01" if op.return_previous else request
+
+
+def encode_delete(op: OpDel) -> bytes:
+    """Encode a request to delete keys."""
+    return _encode_keys(op.key) + _count(3, op.return_previous)
+
+
+#: The encoder of each operation, and its field in C{RequestOp}.
+_OPERATIONS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
+    OpGet: (1, encode_get),
+    OpSet: (2, encode_set),
+    OpDel: (3, encode_delete),
+}
+#: The target of each comparison, with its attribute.
+_TARGETS: Final[dict[type, tuple[int, str]]] = {
+    CompVersion: (0, "version"),
+    CompCreated: (1, "create_revision"),
+    CompModified: (2, "mod_revision"),
+    CompValue: (3, "value"),
+}
+
+
+def _base(known: dict[type, Any], value: object) -> Any:
+    """Return the entry of a value's class, or of the class of txaioetcd that it extends."""
+    for base in type(value).__mro__:
+        if base in known:
+            return known[base]
+    raise TypeError(f"{type(value).__name__} is no operation or comparison of txaioetcd")
+
+
+def _encode_comparison(comparison: Comp) -> bytes:
+    target, name = _TARGETS.get(type(comparison)) or _base(_TARGETS, comparison)
+    value = getattr(comparison, name)
+    result = _RESULTS[comparison.compare]
+    # The value must be encoded even if it is 0: a comparison without one would not be valid.
     return b"".join(
         (
-            octets(1, key),
-            octets(2, end),
-            count(3, limit),
-            count(4, revision),
-            count(7, serializable),
-            count(8, keys_only),
+            b"\x08%c" % result if result else b"",
+            b"\x10%c" % target if target else b"",
+            _octets(3, comparison.key),
+            _bytes_field(7, value) if target == 3 else b"%c%b" % (4 + target << 3 | VARINT, encode_varint(value)),
         )
     )
 
 
-def transaction(writes: Iterable[Write], lease_of: Callable[[Write], int] = lambda write: 0) -> bytes:
+def _encode_operation(number: int, op: Op) -> bytes:
+    kind, encode = _OPERATIONS.get(type(op)) or _base(_OPERATIONS, op)
+    return _bytes_field(number, _bytes_field(kind, encode(op)))
+
+
+def encode_transaction(txn: Transaction) -> bytes:
+    """Encode a transaction."""
+    parts = [_bytes_field(1, _encode_comparison(comparison)) for comparison in txn.compare or ()]
+    parts += [_encode_operation(2, op) for op in txn.success or ()]
+    parts += [_encode_operation(3, op) for op in txn.failure or ()]
+    return b"".join(parts)
+
+
+def encode_watch(request: WatchRequest) -> bytes:
     """
-    Return a transaction that writes if all comparisons hold, and else reads the keys.
-
-    The deleted key must exist.
-
-    @param lease_of: The lease of a written key; 0 for none.
-    """
-    comparisons, operations, lookups = [], [], []
-    for write in writes:
-        name = octets(1, key_bytes(write.key))
-        compared = b"\x1a" + name[1:]
-        if write.expected is not None:
-            # A target of 0 must be encoded, too: a comparison without a target would not be valid.
-            comparisons.append(octets(1, b"%b%b\x30%b" % (_EQUAL_MODIFIED, compared, number(write.expected))))
-        if write.value is None:
-            if not write.expected:
-                comparisons.append(octets(1, b"%b%b\x20\x00" % (_GREATER_VERSION, compared)))
-            operations.append(octets(2, octets(3, name)))
-        else:
-            lease = lease_of(write)
-            put = name + octets(2, write.value)
-            operations.append(octets(2, octets(2, put + count(3, lease) if lease else put)))
-        lookups.append(octets(3, octets(1, name + b"\x40\x01")))
-    return b"".join(comparisons + operations + (lookups if comparisons else []))
-
-
-def watch_request(revision: int, former: bool = False) -> bytes:
-    """
-    Return a request for all changes of all keys.
+    Encode a request to watch keys.
 
     Events of one revision are split if they are too large for one message. Progress notifications are not requested:
-    each revision comes with an event, and old members send them too early.
-
-    @param revision: The first wanted revision.
-    @param former: Whether the values before each change are wanted.
+    old members send them too early.
     """
-    options = count(3, revision) + count(6, former) + count(8, 1)
-    return octets(1, octets(1, FIRST_KEY) + octets(2, FIRST_KEY) + options)
+    filters = bytes(_FILTERS[name] for name in request.filters)
+    options = (
+        _count(3, request.start_revision) + _octets(5, filters) + _count(6, request.return_previous) + _count(8, 1)
+    )
+    return _bytes_field(1, _encode_keys(request.keys) + options)
 
 
-def compaction_request(revision: int) -> bytes:
-    """Return a request to compact to a revision."""
-    return count(1, revision)
+def encode_compaction(revision: int) -> bytes:
+    """Encode a request to compact to a revision."""
+    return _count(1, revision)
+
+
+def encode_lease_grant(time_to_live: int, lease_id: int | None) -> bytes:
+    """Encode a request for a lease."""
+    return _count(1, time_to_live) + _count(2, lease_id)
+
+
+def encode_lease(lease_id: int, keys: bool = False) -> bytes:
+    """
+    Encode a request to revoke or refresh a lease, or for the rest of it.
+
+    @param keys: Whether its keys are requested.
+    """
+    return _count(1, lease_id) + _count(2, keys)
 
 
 # --- responses
 
 
-def _revision(response: bytes, start: int, stop: int) -> int:
+def _read_header(response: bytes, start: int, stop: int) -> Header:
+    cluster = member = revision = term = None
     for tag, value, _ in scan(response, start, stop):
         if tag == _REVISION:
-            return value
-    raise ProtocolError("etcd sent a response without a revision")
+            revision = value
+        elif tag == _CLUSTER:
+            cluster = value
+        elif tag == _MEMBER:
+            member = value
+        elif tag == _TERM:
+            term = value
+    if not revision:
+        raise ProtocolError("etcd sent a response without a revision")
+    return Header(term, revision, cluster, member)
 
 
-def header_revision(response: bytes) -> int:
+def read_header(response: bytes) -> Header:
     """
-    Return the revision of the store in the header of any response.
+    Return the header of any response, with the revision of the store.
 
     @raise ProtocolError: It is missing.
     """
     for tag, start, stop in scan(response, 0, len(response)):
         if tag == _HEADER:
-            return _revision(response, start, stop)
+            return _read_header(response, start, stop)
     raise ProtocolError("etcd sent a response without a revision")
 
 
-@frozen
-class RangeResult:
-    """
-    The result of a range request.
-
-    @ivar revision: The revision of the store at the read.
-    @ivar more: Whether the range has more keys than the limit.
-    """
-
-    values: list[StoredValue]
-    revision: int
-    more: bool
-
-
-def read_range(response: bytes) -> RangeResult:
-    """
-    Parse the response to L{range_request}.
-
-    @raise ProtocolError: It is malformed.
-    """
-    revision, more = 0, 0
-    values = []
-    for tag, value, stop in scan(response, 0, len(response)):
-        if tag == _RANGE_KV:
-            key, content, _, modified = _key_value(response, value, stop)
-            values.append(StoredValue(key, content, modified))
-        elif tag == _HEADER:
-            revision = _revision(response, value, stop)
-        elif tag == _RANGE_MORE:
-            more = value
-    if not revision:
-        raise ProtocolError("etcd sent a response without a revision")
-    return RangeResult(values, revision, bool(more))
-
-
-def _key_value(data: bytes, start: int, stop: int) -> tuple[str, bytes, int, int]:
-    """Return the key, the value, the create revision, and the mod revision."""
-    key = value = b""
-    created = modified = 0
+def _key_value(data: bytes, start: int, stop: int, make: Callable[..., EtcdKeyValue] = EtcdKeyValue) -> Any:
+    """Return a key with its value; the fields of deleted keys are incomplete."""
+    key = value = version = created = modified = lease = None
     for tag, first, last in scan(data, start, stop):
         if tag == _KV_KEY:
             key = data[first:last]
@@ -265,140 +325,227 @@ def _key_value(data: bytes, start: int, stop: int) -> tuple[str, bytes, int, int
             created = first
         elif tag == _KV_MODIFIED:
             modified = first
+        elif tag == _KV_VERSION:
+            version = first
         elif tag == _KV_VALUE:
             value = data[first:last]
+        elif tag == _KV_LEASE:
+            lease = int64(first)
     if not key or not modified:
         raise ProtocolError("etcd sent a value without a key, or without a revision")
-    return key.decode("utf-8", "surrogateescape"), value, created, modified
+    return make(key, value, version, created, modified, lease)
 
 
-@frozen
-class TxnResult:
+def read_range(response: bytes, start: int = 0, stop: int | None = None) -> Range:
     """
-    The result of a transaction.
-
-    @ivar succeeded: Whether all comparisons held; then it is applied.
-    @ivar revision: The revision of the store after it.
-    @ivar revisions: If it was not applied: the revisions of its keys, in its order; 0 for absent ones.
-    """
-
-    succeeded: bool
-    revision: int
-    revisions: list[int]
-
-
-def read_outcome(response: bytes) -> TxnResult:
-    """
-    Parse the response to L{transaction}.
+    Decode the response to C{OpGet}.
 
     @raise ProtocolError: It is malformed.
     """
-    revision, succeeded = 0, 0
-    responses = []
+    header, count = None, 0
+    values = []
+    for tag, value, end in scan(response, start, len(response) if stop is None else stop):
+        if tag == _RANGE_KV:
+            values.append(_key_value(response, value, end))
+        elif tag == _HEADER:
+            header = _read_header(response, value, end)
+        elif tag == _RANGE_COUNT:
+            count = value
+    return Range(values, _required(header), count)
+
+
+def _required(header: Header | None) -> Header:
+    if header is None:
+        raise ProtocolError("etcd sent a response without a revision")
+    return header
+
+
+def read_set(response: bytes, start: int = 0, stop: int | None = None) -> Revision:
+    """
+    Decode the response to C{OpSet}.
+
+    @raise ProtocolError: It is malformed.
+    """
+    header = previous = None
+    for tag, value, end in scan(response, start, len(response) if stop is None else stop):
+        if tag == _HEADER:
+            header = _read_header(response, value, end)
+        elif tag == _PUT_PREVIOUS:
+            previous = _key_value(response, value, end)
+    return Revision(_required(header), previous)
+
+
+def read_delete(response: bytes, start: int = 0, stop: int | None = None) -> Deleted:
+    """
+    Decode the response to C{OpDel}.
+
+    @raise ProtocolError: It is malformed.
+    """
+    header, deleted = None, 0
+    previous = []
+    for tag, value, end in scan(response, start, len(response) if stop is None else stop):
+        if tag == _HEADER:
+            header = _read_header(response, value, end)
+        elif tag == _DELETED:
+            deleted = value
+        elif tag == _DELETED_PREVIOUS:
+            previous.append(_key_value(response, value, end))
+    return Deleted(deleted, _required(header), previous)
+
+
+#: The decoders of the results of operations in a transaction, by field and wire type.
+_RESPONSES: Final[dict[int, Callable[[bytes, int, int], Any]]] = {
+    number << 3 | LENGTH: read for number, read in enumerate((read_range, read_set, read_delete), 1)
+}
+
+
+def _read_responses(response: bytes, places: list[tuple[int, int]]) -> Iterator[Any]:
+    for start, stop in places:
+        for tag, first, last in scan(response, start, stop):
+            read = _RESPONSES.get(tag)
+            if read is None:
+                raise ProtocolError("etcd sent a response that does not match the request")
+            yield read(response, first, last)
+            break
+        else:
+            raise ProtocolError("etcd sent a response that does not match the request")
+
+
+class LazySuccess(Success):  # type: ignore[misc]
+    """
+    The result of a transaction whose operations were applied.
+
+    The results of operations are decoded when they are read; most callers only need the revision.
+    """
+
+    def __init__(self, header: Header, response: bytes, places: list[tuple[int, int]]) -> None:
+        """
+        @param places: The begin and end of each result of an operation.
+        """
+        self.header = header
+        self._response = response
+        self._places = places
+
+    @cached_property
+    def responses(self) -> list[Any]:
+        """
+        Return the results of the operations.
+
+        @raise ProtocolError: They are malformed.
+        """
+        return list(_read_responses(self._response, self._places))
+
+
+def read_transaction(response: bytes) -> Success:
+    """
+    Decode the response to a transaction.
+
+    @raise Failed: Its comparisons do not hold.
+    @raise ProtocolError: It is malformed.
+    """
+    header, succeeded = None, 0
+    places = []
     for tag, value, stop in scan(response, 0, len(response)):
         if tag == _HEADER:
-            revision = _revision(response, value, stop)
+            header = _read_header(response, value, stop)
         elif tag == _TXN_SUCCEEDED:
             succeeded = value
         elif tag == _TXN_RESPONSE:
-            responses.append((value, stop))
-    if not revision:
-        raise ProtocolError("etcd sent a response without a revision")
+            places.append((value, stop))
+    header = _required(header)
     if succeeded:
-        return TxnResult(True, revision, [])
-    return TxnResult(False, revision, [_looked_up(response, start, stop) for start, stop in responses])
+        return LazySuccess(header, response, places)
+    raise Failed(header, list(_read_responses(response, places)))
 
 
-def _looked_up(response: bytes, start: int, stop: int) -> int:
-    for tag, first, last in scan(response, start, stop):
-        if tag == _RESPONSE_RANGE:
-            for inner, begin, end in scan(response, first, last):
-                if inner == _RANGE_KV:
-                    return _key_value(response, begin, end)[3]
-            return 0
-    raise ProtocolError("etcd sent a response that does not match the request")
-
-
-@frozen
-class WatchEvent:
+def read_status(response: bytes) -> Status:
     """
-    An event.
+    Decode the status of a member.
 
-    @ivar value: L{None} for a deletion.
-    @ivar created: Whether the key did not exist before.
-    @ivar former: The previous value, if it was requested.
+    @raise ProtocolError: It is malformed.
     """
+    header, version, numbers = None, None, {}
+    for tag, value, stop in scan(response, 0, len(response)):
+        if tag == _HEADER:
+            header = _read_header(response, value, stop)
+        elif tag == _STATUS_VERSION:
+            version = response[value:stop].decode("utf-8", "replace")
+        elif tag & 7 == VARINT:
+            numbers[tag] = value
+    size, leader, term, index = map(numbers.get, (_STATUS_SIZE, _STATUS_LEADER, _STATUS_TERM, _STATUS_INDEX))
+    return Status(version, size, leader, _required(header), term, index)
 
-    key: str
-    value: bytes | None
-    revision: int
-    created: bool
-    former: bytes | None = None
 
-
-@frozen
-class WatchResponse:
+def read_lease_grant(response: bytes) -> tuple[Header, int, int]:
     """
-    A message of a watch.
+    Return the header, the time to live in seconds and the id of a granted lease.
 
-    @ivar changes: The events in the order of their revisions.
-    @ivar partial: Whether more of these changes follow in the next message.
-    @ivar compacted: The oldest revision available, if the watch ended because an older one was requested.
+    @raise ProtocolError: The message is malformed.
     """
+    numbers = {tag: value for tag, value, _ in scan(response, 0, len(response))}
+    try:
+        return read_header(response), int64(numbers[_LEASE_TTL]), int64(numbers[_LEASE_ID])
+    except KeyError:
+        raise ProtocolError("etcd sent a lease that cannot be read") from None
 
-    changes: list[WatchEvent]
-    created: bool = False
-    canceled: bool = False
-    partial: bool = False
-    compacted: int = 0
-    reason: str = ""
+
+def read_lease_time_to_live(response: bytes) -> LeaseTimeToLive:
+    """
+    Decode the rest of a lease, or its renewal.
+
+    @raise ProtocolError: It is malformed.
+    """
+    remaining, keys = 0, []
+    for tag, value, stop in scan(response, 0, len(response)):
+        if tag == _LEASE_TTL:
+            remaining = int64(value)
+        elif tag == _LEASE_KEY:
+            keys.append(response[value:stop])
+    return LeaseTimeToLive(read_header(response), remaining, keys)
 
 
 def read_watch(message: bytes) -> WatchResponse:
     """
-    Parse a message of a watch.
+    Decode a message of a watch.
 
     @raise ProtocolError: It is malformed.
     """
     changes: list[WatchEvent] = []
-    other_fields: list[Field] | None = None
-    for field in scan(message, 0, len(message)):
-        tag = field[0]
-        if tag == _WATCH_EVENT:
-            changes.append(_change(message, field[1], field[2]))
-        elif tag != _HEADER:
-            other_fields = [field] if other_fields is None else [*other_fields, field]
-    if other_fields is None:
-        return WatchResponse(changes)
-    created = canceled = partial = compacted = 0
+    numbers: dict[int, int] = {}
     reason = ""
-    for tag, value, stop in other_fields:
-        if tag == _WATCH_CREATED:
-            created = value
-        elif tag == _WATCH_CANCELED:
-            canceled = value
-        elif tag == _WATCH_COMPACTED:
-            compacted = value
-        elif tag == _WATCH_FRAGMENT:
-            partial = value
+    for tag, value, stop in scan(message, 0, len(message)):
+        if tag == _WATCH_EVENT:
+            changes.append(_event(message, value, stop))
         elif tag == _WATCH_REASON:
             reason = message[value:stop].decode("utf-8", "replace")
-    return WatchResponse(changes, bool(created), bool(canceled), bool(partial), compacted, reason)
+        elif tag & 7 == VARINT:
+            numbers[tag] = value
+    if not numbers and not reason:
+        return WatchResponse(changes)
+    return WatchResponse(
+        changes,
+        canceled=bool(numbers.get(_WATCH_CANCELED)),
+        partial=bool(numbers.get(_WATCH_FRAGMENT)),
+        compacted=numbers.get(_WATCH_COMPACTED, 0),
+        reason=reason,
+    )
 
 
-def _change(message: bytes, start: int, stop: int) -> WatchEvent:
+def _event(message: bytes, start: int, stop: int) -> WatchEvent:
     kind, first, last = 0, 0, 0
-    former: bytes | None = None
+    previous: EtcdKeyValue | None = None
     for tag, value, end in scan(message, start, stop):
         if tag == _EVENT_KV:
             first, last = value, end
         elif tag == _EVENT_TYPE:
             kind = value
-        elif tag == _EVENT_FORMER:
-            former = _key_value(message, value, end)[1]
-    key, content, created, modified = _key_value(message, first, last)
+        elif tag == _EVENT_PREVIOUS:
+            previous = _key_value(message, value, end)
+    event: WatchEvent = _key_value(message, first, last, WatchEvent)
     if kind == 1:
-        return WatchEvent(key, None, modified, False, former)
-    if kind:
+        event.deleted = True
+    elif kind:
         raise ProtocolError(f"etcd sent an event of kind {kind}")
-    return WatchEvent(key, content, modified, created == modified, former)
+    if previous is not None:
+        event.previous = previous
+    return event

@@ -90,6 +90,10 @@ class EtcdMetrics:
             counts = self._calls[path] = CallCounts(kind)
         return counts
 
+    def started(self) -> dict[str, int]:
+        """Return the number of calls by method."""
+        return {path.decode(): counts.started for path, counts in self._calls.items()}
+
     def collect(self) -> Iterator[MetricSnapshot]:
         """Yield the metrics."""
         calls = {_labels(path, counts): counts for path, counts in self._calls.items()}

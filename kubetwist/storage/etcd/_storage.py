@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import ClassVar, Final
 
+from txaioetcd import KeySet, KeyValue, Range
+
 from twisted.internet.defer import Deferred, DeferredList, fail, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
@@ -63,10 +65,10 @@ from ._history import (
     read_past,
 )
 from ._leases import Leases
-from ._messages import (
-    RangeResult,
+from ._values import (
     WatchEvent,
     key_bytes,
+    key_text,
 )
 from ._watch import ResumableWatch
 from .client import EtcdClient
@@ -89,6 +91,10 @@ CLOSE_TIMEOUT: Final = 10.0
 PAGE_FIRST: Final = 100
 PAGE_MAX: Final = 1000
 PAGE_BYTES: Final = 2 << 20
+
+
+def _stored_value(found: KeyValue) -> StoredValue:
+    return StoredValue(key_text(found.key), found.value or b"", found.mod_revision)
 
 
 @implementer(ISharedStorage, IStorageHistory, IExpiringStorage)
@@ -273,10 +279,10 @@ class EtcdStorage:
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
         self._check_open()
-        result = await self._range(key_bytes(key))
-        if not result.values:
-            raise KeyNotFound(key, result.revision)
-        return result.values[0]
+        result = await self._range(KeySet(key_bytes(key)))
+        if not result.kvs:
+            raise KeyNotFound(key, result.header.revision)
+        return _stored_value(result.kvs[0])
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """
@@ -294,13 +300,14 @@ class EtcdStorage:
         page_size = PAGE_FIRST
         while True:
             page_limit = min(limit - len(items), page_size) if limit else page_size
-            result = await self._range(following, end, page_limit, revision)
-            revision = revision or result.revision
-            values = result.values
+            result = await self._range(KeySet(following, range_end=end), page_limit, revision)
+            revision = revision or result.header.revision
+            values = [_stored_value(found) for found in result.kvs]
             items += values
-            if not result.more or not values or len(items) == limit:
-                return Page(items, revision, result.more)
-            following = key_bytes(values[-1].key) + b"\0"
+            more = result.count > len(values)
+            if not more or not values or len(items) == limit:
+                return Page(items, revision, more)
+            following = result.kvs[-1].key + b"\0"
             size = sum(len(value.value) for value in values) // len(values) + 1
             page_size = max(1, min(PAGE_BYTES // size, page_size * 4, PAGE_MAX))
 
@@ -309,9 +316,9 @@ class EtcdStorage:
         self._check_open()
         return await read_expiration_times(self.client, prefix, self._reactor.seconds())
 
-    async def _range(self, key: bytes, end: bytes = b"", limit: int = 0, revision: int = 0) -> RangeResult:
+    async def _range(self, keys: KeySet, limit: int = 0, revision: int = 0) -> Range:
         try:
-            result = await self.client.range(key, end, limit=limit, revision=revision)
+            result = await self.client.get(keys, limit=limit, revision=revision)
         except RPCError as error:
             if error.compacted:
                 self.compacted = max(self.compacted, await find_compacted(self.client))
@@ -319,7 +326,7 @@ class EtcdStorage:
             if error.future:
                 raise FutureRevision(revision, self.revision) from None
             raise StorageUnavailable(str(error)) from None
-        self._record_store_revision(result.revision)
+        self._record_store_revision(result.header.revision)
         return result
 
     # --- watching
@@ -370,12 +377,11 @@ class EtcdStorage:
     def _changed(self, changes: list[WatchEvent]) -> None:
         """Handle new events of the watch."""
         attachment = self._committer.attachment
-        events = [
-            StorageEvent(
-                change.key, change.value, change.revision, 0 if change.created else UNKNOWN_REVISION, attachment(change)
-            )
-            for change in changes
-        ]
+        events = []
+        for change in changes:
+            key, value, revision = key_text(change.key), change.new_value, change.mod_revision
+            previous = 0 if change.created else UNKNOWN_REVISION
+            events.append(StorageEvent(key, value, revision, previous, attachment(key, value, revision)))
         for event in events:
             if event.key == COMPACTED_KEY:
                 self.compacted = max(self.compacted, parse_compact_revision(event.value))
@@ -406,7 +412,7 @@ class EtcdStorage:
             self._log.warn("cannot read the revision of etcd, retrying: {reason}", reason=failure.getErrorMessage())
             self._reactor.callLater(START_INTERVAL, self._restart_watch, reason)
 
-        Deferred.fromCoroutine(self.client.revision()).addCallbacks(known, failed)
+        self.client.revision().addCallbacks(known, failed)
 
     # --- progress of the watch
 

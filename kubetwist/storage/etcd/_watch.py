@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
+from typing import Protocol as TypingProtocol
 
+from attrs import evolve
+from txaioetcd import KeyValue
+
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ._connection import Stream
-from ._grpc import Member
-from ._messages import (
+from ._errors import OUT_OF_RANGE, UNKNOWN, RPCError
+from ._interfaces import IEtcdMember, IEtcdStream
+from ._values import (
+    ALL_KEYS,
     WatchEvent,
+    WatchRequest,
     WatchResponse,
-    read_watch,
 )
-from .client import EtcdClient
 
 #: The timeout for the start of a watch on a member, in seconds.
 BEGIN_TIMEOUT: Final = 3.0
@@ -29,12 +35,35 @@ RETRY_FIRST: Final = 0.1
 RETRY_MAX: Final = 2.0
 
 
-class WatchLost(Exception):
-    """The watch ended; C{compacted} is the oldest revision available, if that is the reason."""
+_log: Final = Logger()
 
-    def __init__(self, reason: str, compacted: int = 0) -> None:
+
+class WatchingClient(TypingProtocol):
+    """A client that watches: L{kubetwist.storage.etcd.client.EtcdClient}."""
+
+    @property
+    def reactor(self) -> IReactorTime:
+        """The reactor."""
+
+    def pick_member(self) -> IEtcdMember | None:
+        """Return the member to use next."""
+
+    def revision(self) -> Deferred[int]:
+        """Return the newest revision of the store."""
+
+
+class WatchLost(Exception):
+    """
+    The watch ended.
+
+    @ivar compacted: The oldest revision available, if an older one was requested.
+    @ivar canceled: Whether the member has refused it.
+    """
+
+    def __init__(self, reason: str, compacted: int = 0, *, canceled: bool = False) -> None:
         super().__init__(reason)
         self.compacted = compacted
+        self.canceled = canceled
 
 
 class EtcdWatch:
@@ -46,37 +75,36 @@ class EtcdWatch:
 
     def __init__(
         self,
-        client: EtcdClient,
-        member: Member,
-        revision: int,
+        member: IEtcdMember,
+        reactor: IReactorTime,
+        request: WatchRequest,
         receive: Callable[[list[WatchEvent]], object],
         ended: Callable[[WatchLost], object],
-        *,
-        former: bool = False,
     ) -> None:
         """
-        @param revision: Only later changes are sent.
+        @param member: The member.
+        @param reactor: The reactor.
+        @param request: The keys, and the first revision, which is greater than 0.
         @param receive: Called with changes in the order of their revisions, all of a revision at once.
         @param ended: Called once, unless L{stop} is called.
-        @param former: Whether changes contain the previous values.
         """
         self.created = False
         self._receive = receive
         self._ended: Callable[[WatchLost], object] | None = ended
-        self._revision = revision
+        self._revision = request.start_revision - 1
         self._held: list[WatchEvent] = []
-        self._stream: Stream | None = None
+        self._stream: IEtcdStream | None = None
         beginning = True
 
         def end(error: Exception | None) -> None:
             lost = WatchLost("it was ended" if error is None else str(error))
             if beginning:
                 # The caller does not expect the end before this returns.
-                member.reactor.callLater(0, self._end, lost)
+                reactor.callLater(0, self._end, lost)
             else:
                 self._end(lost)
 
-        self._stream = client.watch_from(member, revision + 1, self._data, end, BEGIN_TIMEOUT, former)
+        self._stream = member.follow(request, self._received, end, BEGIN_TIMEOUT)
         beginning = False
 
     def stop(self) -> None:
@@ -86,13 +114,10 @@ class EtcdWatch:
         if stream is not None:
             stream.stop()
 
-    def _data(self, data: bytes) -> None:
-        self._message(read_watch(data))
-
-    def _message(self, message: WatchResponse) -> None:
+    def _received(self, message: WatchResponse) -> None:
         if message.canceled or message.compacted:
             reason = message.reason or ("compacted" if message.compacted else "canceled")
-            self._end(WatchLost(reason, message.compacted))
+            self._end(WatchLost(reason, message.compacted, canceled=True))
             return
         self.created = True
         changes = message.changes
@@ -101,13 +126,13 @@ class EtcdWatch:
             self._held = []
         if message.partial and changes:
             # The rest of the last revision may be in the next message.
-            last = changes[-1].revision
-            self._held = [change for change in changes if change.revision == last]
+            last = changes[-1].mod_revision
+            self._held = [change for change in changes if change.mod_revision == last]
             changes = changes[: -len(self._held)]
-        if changes and changes[0].revision <= self._revision:
-            changes = [change for change in changes if change.revision > self._revision]
+        if changes and changes[0].mod_revision <= self._revision:
+            changes = [change for change in changes if change.mod_revision > self._revision]
         if changes:
-            self._revision = changes[-1].revision
+            self._revision = changes[-1].mod_revision
             self._receive(changes)
 
     def _end(self, lost: WatchLost) -> None:
@@ -124,16 +149,16 @@ class ResumableWatch:
     @ivar revision: The revision up to which all changes were received.
     """
 
-    _log = Logger()
-
     def __init__(
         self,
-        client: EtcdClient,
+        client: WatchingClient,
         reactor: IReactorTime,
         receive: Callable[[list[WatchEvent]], object],
         compacted: Callable[[int], object],
     ) -> None:
         """
+        @param client: Picks the member.
+        @param reactor: The reactor.
         @param receive: Called with changes, each exactly once, all of a revision at once, in order.
         @param compacted: Called when changes after C{revision} are compacted, so that they are lost. Following has
             ended then.
@@ -144,7 +169,7 @@ class ResumableWatch:
         self._receive = receive
         self._compacted = compacted
         self._watch: EtcdWatch | None = None
-        self._member: Member | None = None
+        self._member: IEtcdMember | None = None
         self._retry: IDelayedCall | None = None
         self._delay = 0.0
         self._lost_at: float | None = None
@@ -173,17 +198,18 @@ class ResumableWatch:
         member = self._client.pick_member()
         assert member is not None, "there are members"
         self._member = member
-        self._watch = EtcdWatch(self._client, member, self.revision, self._changes, self._lost)
+        request = WatchRequest(ALL_KEYS, self.revision + 1)
+        self._watch = EtcdWatch(member, self._reactor, request, self._changes, self._lost)
 
     def _changes(self, changes: list[WatchEvent]) -> None:
-        self.revision = changes[-1].revision
+        self.revision = changes[-1].mod_revision
         if self._lost_at is not None or self._delay:
             self._recovered()
         self._receive(changes)
 
     def _recovered(self) -> None:
         if self._lost_at is not None and self._member is not None:
-            self._log.info("watching etcd at {member} again", member=self._member.address.url)
+            _log.info("watching etcd at {member} again", member=self._member.address.url)
         self._lost_at = None
         self._delay = 0.0
 
@@ -196,7 +222,7 @@ class ResumableWatch:
         if member is not None:
             member.mark_unhealthy(str(lost))
             if self._lost_at is None:
-                self._log.warn("lost the watch of etcd at {member}: {reason}", member=member.address.url, reason=lost)
+                _log.warn("lost the watch of etcd at {member}: {reason}", member=member.address.url, reason=lost)
         if watch is not None and watch.created:
             self._recovered()
         if self._lost_at is None:
@@ -204,3 +230,40 @@ class ResumableWatch:
         delay = self._delay
         self._delay = min(max(delay * 2, RETRY_FIRST), RETRY_MAX)
         self._retry = self._reactor.callLater(delay, self._begin)
+
+
+async def watch_keys(client: WatchingClient, request: WatchRequest, on_event: Callable[[KeyValue], object]) -> None:
+    """
+    Call C{on_event} with each change of keys, until this is cancelled.
+
+    @param request: The keys, and the first revision; 0 for the next one.
+    @raise RPCError: etcd refuses the watch, for example since the first revision is compacted.
+    """
+    following = request.start_revision or await client.revision() + 1
+    delay = 0.0
+
+    def receive(changes: list[WatchEvent]) -> None:
+        nonlocal following, delay
+        following, delay = changes[-1].mod_revision + 1, 0.0
+        for change in changes:
+            try:
+                on_event(change)
+            except Exception:
+                _log.failure("the callback of a watch of etcd failed")
+
+    while True:
+        member = client.pick_member()
+        assert member is not None, "there are members"
+        lost: Deferred[None] = Deferred()
+        watch = EtcdWatch(member, client.reactor, evolve(request, start_revision=following), receive, lost.errback)
+        try:
+            await lost
+        except WatchLost as reason:
+            if reason.canceled:
+                code = OUT_OF_RANGE if reason.compacted else UNKNOWN
+                raise RPCError(code, f"etcdserver: {reason}") from None
+            member.mark_unhealthy(str(reason))
+        finally:
+            watch.stop()
+        await deferLater(client.reactor, delay)
+        delay = min(max(delay * 2, RETRY_FIRST), RETRY_MAX)

@@ -1,39 +1,39 @@
 """
-txaioetcd's client with additions: several members, TLS, timeouts, errors, and whole ranges.
+txaioetcd's client for all members of one etcd, with failover, timeouts, errors and the operations that it lacks.
 
-It uses the library's types for transactions, comparisons, leases and sets of keys. The protocol on the wire
-is gRPC (L{kubetwist.storage.etcd._grpc}), which every etcd supports, also with a disabled HTTP/1.1 gateway:
-txaioetcd's requests to the gateway are translated (L{kubetwist.storage.etcd._descriptors}).
+Code that was written for C{txaioetcd.Client} runs on it. Members are clients of one member each, over gRPC
+(L{kubetwist.storage.etcd._grpcclient}) or over the gateway for HTTP/1.1 (L{kubetwist.storage.etcd.gateway}).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import shuffle
-from typing import Final
+from typing import Any, Final, TypeAlias, TypeVar
 
-from txaioetcd import Client, Error, Failed, KeySet, Lease, OpGet, Range, Success, Transaction
-from txaioetcd._client_commons import validate_client_submit_response
+from txaioetcd import (
+    Client,
+    Deleted,
+    Failed,
+    Header,
+    KeySet,
+    KeyValue,
+    Lease,
+    OpGet,
+    Range,
+    Revision,
+    Status,
+    Success,
+    Transaction,
+)
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredList, FirstError
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...api.jsontypes import JSONObject
 from ..errors import StorageUnavailable
-from ._connection import Stream
-from ._descriptors import (
-    GATEWAY,
-    LEASE_GRANT,
-    LEASE_REVOKE,
-    RANGE,
-    TXN,
-    Method,
-    decode,
-    encode,
-)
 from ._errors import (
     NoResponse,
     NotSent,
@@ -41,40 +41,40 @@ from ._errors import (
     ResponseTimeout,
     RPCError,
 )
-from ._grpc import Member
-from ._messages import (
-    FIRST_KEY,
-    RangeResult,
-    compaction_request,
-    header_revision,
-    range_request,
-    read_range,
-    watch_request,
-)
+from ._grpcclient import GRPCClient
+from ._interfaces import IEtcdMember
+from ._methods import READ_TIMEOUT, WRITE_TIMEOUT
 from ._metrics import EtcdMetrics
+from ._values import EtcdLease, LeaseTimeToLive, WatchRequest
+from ._watch import watch_keys
 from .address import Address
 
-COMPACTION: Final = b"/etcdserverpb.KV/Compact"
-WATCH: Final = b"/etcdserverpb.Watch/Watch"
-
-#: The timeout per member of a request that can be repeated, in seconds.
-READ_TIMEOUT: Final = 3.0
 #: Seconds in which a read is repeated. A read that was sent to a lost leader gets no response; its repetition does.
 READ_RETRY_TIMEOUT: Final = 10.0
 RETRY_INTERVAL: Final = 0.1
 #: The timeout per member of a write that can be sent to another one, in seconds.
 RETRY_TIMEOUT: Final = 3.0
-#: The timeout per member of a write that must not be sent twice, in seconds. etcd itself gives up after seven.
-WRITE_TIMEOUT: Final = 10.0
-
 #: The timeout of a health check of an unhealthy member, in seconds.
 HEALTH_CHECK_TIMEOUT: Final = 2.0
 
-#: Requests only the header with the revision of the store. The lookup of a missing key is fast.
-REVISION_REQUEST: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
-
 #: The text of the reference for a request without a response.
 TIMED_OUT: Final = "etcdserver: request timed out"
+
+T = TypeVar("T")
+
+#: Creates the client of a member: with the address, a function that checks its health later, and the metrics.
+MemberFactory: TypeAlias = Callable[[Address, Callable[[IEtcdMember], object], EtcdMetrics], IEtcdMember]
+
+
+def grpc_members(
+    reactor: IReactorTime, tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None
+) -> MemberFactory:
+    """
+    Return a factory of members over gRPC.
+
+    @param tls: Returns the options of a TLS connection for a host name.
+    """
+    return lambda address, check_health, metrics: GRPCClient(address, reactor, tls, check_health, metrics)
 
 
 class NoMemberReachable(StorageUnavailable):
@@ -88,22 +88,6 @@ class WriteOutcomeUnknown(Exception):
     """A write may have been applied, or may still be."""
 
 
-class RevocableLease(Lease):  # type: ignore[misc]
-    """A lease that is revoked over the client that made it."""
-
-    async def revoke(self) -> None:
-        """Revoke the lease, and delete all its keys."""
-        client: EtcdClient = self._client
-        await client.call_json(LEASE_REVOKE, {"ID": self.lease_id})
-        self._expired = True
-
-    @classmethod
-    def of(cls, client: EtcdClient, response: JSONObject) -> RevocableLease:
-        """Return the lease in a response."""
-        found = Lease._parse(client, response)
-        return cls(client, found.header, found.time_to_live, found.lease_id)
-
-
 class EtcdClient(Client):  # type: ignore[misc]
     """
     A client of all members of one etcd.
@@ -111,6 +95,12 @@ class EtcdClient(Client):  # type: ignore[misc]
     Requests are sent to one member as long as it responds. If it cannot be reached, they are sent to another member
     immediately. If it does not respond, only repeatable requests are sent to another member.
 
+    Calls fail with L{RPCError}, which is txaioetcd's C{Error}, if etcd refuses a request; with L{NoMemberReachable} if
+    nothing was applied since no member can be reached; with L{StorageUnavailable} if no member responds to a request
+    that can be repeated; with L{WriteOutcomeUnknown} if a request that must not be repeated got no response.
+
+    @ivar members: The members.
+    @ivar reactor: The reactor.
     @ivar read_timeout: Seconds per member for a read.
     @ivar retry_timeout: Seconds per member for a write that can be sent again.
     @ivar metrics: The metrics of its calls.
@@ -122,32 +112,37 @@ class EtcdClient(Client):  # type: ignore[misc]
         self,
         reactor: IReactorTime,
         addresses: Sequence[Address],
-        tls: Callable[[str], IOpenSSLClientConnectionCreator] | None = None,
+        make_member: MemberFactory | None = None,
         shuffle_members: bool = True,
     ) -> None:
         """
-        @param tls: Returns the options of a TLS connection for a host name.
+        @param reactor: The reactor.
+        @param addresses: The addresses of the members.
+        @param make_member: Creates the client of a member; by default over gRPC without TLS.
         @param shuffle_members: Begin with a random member, so that several servers do not all use the same one.
         """
         if not addresses:
             raise ValueError("no etcd servers are named")
         super().__init__(reactor, addresses[0].url)
+        self.reactor = reactor
         self.metrics = EtcdMetrics()
-        self.members = [Member(address, reactor, tls, self._check_health, self.metrics) for address in addresses]
+        make_member = make_member or grpc_members(reactor)
+        self.members = [make_member(address, self._check_health, self.metrics) for address in addresses]
         if shuffle_members:
             shuffle(self.members)
         several = len(self.members) > 1
         # With a single member, an early timeout has no use.
         self.read_timeout = READ_TIMEOUT if several else READ_RETRY_TIMEOUT
         self.retry_timeout = RETRY_TIMEOUT if several else WRITE_TIMEOUT
-        self._reactor = reactor
 
     @property
     def endpoints(self) -> str:
         """Return the members, for messages."""
         return ", ".join(sorted(member.address.url for member in self.members))
 
-    def pick_member(self, without: Sequence[Member] = ()) -> Member | None:
+    # --- members
+
+    def pick_member(self, without: Sequence[IEtcdMember] = ()) -> IEtcdMember | None:
         """
         Return the member to use next, best one first; L{None} when there is none except C{without}.
 
@@ -163,7 +158,7 @@ class EtcdClient(Client):  # type: ignore[misc]
                 best = member
         return best
 
-    def report_failure(self, member: Member, reason: BaseException | None) -> None:
+    def report_failure(self, member: IEtcdMember, reason: BaseException | None) -> None:
         """Record that a member did not respond; it is logged once."""
         if member.unhealthy_since is None:
             self._log.warn(
@@ -171,50 +166,61 @@ class EtcdClient(Client):  # type: ignore[misc]
             )
         member.mark_unhealthy(str(reason))
 
-    def _check_health(self, member: Member) -> None:
+    def _check_health(self, member: IEtcdMember) -> None:
         """Check in the background whether an unhealthy member responds again."""
 
-        def answered(response: bytes) -> None:
+        def answered(revision: int) -> None:
             member.mark_healthy()
 
         def failed(failure: Failure) -> None:
             member.mark_unhealthy(failure.getErrorMessage())
 
-        member.call_unary(RANGE.path, REVISION_REQUEST, HEALTH_CHECK_TIMEOUT).addCallbacks(answered, failed)
+        member.revision(HEALTH_CHECK_TIMEOUT).addCallbacks(answered, failed)
 
-    async def call(
-        self, path: bytes, message: bytes, *, repeatable: bool = True, timeout: float | None = None
-    ) -> bytes:
+    def _call(
+        self,
+        operation: Callable[[IEtcdMember, float], Deferred[T]],
+        timeout: float | None,
+        *,
+        repeatable: bool,
+        finish: Callable[[T], Any] | None = None,
+    ) -> Deferred[Any]:
         """
-        Send a request to a member, and to other members if that fails.
+        Call a member, and other members if that fails.
 
-        @param path: The path of the method.
-        @param repeatable: Whether it can be sent twice without harm.
-        @param timeout: In seconds, for each member; L{None} for the timeout of a read.
-        @return: The message of the response.
-        @raise RPCError: etcd refuses the request.
-        @raise NoMemberReachable: No member can be reached; nothing was applied.
-        @raise StorageUnavailable: No member responds a request that can be repeated.
-        @raise WriteOutcomeUnknown: A request that must not be repeated got no response.
+        @param operation: Calls a member, with the timeout in seconds.
+        @param timeout: In seconds, for each member; L{None} for the default.
+        @param repeatable: Whether it can be called twice without harm.
+        @param finish: Converts the result.
         """
-        tried: list[Member] = []
+        if timeout is None:
+            timeout = self.read_timeout if repeatable else WRITE_TIMEOUT
+        called = Deferred.fromCoroutine(self._try_members(operation, timeout, repeatable))
+        return called if finish is None else called.addCallback(finish)
+
+    async def _try_members(
+        self, operation: Callable[[IEtcdMember, float], Deferred[T]], timeout: float, repeatable: bool
+    ) -> T:
+        tried: list[IEtcdMember] = []
         last_error: Exception = NoMemberReachable("no member")
-        until = self._reactor.seconds() + READ_RETRY_TIMEOUT
-        timeout = timeout or self.read_timeout
+        until = self.reactor.seconds() + READ_RETRY_TIMEOUT
         while True:
             member = self.pick_member(tried)
             if member is None:
-                if isinstance(last_error, NoMemberReachable) or not repeatable or self._reactor.seconds() > until:
+                if isinstance(last_error, NoMemberReachable) or not repeatable or self.reactor.seconds() > until:
                     raise last_error
                 tried.clear()
                 last_error = NoMemberReachable("no member")
-                await deferLater(self._reactor, RETRY_INTERVAL)
+                await deferLater(self.reactor, RETRY_INTERVAL)
                 continue
             tried.append(member)
             try:
-                response = await member.call_unary(path, message, timeout)
+                result = await operation(member, timeout)
                 member.mark_healthy()
-                return response
+                return result
+            except Failed:
+                member.mark_healthy()
+                raise
             except RPCError as rpc_error:
                 error = rpc_error
             except NotSent as reason:
@@ -237,82 +243,169 @@ class EtcdClient(Client):  # type: ignore[misc]
                 raise WriteOutcomeUnknown(str(error))
             last_error = StorageUnavailable(str(error))
 
-    async def call_json(
-        self, method: Method, request: JSONObject, *, repeatable: bool = True, timeout: float | None = None
-    ) -> JSONObject:
+    # --- txaioetcd's methods
+
+    def stats(self) -> dict[str, dict[str, int]]:
+        """Return the number of calls by method."""
+        return {"posts": self.metrics.started()}
+
+    def status(self, timeout: float | None = None) -> Deferred[Status]:
+        """Return the status of a member."""
+        return self._call(lambda member, seconds: member.status(seconds), timeout, repeatable=True)
+
+    def set(
+        self,
+        key: bytes,
+        value: bytes,
+        lease: Lease | None = None,
+        return_previous: bool | None = None,
+        timeout: float | None = None,
+    ) -> Deferred[Revision]:
         """
-        Send a request as L{call} does, with txaioetcd's JSON instead of protobuf.
+        Write a key.
 
-        @param method: The method.
-        @param request: The request.
-        @param repeatable: Whether it can be sent twice without harm.
-        @param timeout: In seconds, for each member; L{None} for the timeout of a read.
-        @return: The response.
+        @param key: The key.
+        @param value: The value.
+        @param lease: The lease of the key.
+        @param return_previous: Whether the result has the key before the write.
+        @param timeout: In seconds.
         """
-        message = encode(method.request, request)
-        return decode(method.response, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
+        return self._call(
+            lambda member, seconds: member.set(key, value, lease, return_previous, seconds), timeout, repeatable=False
+        )
 
-    # --- overrides of txaioetcd
-
-    def _post(self, url: bytes, data: JSONObject, timeout: float | None) -> Deferred[JSONObject]:
-        # The paths of the library have the prefix of an old version of the gateway.
-        method = GATEWAY[b"/" + url[len(self._url) + 1 :].partition(b"/")[2]]
-
-        async def call_unary() -> JSONObject:
-            try:
-                return await self.call_json(method, data, repeatable=False, timeout=timeout or WRITE_TIMEOUT)
-            except RPCError as error:
-                raise Error(error.code, error.message) from None
-
-        return Deferred.fromCoroutine(call_unary())
-
-    async def submit(self, txn: Transaction, timeout: float | None = None, repeatable: bool = False) -> Success:
-        """
-        Apply a transaction.
-
-        @param repeatable: Whether it can be applied twice without harm.
-        @raise Failed: The comparison fails.
-        """
-        response = await self.call_json(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
-        header, responses = validate_client_submit_response(response)
-        if response.get("succeeded"):
-            return Success(header, responses)
-        raise Failed(header, responses)
-
-    async def get(
-        self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **options: object
-    ) -> Range:
+    def get(
+        self,
+        key: bytes | KeySet,
+        range_end: bytes | None = None,
+        count_only: bool | None = None,
+        keys_only: bool | None = None,
+        limit: int | None = None,
+        max_create_revision: int | None = None,
+        min_create_revision: int | None = None,
+        min_mod_revision: int | None = None,
+        revision: int | None = None,
+        serializable: bool | None = None,
+        sort_order: str | None = None,
+        sort_target: str | None = None,
+        timeout: float | None = None,
+    ) -> Deferred[Range]:
         """
         Read keys.
 
         @param key: The key, or a set of keys.
-        @param range_end: The end of the range, exclusive.
+        @param range_end: The end of the range that begins with the key, exclusive.
+        @param count_only: Whether to return only the number of keys.
+        @param keys_only: Whether to return no values.
+        @param limit: Maximum number of keys.
+        @param max_create_revision: Omit keys that were created later.
+        @param min_create_revision: Omit keys that were created earlier.
+        @param min_mod_revision: Omit keys that were written earlier.
+        @param revision: The revision of the store; by default the newest one.
+        @param serializable: Whether the member's state suffices, which may be older than the newest one.
+        @param sort_order: C{"NONE"}, C{"ASCEND"} or C{"DESCEND"}.
+        @param sort_target: C{"KEY"}, C{"VERSION"}, C{"CREATE"}, C{"MOD"} or C{"VALUE"}.
         @param timeout: In seconds.
-        @param options: The arguments of L{OpGet}, such as C{limit}, C{revision}, C{sort_order} and C{keys_only}.
         """
-        keys = KeySet(key, range_end=range_end) if range_end is not None else key
-        return Range._parse(
-            await self.call_json(RANGE, OpGet(keys, **options)._marshal()["request_range"], timeout=timeout)
+        if range_end and not isinstance(key, KeySet):
+            key = KeySet(key, range_end=range_end)
+        op = OpGet(
+            key,
+            count_only,
+            keys_only,
+            limit,
+            max_create_revision,
+            min_create_revision,
+            min_mod_revision,
+            revision,
+            serializable,
+            sort_order,
+            sort_target,
+        )
+        return self._call(lambda member, seconds: member.read(op, seconds), timeout, repeatable=True)
+
+    def delete(
+        self, key: bytes | KeySet, return_previous: bool | None = None, timeout: float | None = None
+    ) -> Deferred[Deleted]:
+        """
+        Delete keys.
+
+        @param return_previous: Whether the result has the deleted keys.
+        """
+        return self._call(
+            lambda member, seconds: member.delete(key, return_previous, seconds), timeout, repeatable=False
         )
 
-    async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
-        """Grant a lease."""
-        # An unused lease does no harm.
-        return RevocableLease.of(self, await self.call_json(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
+    def submit(self, txn: Transaction, timeout: float | None = None) -> Deferred[Success]:
+        """
+        Apply a transaction.
+
+        @raise Failed: Its comparisons do not hold; its C{failure} operations were applied.
+        """
+        return self._call(lambda member, seconds: member.submit(txn, seconds), timeout, repeatable=False)
+
+    def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Deferred[Lease]:
+        """
+        Grant a lease.
+
+        @param time_to_live: In seconds.
+        @param lease_id: The id; by default etcd chooses it.
+        """
+
+        def finish(lease: Lease) -> Lease:
+            return EtcdLease(self, lease.header, lease.time_to_live, lease.lease_id)
+
+        # A second lease that is not used does no harm; a second one with the same id is refused.
+        return self._call(
+            lambda member, seconds: member.lease(time_to_live, lease_id, seconds),
+            timeout,
+            repeatable=lease_id is None,
+            finish=finish,
+        )
+
+    def _start_watching(
+        self,
+        keys: Sequence[bytes | KeySet],
+        on_watch: Callable[[KeyValue], object],
+        filters: Sequence[str] | None,
+        start_revision: int | None,
+        return_previous: bool | None,
+    ) -> Deferred[object]:
+        """
+        Watch keys until the result is cancelled; see C{Client.watch}. A lost watch continues on another member.
+
+        @param keys: The keys.
+        @param on_watch: Called with a L{WatchEvent} for each change.
+        @param filters: The kinds of events that are not sent.
+        @param start_revision: The first revision; by default the next one.
+        @param return_previous: Whether events have the key before the change.
+        """
+        requests = [
+            WatchRequest(
+                key if isinstance(key, KeySet) else KeySet(key),
+                start_revision or 0,
+                bool(return_previous),
+                tuple(filters or ()),
+            )
+            for key in keys
+        ]
+        return Deferred.fromCoroutine(self._watch_all(requests, on_watch))
+
+    async def _watch_all(self, requests: Sequence[WatchRequest], on_watch: Callable[[KeyValue], object]) -> None:
+        following = [Deferred.fromCoroutine(watch_keys(self, request, on_watch)) for request in requests]
+        try:
+            await DeferredList(following, fireOnOneErrback=True, consumeErrors=True)
+        except FirstError as first:
+            first.subFailure.raiseException()
+        finally:
+            for watch in following:
+                watch.cancel()
 
     # --- additions to txaioetcd
 
-    async def range(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
-        """
-        Read values.
-
-        @param end: The end of the range, exclusive; without it, one key is read.
-        """
-        return read_range(await self.call(RANGE.path, range_request(key, end, limit=limit, revision=revision)))
-
-    async def revision(self, timeout: float | None = None) -> int:
+    def revision(self, timeout: float | None = None) -> Deferred[int]:
         """Return the newest revision of the store, by any writer: a linearizable read."""
-        return header_revision(await self.call(RANGE.path, REVISION_REQUEST, timeout=timeout))
+        return self._call(lambda member, seconds: member.revision(seconds), timeout, repeatable=True)
 
     def request_revision_now(self) -> Deferred[int]:
         """
@@ -323,43 +416,44 @@ class EtcdClient(Client):  # type: ignore[misc]
         member = self.pick_member()
         assert member is not None, "there are members"
 
-        def answered(response: bytes) -> int:
+        def answered(revision: int) -> int:
             member.mark_healthy()
-            return header_revision(response)
+            return revision
 
         def failed(failure: Failure) -> Deferred[int]:
             if not failure.check(NotSent, RPCError):
                 self.report_failure(member, failure.value)
-            return Deferred.fromCoroutine(self.revision())
+            return self.revision()
 
-        return member.call_unary(RANGE.path, REVISION_REQUEST, self.read_timeout, True).addCallbacks(answered, failed)
+        return member.revision(self.read_timeout, True).addCallbacks(answered, failed)
 
-    async def compact(self, revision: int) -> None:
+    def compact(self, revision: int, timeout: float | None = None) -> Deferred[Header]:
         """
         Compact to a revision.
 
         @raise RPCError: It is compacted already, or in the future.
         """
-        await self.call(COMPACTION, compaction_request(revision))
+        return self._call(lambda member, seconds: member.compact(revision, seconds), timeout, repeatable=True)
 
-    def watch_from(
-        self,
-        member: Member,
-        revision: int,
-        receive: Callable[[bytes], object],
-        end: Callable[[Exception | None], object],
-        timeout: float,
-        former: bool = False,
-    ) -> Stream:
+    def lease_time_to_live(
+        self, lease_id: int, keys: bool = False, timeout: float | None = None
+    ) -> Deferred[LeaseTimeToLive]:
         """
-        Watch all keys.
+        Return the rest of a lease.
 
-        @param revision: The first revision.
-        @param receive: Called with each message.
-        @param end: See L{Member.stream}.
-        @param former: See L{watch_request}.
+        @param keys: Whether the result has its keys.
         """
-        return member.stream(WATCH, watch_request(revision, former), receive, end, timeout)
+        return self._call(
+            lambda member, seconds: member.lease_time_to_live(lease_id, keys, seconds), timeout, repeatable=True
+        )
+
+    def revoke_lease(self, lease_id: int, timeout: float | None = None) -> Deferred[Header]:
+        """Revoke a lease, and delete its keys."""
+        return self._call(lambda member, seconds: member.revoke_lease(lease_id, seconds), timeout, repeatable=False)
+
+    def keep_lease_alive(self, lease_id: int, timeout: float | None = None) -> Deferred[LeaseTimeToLive]:
+        """Restart the time to live of a lease."""
+        return self._call(lambda member, seconds: member.keep_lease_alive(lease_id, seconds), timeout, repeatable=True)
 
     def close(self) -> None:
         """Close all members."""

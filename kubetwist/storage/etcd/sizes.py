@@ -9,20 +9,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ..errors import StorageError
-from ._descriptors import (
-    GATEWAY,
-    decode,
-    encode,
-)
 from ._errors import (
     NoResponse,
     NotSent,
     RPCError,
 )
-from ._grpc import Member
+from ._interfaces import IEtcdMember
 from ._metrics import EtcdMetrics
 
-_STATUS: Final = GATEWAY[b"/maintenance/status"]
 #: The timeout of a member's response, in seconds.
 _TIMEOUT: Final = 10.0
 
@@ -33,7 +27,9 @@ T = TypeVar("T")
 class EtcdSizes:
     """Polls the members, one after the other, and records their sizes in the metrics."""
 
-    def __init__(self, members: Sequence[Member], reactor: IReactorTime, interval: float, metrics: EtcdMetrics) -> None:
+    def __init__(
+        self, members: Sequence[IEtcdMember], reactor: IReactorTime, interval: float, metrics: EtcdMetrics
+    ) -> None:
         """
         @param interval: Seconds between two polls.
         """
@@ -65,12 +61,11 @@ class EtcdSizes:
         for member in self._members:
             url = member.address.url
             try:
-                response = await member.call_unary(_STATUS.path, encode(_STATUS.request, {}), _TIMEOUT)
-                size = int(decode(_STATUS.response, response).get("dbSize") or 0)
-            except (RPCError, NotSent, NoResponse, StorageError, ValueError):
+                status = await member.status(_TIMEOUT)
+            except (RPCError, NotSent, NoResponse, StorageError):
                 # The failure is reported by the calls that need a response. The previous size is outdated.
                 self._metrics.sizes.pop(url, None)
             else:
-                self._metrics.sizes[url] = size
+                self._metrics.sizes[url] = status.db_size or 0
             if self._stopped:
                 return

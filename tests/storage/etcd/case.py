@@ -20,7 +20,7 @@ from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd._frames import DATA
 from kubetwist.storage.etcd._messages import scan
 from kubetwist.storage.etcd.address import Address
-from kubetwist.storage.etcd.client import EtcdClient
+from kubetwist.storage.etcd.client import EtcdClient, grpc_members
 from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
 
@@ -85,9 +85,9 @@ def etcd_storage(
     reactor: Any, urls: list[str], tls: Any = None, shuffle_members: bool = True, **options: Any
 ) -> EtcdStorage:
     """Return a store in an etcd."""
-    return EtcdStorage(
-        EtcdClient(reactor, [Address.parse(url) for url in urls], tls, shuffle_members), reactor, **options
-    )
+    addresses = [Address.parse(url) for url in urls]
+    client = EtcdClient(reactor, addresses, grpc_members(reactor, tls), shuffle_members)
+    return EtcdStorage(client, reactor, **options)
 
 
 _used: dict[SynchronousTestCase, list[tuple[EtcdStorage, EtcdServer]]] = {}

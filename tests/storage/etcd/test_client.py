@@ -8,10 +8,12 @@ from typing import Any
 from txaioetcd import CompVersion, Error, Failed, KeySet, OpGet, OpSet, Transaction
 
 from twisted.internet.defer import Deferred
+from zope.interface.verify import verifyObject
 
 from kubetwist.api.storage import Write
 from kubetwist.storage.etcd._errors import RPCError
-from kubetwist.storage.etcd._messages import WatchEvent
+from kubetwist.storage.etcd._interfaces import IEtcdMember
+from kubetwist.storage.etcd._values import ALL_KEYS, WatchEvent, WatchRequest
 from kubetwist.storage.etcd._watch import (
     EtcdWatch,
     WatchLost,
@@ -52,7 +54,7 @@ class ClientTests(EtcdCase):
         self.assertEqual((result.kvs[0].value, result.kvs[0].mod_revision), (b"v", done.header.revision))
 
     def test_refusals(self) -> None:
-        """An error of etcd is txaioetcd's error for its methods, and RPCError for the additions."""
+        """An error of etcd is txaioetcd's error, with the code and the text of etcd."""
         client, run = self.open().client, self.reactor.run
         with self.assertRaises(Error) as caught:
             run(client.set(b"", b"v"))
@@ -73,6 +75,26 @@ class ClientTests(EtcdCase):
         self.assertTrue(status.version.startswith("3."))
         self.assertTrue(status.leader)
         self.assertGreater(status.db_size, 0)
+
+    def test_members(self) -> None:
+        """Each member provides L{IEtcdMember}."""
+        (member,) = self.open().client.members
+        verifyObject(IEtcdMember, member)
+
+    def test_writes(self) -> None:
+        """A write of the store is a transaction of txaioetcd."""
+        storage = self.open()
+        made: list[Transaction] = []
+        construct = Transaction.__init__
+
+        def counted(txn: Transaction, *args: Any, **options: Any) -> None:
+            made.append(txn)
+            construct(txn, *args, **options)
+
+        self.patch(Transaction, "__init__", counted)
+        revision = self.write(storage, "/r/a", b"1", 0)
+        self.write(storage, "/r/a", None, revision)
+        self.assertEqual(len(made), 2)
 
     def test_large_value(self) -> None:
         """A value larger than the flow control windows is written and read during other calls."""
@@ -102,25 +124,28 @@ class WatchTests(EtcdCase):
 
         def receive(changes: list[WatchEvent]) -> None:
             received.append(changes)
-            if changes[-1].revision == revisions[-1]:
+            if changes[-1].mod_revision == revisions[-1]:
                 done.callback(None)
 
         (member,) = storage.client.members
-        watch = EtcdWatch(storage.client, member, begin, receive, done.errback)
+        follow = member.follow
+
+        def recorded(request: WatchRequest, receive: Any, end: Any, timeout: float) -> Any:
+            def message(result: Any) -> None:
+                partial.append(result.partial)
+                receive(result)
+
+            return follow(request, message, end, timeout)
+
+        self.patch(member, "follow", recorded)
+        watch = EtcdWatch(member, self.reactor, WatchRequest(ALL_KEYS, begin + 1), receive, done.errback)
         self.addCleanup(watch.stop)
-        seen = watch._message
-
-        def message(result: Any) -> None:
-            partial.append(result.partial)
-            seen(result)
-
-        watch._message = message
         self.reactor.run(done)
         # The changes were split.
         self.assertIn(True, partial)
-        self.assertEqual([change.revision for changes in received for change in changes], sorted(revisions * 4))
+        self.assertEqual([change.mod_revision for changes in received for change in changes], sorted(revisions * 4))
         for before, after in pairwise(received):
-            self.assertLess(before[-1].revision, after[0].revision)
+            self.assertLess(before[-1].mod_revision, after[0].mod_revision)
 
     def test_lost_place(self) -> None:
         """A watch from a compacted revision fails with the compacted revision."""
@@ -129,7 +154,7 @@ class WatchTests(EtcdCase):
         self.reactor.run(storage.compact(revision))
         lost: Deferred[None] = Deferred()
         (member,) = storage.client.members
-        EtcdWatch(storage.client, member, 0, self.fail, lost.errback)
+        EtcdWatch(member, self.reactor, WatchRequest(ALL_KEYS, 1), self.fail, lost.errback)
         with self.assertRaises(WatchLost) as caught:
             self.reactor.run(lost)
         self.assertEqual(caught.exception.compacted, revision)

@@ -30,10 +30,8 @@ from kubetwist.storage.etcd._errors import (
     ResponseTimeout,
     RPCError,
 )
-from kubetwist.storage.etcd._grpc import (
-    BACKOFF_FIRST,
-    Member,
-)
+from kubetwist.storage.etcd._grpc import Member
+from kubetwist.storage.etcd._health import BACKOFF_FIRST
 from kubetwist.storage.etcd._http2 import MAX_STREAM_ID
 from kubetwist.storage.etcd.address import Address
 

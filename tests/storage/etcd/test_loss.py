@@ -372,7 +372,8 @@ class TLSTests(SynchronousTestCase):
             ("UserGrantRole", octets(1, b"root") + octets(2, b"root")),
             ("AuthEnable", b""),
         ):
-            self.reactor.run(storage.client.call(f"/etcdserverpb.Auth/{name}".encode(), message, repeatable=False))
+            (member,) = storage.client.members
+            self.reactor.run(member.call_unary(f"/etcdserverpb.Auth/{name}".encode(), message, 10.0))
         revision = self.reactor.run(storage.commit([Write("/r/a", b"1", 0)]))
         self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, revision)
         self.reactor.turn_until(lambda: storage.revision == revision)

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.etcd._messages} and C{descriptors}."""
+"""Tests for L{kubetwist.storage.etcd._messages}, with messages of the tables in C{descriptors}."""
 
 from __future__ import annotations
 
@@ -7,38 +7,48 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from txaioetcd import CompModified, CompVersion, KeySet, OpDel, OpGet, OpSet, Transaction
+from txaioetcd import (
+    CompCreated,
+    CompModified,
+    CompValue,
+    CompVersion,
+    Failed,
+    KeySet,
+    Lease,
+    OpDel,
+    OpGet,
+    OpSet,
+    Success,
+    Transaction,
+)
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.storage import (
-    StoredValue,
-    Write,
-)
-from kubetwist.storage.etcd._descriptors import (
-    decode,
-    encode,
-)
 from kubetwist.storage.etcd._errors import ProtocolError
 from kubetwist.storage.etcd._messages import (
-    FIRST_KEY,
-    RangeResult,
-    TxnResult,
-    WatchEvent,
-    WatchResponse,
-    compaction_request,
-    header_revision,
-    key_bytes,
-    key_text,
-    range_request,
-    read_outcome,
+    encode_compaction,
+    encode_delete,
+    encode_get,
+    encode_lease,
+    encode_lease_grant,
+    encode_set,
+    encode_transaction,
+    encode_watch,
+    read_delete,
+    read_header,
+    read_lease_grant,
+    read_lease_time_to_live,
     read_range,
+    read_set,
+    read_status,
+    read_transaction,
     read_watch,
     scan,
-    transaction,
-    watch_request,
 )
+from kubetwist.storage.etcd._values import ALL_KEYS, WatchRequest, WatchResponse
 from tests.storage.etcd.answers import keys, text
+
+from .descriptors import decode, encode
 
 revisions = st.integers(1, (1 << 63) - 1)
 
@@ -46,7 +56,17 @@ revisions = st.integers(1, (1 << 63) - 1)
 values = st.binary(max_size=300)
 
 
-READERS = (read_range, read_outcome, read_watch, header_revision)
+READERS = (
+    read_range,
+    read_set,
+    read_delete,
+    read_transaction,
+    read_watch,
+    read_header,
+    read_status,
+    read_lease_grant,
+    read_lease_time_to_live,
+)
 
 
 def block(tag: int, content: bytes) -> bytes:
@@ -65,80 +85,134 @@ def stored(key: bytes, value: bytes, created: int, modified: int, lease: int = 0
     return {**result, "version": 1, "lease": lease}
 
 
-class AnswerTests(SynchronousTestCase):
-    """Parsing of responses; the messages are encoded by C{descriptors}."""
+class ResponseTests(SynchronousTestCase):
+    """Decoding of responses."""
 
-    @given(st.lists(st.tuples(keys, values, revisions)), revisions, st.booleans())
-    def test_range(self, result: list[tuple[bytes, bytes, int]], revision: int, more: bool) -> None:
-        """A range has keys with values and revisions, and whether more keys follow."""
-        kvs = [stored(key, value, 1, at, lease=5) for key, value, at in result]
-        response = encode("RangeResponse", {"header": header(revision), "kvs": kvs, "more": more, "count": 99})
-        expected = [StoredValue(key_text(key), value, at) for key, value, at in result]
-        self.assertEqual(read_range(response), RangeResult(expected, revision, more))
-        self.assertEqual([key_bytes(value.key) for value in expected], [key for key, _, _ in result])
-        self.assertEqual(header_revision(response), revision)
+    @given(st.lists(st.tuples(keys, values, revisions, st.integers(-(1 << 63), (1 << 63) - 1))), revisions)
+    def test_range(self, result: list[tuple[bytes, bytes, int, int]], revision: int) -> None:
+        """A range has keys with values, revisions and leases, the number of keys, and the revision of the store."""
+        kvs = [stored(key, value, 1, at, lease) for key, value, at, lease in result]
+        response = encode("RangeResponse", {"header": header(revision), "kvs": kvs, "count": 99})
+        found = read_range(response)
+        self.assertEqual(
+            [(one.key, one.value or b"", one.mod_revision, one.lease or 0, one.version) for one in found.kvs],
+            [(*one, 1) for one in result],
+        )
+        self.assertEqual((found.count, found.header.revision, read_header(response).revision), (99, revision, revision))
+        self.assertEqual(
+            (found.header.cluster_id, found.header.member_id, found.header.raft_term), (2**64 - 1, 2**63, 3)
+        )
 
-    @given(st.lists(st.one_of(st.none(), revisions), max_size=5), revisions, st.booleans())
-    def test_outcome(self, result: list[int | None], revision: int, succeeded: bool) -> None:
-        """A transaction has whether it succeeded, and otherwise the existing revisions."""
+    @given(st.lists(st.one_of(st.none(), revisions), max_size=5), revisions)
+    def test_failed(self, result: list[int | None], revision: int) -> None:
+        """A transaction whose comparisons do not hold raises C{Failed} with the results of its other operations."""
         ranges = [
             {"response_range": {"header": header(revision), "kvs": [] if at is None else [stored(b"k", b"", 1, at)]}}
             for at in result
         ]
-        done = [{"response_put": {"header": header(revision)}} for _ in result]
-        response = encode(
-            "TxnResponse",
-            {"header": header(revision), "succeeded": succeeded, "responses": done if succeeded else ranges},
+        response = encode("TxnResponse", {"header": header(revision), "responses": ranges})
+        with self.assertRaises(Failed) as caught:
+            read_transaction(response)
+        found = [[one.mod_revision for one in part.kvs] for part in caught.exception.responses]
+        self.assertEqual(found, [[] if at is None else [at] for at in result])
+        self.assertEqual(caught.exception.header.revision, revision)
+
+    def test_success(self) -> None:
+        """A transaction has the results of its operations; malformed ones are rejected when they are read."""
+        operations = [
+            {"response_put": {"header": header(8), "prev_kv": stored(b"a", b"1", 2, 3)}},
+            {"response_delete_range": {"header": header(8), "deleted": 2, "prev_kvs": [stored(b"b", b"", 4, 5)]}},
+            {"response_range": {"header": header(8), "count": 0}},
+        ]
+        done = read_transaction(
+            encode("TxnResponse", {"header": header(8), "succeeded": True, "responses": operations})
         )
-        expected = [] if succeeded else [at or 0 for at in result]
-        self.assertEqual(read_outcome(response), TxnResult(succeeded, revision, expected))
+        self.assertIsInstance(done, Success)
+        put, deleted, found = done.responses
+        self.assertEqual((put.previous.value, put.previous.mod_revision, put.header.revision), (b"1", 3, 8))
+        self.assertEqual((deleted.deleted, [one.key for one in deleted.previous], found.kvs), (2, [b"b"], []))
+        damaged = read_transaction(block(1, b"\x18\x05") + b"\x10\x01" + block(3, b""))
+        self.assertEqual(damaged.header.revision, 5)
+        with self.assertRaises(ProtocolError):
+            damaged.responses  # noqa: B018
+
+    def test_other_results(self) -> None:
+        """Results of single operations, of leases and of the status have txaioetcd's attributes."""
+        head = header(7)
+        put = read_set(encode("PutResponse", {"header": head}))
+        self.assertEqual((put.header.revision, put.previous), (7, None))
+        deleted = read_delete(encode("DeleteRangeResponse", {"header": head}))
+        self.assertEqual((deleted.deleted, deleted.previous), (0, []))
+        granted = encode("LeaseGrantResponse", {"header": head, "ID": "-3", "TTL": "5"})
+        self.assertEqual(read_lease_grant(granted)[1:], (5, -3))
+        rest = encode("LeaseTimeToLiveResponse", {"header": head, "TTL": "-1", "keys": [text(b"a"), ""]})
+        self.assertEqual(
+            (read_lease_time_to_live(rest).remaining, read_lease_time_to_live(rest).keys), (-1, [b"a", b""])
+        )
+        numbers = {"dbSize": "12", "leader": str(2**64 - 1), "raftIndex": "4", "raftTerm": "6"}
+        status = read_status(encode("StatusResponse", {"header": head, "version": "3.6.0", **numbers}))
+        self.assertEqual(
+            (status.version, status.db_size, status.leader, status.raft_index, status.raft_term),
+            ("3.6.0", 12, 2**64 - 1, 4, 6),
+        )
 
     def message(self, *parts: bytes) -> WatchResponse:
         """Return a watch response."""
         return read_watch(block(1, encode("ResponseHeader", header(9))) + b"".join(parts))
 
     def test_events(self) -> None:
-        """Events have the value, the revision, and whether the key was created."""
+        """Events have the value, the revision, and whether the key was created or deleted."""
         put = block(2, encode("KeyValue", stored(b"/a", b"v", 7, 7)))
         change = b"\x08\x00" + block(2, encode("KeyValue", stored(b"/a", b"", 7, 8)))
         deletion = b"\x08\x01" + block(2, encode("KeyValue", {"key": text(b"/\xff"), "mod_revision": 9}))
+        deletion += block(3, encode("KeyValue", stored(b"/\xff", b"old", 2, 6)))
         message = self.message(*(block(11, event) for event in (put, change, deletion)))
         self.assertEqual(
-            message,
-            WatchResponse(
-                [
-                    WatchEvent("/a", b"v", 7, True),
-                    WatchEvent("/a", b"", 8, False),
-                    WatchEvent(key_text(b"/\xff"), None, 9, False),
-                ]
-            ),
+            [(one.key, one.value, one.new_value, one.mod_revision, one.created) for one in message.changes],
+            [
+                (b"/a", b"v", b"v", 7, True),
+                (b"/a", None, b"", 8, False),
+                (b"/\xff", None, None, 9, False),
+            ],
         )
+        previous = [one.previous and (one.previous.value, one.previous.mod_revision) for one in message.changes]
+        self.assertEqual(previous, [None, None, (b"old", 6)])
 
     def test_other_messages(self) -> None:
         """A watch is created, fragmented, and canceled, perhaps because its revision is compacted."""
-        self.assertEqual(self.message(b"\x18\x01"), WatchResponse([], created=True))
-        self.assertEqual(self.message(b"\x38\x01"), WatchResponse([], partial=True))
+
+        def state(response: WatchResponse) -> tuple[object, ...]:
+            return response.changes, response.canceled, response.partial, response.compacted, response.reason
+
+        self.assertEqual(state(self.message(b"\x18\x01")), ([], False, False, 0, ""))
+        self.assertEqual(state(self.message(b"\x38\x01")), ([], False, True, 0, ""))
         ended = self.message(b"\x20\x01\x28\x05", block(6, b"gr\xc3\xbcn"))
-        self.assertEqual(ended, WatchResponse([], canceled=True, compacted=5, reason="grün"))
-        self.assertEqual(read_watch(b""), WatchResponse([]))
+        self.assertEqual(state(ended), ([], True, False, 5, "grün"))
+        self.assertEqual(state(read_watch(b"")), ([], False, False, 0, ""))
 
     def test_unknown_fields(self) -> None:
         """Unknown fields of later versions are ignored."""
         new = b"\xa0\x06\x05" + b"\xa5\x06" + bytes(4) + b"\xa1\x06" + bytes(8) + b"\xa2\x06\x01x"
         response = block(1, encode("ResponseHeader", header(9)) + new) + new
-        self.assertEqual((header_revision(response), read_range(response)), (9, RangeResult([], 9, False)))
+        self.assertEqual((read_header(response).revision, read_range(response).kvs), (9, []))
 
     def test_nonsense(self) -> None:
         """Invalid messages are rejected."""
         head = block(1, b"\x18\x05")
         for reader, response in (
-            (header_revision, b""),
-            (header_revision, block(1, b"")),
+            (read_header, b""),
+            (read_header, block(1, b"")),
             (read_range, block(2, block(1, b"k"))),
             (read_range, head + block(2, block(1, b"k"))),
             (read_range, head + block(2, b"\x18\x05")),
-            (read_outcome, head + block(3, b"")),
-            (read_outcome, b"\x10\x01"),
+            (read_set, b""),
+            (read_delete, b""),
+            (read_status, b""),
+            (read_lease_grant, head),
+            (read_lease_time_to_live, b""),
+            (read_transaction, head + block(3, b"")),
+            (read_transaction, head + block(3, block(4, b""))),
+            (read_transaction, b"\x10\x01"),
             (read_watch, block(11, b"")),
             (read_watch, block(11, b"\x08\x02" + block(2, block(1, b"k") + b"\x18\x05"))),
             (read_watch, b"\x5a\x05a"),
@@ -161,73 +235,111 @@ class AnswerTests(SynchronousTestCase):
         st.one_of(st.binary(max_size=80), st.lists(st.binary(max_size=6)).map(lambda parts: b"\x12\x06".join(parts)))
     )
     def test_any_bytes(self, data: bytes) -> None:
-        """Any bytes are parsed or raise L{ProtocolError}."""
-        for read in (*READERS, *(lambda data, name=name: decode(name, data) for name in ("TxnResponse", "KeyValue"))):
-            with contextlib.suppress(ProtocolError):
+        """Any bytes are decoded or raise L{ProtocolError}."""
+        for read in READERS:
+            with contextlib.suppress(ProtocolError, Failed):
                 read(data)
 
     @given(st.data())
     def test_damaged(self, data: st.DataObject) -> None:
-        """A damaged response is parsed or raises L{ProtocolError}; a truncated one is not a complete response."""
+        """A damaged response is decoded or raises L{ProtocolError}; a truncated one has no event."""
         event = block(2, encode("KeyValue", stored(b"/a", b"v" * 20, 300, 70_000)))
         complete = block(1, encode("ResponseHeader", header(1 << 40))) + block(11, event)
         where = data.draw(st.integers(0, len(complete) - 1))
         damaged = complete[:where] + data.draw(st.binary(max_size=3)) + complete[where + 1 :]
         for read in READERS:
-            for response in (damaged, complete[:where]):
-                try:
-                    result = read(response)
-                except ProtocolError:
-                    continue
-                if response is not damaged:
-                    self.assertNotEqual(result, read_watch(complete))
+            with contextlib.suppress(ProtocolError, Failed):
+                read(damaged)
+        with contextlib.suppress(ProtocolError):
+            self.assertEqual(read_watch(complete[:where]).changes, [])
 
     def test_scan(self) -> None:
         """Fields are only found in the message that they belong to."""
         self.assertEqual(scan(b"xx\x08\x01yy", 2, 4), [(8, 1, 0)])
 
 
-class QuestionTests(SynchronousTestCase):
-    """Encoding of requests; the messages are decoded by C{descriptors}."""
+numbers = st.integers(-(1 << 63), (1 << 63) - 1)
+sets = st.one_of(
+    st.builds(KeySet, keys),
+    st.builds(KeySet, keys, range_end=keys),
+    # txaioetcd cannot increment a last byte of 255.
+    st.builds(KeySet, keys.filter(lambda key: key[-1] < 255), prefix=st.just(True)),
+)
+comparisons = st.one_of(
+    st.builds(kind, keys, st.sampled_from(["==", "!=", "<", ">"]), of)
+    for kind, of in ((CompVersion, numbers), (CompCreated, numbers), (CompModified, numbers), (CompValue, values))
+)
+switches = st.sampled_from([None, False, True])
+limits = st.one_of(st.none(), numbers)
+gets = st.builds(
+    OpGet,
+    sets,
+    switches,
+    switches,
+    limits,
+    limits,
+    limits,
+    limits,
+    limits,
+    switches,
+    st.sampled_from([None, *OpGet.SORT_ORDERS]),
+    st.sampled_from([None, *OpGet.SORT_TARGETS]),
+)
+leases = st.one_of(st.none(), st.integers(1, (1 << 63) - 1).map(lambda number: Lease(None, None, 5, number)))
+operations = st.lists(
+    st.one_of(gets, st.builds(OpSet, keys, values, leases, switches), st.builds(OpDel, sets, switches)), max_size=4
+)
 
-    def test_writes(self) -> None:
-        """Expected revisions are compared, and deleted keys must exist; txaioetcd encodes the same."""
-        writes = [Write("/new", b"n", 0), Write("/old", None, None), Write("/any", b"", None), Write("/at", b"a", 5)]
-        names = [key_bytes(write.key) for write in writes]
-        same = Transaction(
-            compare=[
-                CompModified(names[0], "==", 0),
-                CompVersion(names[1], ">", 0),
-                CompModified(names[3], "==", 5),
-            ],
-            success=[OpSet(names[0], b"n"), OpDel(names[1]), OpSet(names[2], b""), OpSet(names[3], b"a")],
-            failure=[OpGet(KeySet(name), keys_only=True) for name in names],
-        )
+
+class RequestTests(SynchronousTestCase):
+    """Encoding of requests."""
+
+    @given(st.builds(Transaction, st.lists(comparisons, max_size=3), operations, operations))
+    def test_transactions(self, txn: Transaction) -> None:
+        """A transaction is encoded as by txaioetcd and the gateway."""
+        expected = decode("TxnRequest", encode("TxnRequest", txn._marshal()))
+        self.assertEqual(decode("TxnRequest", encode_transaction(txn)), expected)
+
+    def test_extended_classes(self) -> None:
+        """Subclasses of operations and comparisons are encoded like their base class; other objects are rejected."""
+
+        class Absent(CompModified):  # type: ignore[misc]
+            def __init__(self, key: bytes) -> None:
+                super().__init__(key, "==", 0)
+
+        txn = Transaction(compare=[Absent(b"k")])
+        same = Transaction(compare=[CompModified(b"k", "==", 0)])
+        self.assertEqual(encode_transaction(txn), encode_transaction(same))
+        txn.success = [object()]
+        with self.assertRaises(TypeError):
+            encode_transaction(txn)
+
+    def test_prefixes(self) -> None:
+        """The end of a prefix is the next key that does not begin with it."""
+        for prefix, end in ((b"/a", b"/b"), (b"/a\xff\xff", b"/b"), (b"\xff", b"\0"), (b"", b"\0")):
+            message = decode("RangeRequest", encode_get(OpGet(KeySet(prefix, prefix=True))))
+            self.assertEqual(message.get("range_end"), text(end))
+
+    def test_other_requests(self) -> None:
+        """Requests for single operations, leases, compactions and watches have etcd's fields."""
+        self.assertEqual(decode("PutRequest", encode_set(OpSet(b"k", b""))), {"key": text(b"k")})
         self.assertEqual(
-            decode("TxnRequest", transaction(writes)), decode("TxnRequest", encode("TxnRequest", same._marshal()))
+            decode("DeleteRangeRequest", encode_delete(OpDel(b"k", True))), {"key": text(b"k"), "prev_kv": True}
         )
-
-    def test_leases(self) -> None:
-        """A key with a time to live has a lease; a write without precondition has no failure operations."""
-        lease = (1 << 62) + 1
-        result = decode("TxnRequest", transaction([Write("/a", b"v", None, ttl=5)], lambda write: lease))
+        self.assertEqual(decode("LeaseGrantRequest", encode_lease_grant(5, None)), {"TTL": "5"})
+        self.assertEqual(decode("LeaseTimeToLiveRequest", encode_lease(7, True)), {"ID": "7", "keys": True})
+        self.assertEqual(encode_compaction(300), b"\x08\xac\x02")
+        watch = decode("WatchRequest", encode_watch(WatchRequest(ALL_KEYS, 133)))["create_request"]
+        every = {"key": text(b"\0"), "range_end": text(b"\0")}
+        self.assertEqual(watch, {**every, "start_revision": "133", "fragment": True})
+        filtered = encode_watch(WatchRequest(KeySet(b"k"), 1, True, ("NOPUT", "NODELETE")))
         self.assertEqual(
-            result, {"success": [{"request_put": {"key": text(b"/a"), "value": text(b"v"), "lease": str(lease)}}]}
+            decode("WatchRequest", filtered)["create_request"],
+            {
+                "key": text(b"k"),
+                "start_revision": "1",
+                "prev_kv": True,
+                "filters": text(b"\0\1"),
+                "fragment": True,
+            },
         )
-
-    @given(keys, st.one_of(st.just(b""), keys), st.integers(0, 1 << 40), st.integers(0, 1 << 62), st.booleans())
-    def test_range(self, key: bytes, end: bytes, limit: int, revision: int, only: bool) -> None:
-        """A range request has only the fields that differ from the defaults."""
-        request = decode("RangeRequest", range_request(key, end, limit=limit, revision=revision, keys_only=only))
-        expected: dict[str, Any] = {"key": text(key)}
-        expected |= {"range_end": text(end)} if end else {}
-        expected |= {"limit": str(limit)} if limit else {}
-        expected |= {"revision": str(revision)} if revision else {}
-        expected |= {"keys_only": True} if only else {}
-        self.assertEqual(request, expected)
-
-    def test_watch(self) -> None:
-        """A watch covers all keys from a revision, and requests fragments."""
-        create = block(1, FIRST_KEY) + block(2, FIRST_KEY) + b"\x18\x85\x01" + b"\x40\x01"
-        self.assertEqual(watch_request(133), block(1, create))
-        self.assertEqual(compaction_request(300), b"\x08\xac\x02")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from txaioetcd import KeySet, Range
+
 from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 from zope.interface.verify import verifyObject
@@ -9,12 +11,10 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.storage import Write
 from kubetwist.interfaces import ISharedStorage
 from kubetwist.storage.errors import KeyExists, RevisionCompacted, StorageUnavailable
-from kubetwist.storage.etcd._descriptors import LEASE_LEASES
 from kubetwist.storage.etcd._errors import (
     PERMISSION_DENIED,
     RPCError,
 )
-from kubetwist.storage.etcd._messages import RangeResult
 
 from .case import EtcdCase
 
@@ -100,8 +100,9 @@ class SharingTests(EtcdCase):
         storage = self.open()
         for number in range(5):
             self.write(storage, f"/r/{number}", b"", 0, ttl=3600)
-        leases = self.reactor.run(storage.client.call_json(LEASE_LEASES, {}))["leases"]
-        self.assertEqual(len(leases), 1)
+        found = self.reactor.run(storage.client.get(KeySet(b"/r/", prefix=True))).kvs
+        self.assertEqual((len(found), len({item.lease for item in found})), (5, 1))
+        self.assertTrue(found[0].lease)
 
     def test_lost_lease(self) -> None:
         """A lease that was revoked is replaced."""
@@ -124,15 +125,15 @@ class SharingTests(EtcdCase):
         storage = self.open()
         revisions = [self.write(storage, f"/r/{number:03}", bytes([number]) * 300_000, 0) for number in range(30)]
         request: list[int] = []
-        call_json = storage.client.range
+        get = storage.client.get
 
-        async def recorded(key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> RangeResult:
+        async def recorded(keys: KeySet, *, limit: int, revision: int) -> Range:
             request.append(limit)
             if len(request) == 1:
                 await storage.commit([Write("/r/000", b"late", None), Write("/r/029", b"late", None)])
-            return await call_json(key, end, limit=limit, revision=revision)
+            return await get(keys, limit=limit, revision=revision)
 
-        storage.client.range = recorded
+        self.patch(storage.client, "get", recorded)
         page = self.reactor.run(storage.read_page("/r/", revision=revisions[-1]))
         self.assertEqual([item.revision for item in page.items], revisions)
         self.assertEqual(page.items[-1].value, bytes([29]) * 300_000)

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.storage.etcd._errors import NotSent
-from kubetwist.storage.etcd._grpc import Member
+from kubetwist.storage.etcd._grpcclient import GRPCClient
 from kubetwist.storage.etcd._metrics import EtcdMetrics
 from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.sizes import EtcdSizes
@@ -22,8 +22,8 @@ class SizeTests(SynchronousTestCase):
     def test_lost(self) -> None:
         """A member that stops responding has no size any more and is requested again; stop() leaves no timer."""
 
-        class Lost(Member):
-            def call_unary(self, path: bytes, message: bytes, timeout: float) -> Any:
+        class Lost(GRPCClient):
+            def status(self, timeout: float | None = None) -> Any:
                 raise NotSent("it is gone")
 
         clock, metrics = Clock(), EtcdMetrics()

@@ -1,9 +1,8 @@
 """
-The messages of etcd that txaioetcd uses, converted between its JSON and protobuf.
+The messages of etcd by tables, converted between the gateway's JSON and protobuf.
 
-txaioetcd is written for etcd's gateway for HTTP/1.1: its requests are dictionaries, with bytes in base64
-and 64-bit numbers as texts, for paths of that gateway. This module maps them to gRPC. Numbers, names and types are
-etcd's; fields that are not listed are unknown.
+Tests build responses with them, and decode requests, independently of the tested code. Numbers, names and types
+are etcd's; fields that are not listed are unknown.
 
 @see: etcd-io/etcd, C{api/etcdserverpb/rpc.proto}, C{api/mvccpb/kv.proto}; protobuf's mapping to JSON.
 """
@@ -15,14 +14,14 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from ...api.jsontypes import JSONObject
-from ...schema.protobuf.fields import number
-from ...schema.protobuf.wire import (
+from kubetwist.api.jsontypes import JSONObject
+from kubetwist.schema.protobuf.fields import number
+from kubetwist.schema.protobuf.wire import (
     LENGTH,
     VARINT,
     int64,
 )
-from ._messages import scan
+from kubetwist.storage.etcd._messages import scan
 
 _UINT64: Final = (1 << 64) - 1
 
@@ -50,10 +49,10 @@ LeaseRevokeRequest 1:ID:int64
 LeaseRevokeResponse 1:header:ResponseHeader
 LeaseTimeToLiveRequest 1:ID:int64 2:keys:bool
 LeaseTimeToLiveResponse 1:header:ResponseHeader 2:ID:int64 3:TTL:int64 4:grantedTTL:int64 5:keys:*bytes
-LeaseLeasesRequest
-LeaseStatus 1:ID:int64
-LeaseLeasesResponse 1:header:ResponseHeader 2:leases:*LeaseStatus
 StatusRequest
+WatchCreateRequest 1:key:bytes 2:range_end:bytes 3:start_revision:int64 4:progress_notify:bool 5:filters:bytes
+ 6:prev_kv:bool 7:watch_id:int64 8:fragment:bool
+WatchRequest 1:create_request:WatchCreateRequest
 StatusResponse 1:header:ResponseHeader 2:version:string 3:dbSize:int64 4:leader:uint64 5:raftIndex:uint64
  6:raftTerm:uint64 7:raftAppliedIndex:uint64 8:errors:*string 9:dbSizeInUse:int64 10:isLearner:bool
 """
@@ -106,44 +105,6 @@ _BY_NAME: Final = {
     name: {field.name: (field, number(field.tag)) for field in fields} for name, fields in _MESSAGE_FIELDS.items()
 }
 _BY_TAG: Final = {name: {field.tag: field for field in fields} for name, fields in _MESSAGE_FIELDS.items()}
-
-
-@frozen
-class Method:
-    """
-    A method of etcd.
-
-    @ivar path: The path in gRPC.
-    @ivar request: The message of the request.
-    @ivar response: The type of the response.
-    """
-
-    path: bytes
-    request: str
-    response: str
-
-
-def _method(service: str, name: str, message: str = "") -> Method:
-    message = message or name
-    return Method(f"/etcdserverpb.{service}/{name}".encode("ascii"), f"{message}Request", f"{message}Response")
-
-
-RANGE: Final = _method("KV", "Range")
-TXN: Final = _method("KV", "Txn")
-LEASE_GRANT: Final = _method("Lease", "LeaseGrant")
-LEASE_REVOKE: Final = _method("Lease", "LeaseRevoke")
-LEASE_TIME_TO_LIVE: Final = _method("Lease", "LeaseTimeToLive")
-LEASE_LEASES: Final = _method("Lease", "LeaseLeases")
-
-#: The gateway's paths that txaioetcd requests, without the prefix that differs between versions of etcd.
-GATEWAY: Final = {
-    b"/kv/range": RANGE,
-    b"/kv/put": _method("KV", "Put"),
-    b"/kv/deleterange": _method("KV", "DeleteRange"),
-    b"/kv/txn": TXN,
-    b"/lease/grant": LEASE_GRANT,
-    b"/maintenance/status": _method("Maintenance", "Status", "Status"),
-}
 
 
 def encode(message: str, value: JSONObject) -> bytes:
