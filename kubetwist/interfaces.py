@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
     from .api.record import Listing, Record
     from .api.requestscope import RequestScope
-    from .api.resource import JSONObject, UserInfo
+    from .api.resource import GroupVersionKind, JSONObject, UserInfo
     from .api.storage import History, Page, StorageEvent, StoredValue, Write
+    from .api.tables import TableDefinition
     from .api.targets import Target
     from .metrics.registry import MetricSnapshot
+    from .schema.merge.ownership import Filters
 
 # --- reactor -----------------------------------------------------------------------------------------------------
 
@@ -272,6 +274,9 @@ class IStorageBackendFactory(Interface):
 
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
+# A resource has routes for the verbs of its storage object. The interfaces after the verbs describe the resource; they
+# are asked for when it is installed, and what it does not provide has a default. Their attributes do not change.
+#
 # A result is a record for stored objects, and a dict for objects that are created for the response. C{get} and C{list}
 # may return their result instead of an awaitable: most reads do not wait.
 
@@ -409,6 +414,60 @@ class IConnecter(Interface):
         @return: The target; L{None} for an empty response, which is not an error.
         @raise APIStatusError: The target does not exist.
         """
+
+
+class IScoper(Interface):
+    """States the scope of a resource; every resource provides it."""
+
+    namespace_scoped: bool = Attribute("Whether its objects are in namespaces.")
+
+
+class ISingularNameProvider(Interface):
+    """Names a single object of the resource, for discovery; by default it has no such name."""
+
+    singular_name: str = Attribute("The name: C{'deployment'}.")
+
+
+class IShortNamesProvider(Interface):
+    """Has short names, for discovery; by default there are none."""
+
+    short_names: Sequence[str] = Attribute("The names: C{['deploy']}.")
+
+
+class ICategoriesProvider(Interface):
+    """Belongs to groups of resources with a common name, for discovery; by default to none."""
+
+    categories: Sequence[str] = Attribute("The names of the groups: C{['all']}.")
+
+
+class IStorageVersionProvider(Interface):
+    """States in which version objects are stored; by default discovery has no hash of the version."""
+
+    storage_version: GroupVersionKind = Attribute(
+        "The kind of stored objects. C{storageVersionHash} of discovery is computed from it, which clients compare to"
+        " detect a change."
+    )
+
+
+class ITableConvertor(Interface):
+    """Has columns in Tables; by default a resource that can be listed has the name and the creation time."""
+
+    def table(kind: GroupVersionKind, describe: Callable[[str, str], str]) -> TableDefinition:
+        """
+        Return the columns and rows of a kind; called at the first Table.
+
+        @param kind: The kind of responses.
+        @param describe: Returns the description of a field in the type definitions of the release, C{""} without one.
+        """
+
+
+class IResetFieldsProvider(Interface):
+    """Restores fields in writes, which clients therefore cannot own; by default clients can own all fields."""
+
+    reset_fields: Filters = Attribute(
+        "The fields that clients may own, by the API version of the objects in which they write. A version that is"
+        " missing has no such fields."
+    )
 
 
 class IWatchSink(Interface):

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve
-
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
@@ -24,15 +22,19 @@ from ..api.record import (
 from ..api.requestscope import RequestScope
 from ..api.resource import (
     GroupVersion,
+    GroupVersionKind,
     JSONObject,
 )
+from ..api.tables import Describe, TableDefinition
 from ..interfaces import (
     IGetter,
     ILister,
+    ITableConvertor,
 )
 from ..registry.customresources.codec import CustomCodec
+from ..registry.generic.capabilities import NamedResource
 from ..registry.generic.reading import selection_predicate
-from ..registry.generic.resourceinfo import ResourceInfo
+from ..resources.capabilities import is_namespaced
 from ..resources.customresources import (
     CRDVersionHandlers,
     CustomResources,
@@ -50,18 +52,18 @@ if TYPE_CHECKING:
 _REVISION: Final = 1
 
 
-@implementer(IGetter, ILister)
-class ComputedStorage:
+@implementer(IGetter, ILister, ITableConvertor)
+class ComputedStorage(NamedResource):
     """Read-only storage of a resource whose objects are computed."""
 
     def __init__(self, version: CustomVersion, compute: Compute) -> None:
         self._version = version
         self._compute = compute
+        self.info = version.definition.info
 
-    @property
-    def info(self) -> ResourceInfo:
-        """The resource."""
-        return self._version.definition.info
+    def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+        """See L{ITableConvertor.table}; the columns are in the definition."""
+        return self._version.printer.table()
 
     async def get(self, scope: RequestScope, name: str, options: GetOptions) -> Record:
         """See L{IGetter.get}."""
@@ -115,9 +117,13 @@ class ComputedVersionResource(CRDVersionHandlers):
         """See L{CRDVersionHandlers.verbs}."""
         return ("get", "list")
 
+    def described(self) -> object:
+        """See L{CRDVersionHandlers.described}."""
+        return self._storage
+
     def api_resources(self) -> list[APIResource]:
-        """See L{CRDVersionHandlers.api_resources}. There is no storage version."""
-        return [evolve(super().api_resources()[0], storage_version_hash="")]
+        """See L{CRDVersionHandlers.api_resources}."""
+        return super().api_resources()[:1]
 
     def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
         """See L{CRDVersionHandlers.handlers}."""
@@ -125,13 +131,13 @@ class ComputedVersionResource(CRDVersionHandlers):
         endpoint = Endpoint(
             self._storage,
             definition.info,
+            is_namespaced(self._storage, definition.name),
             GroupVersion(definition.group, version.name),
             version.gvk,
             CustomCodec(version),
             self._server.defer_to_thread,
             list_items_have_kind=True,
             list_kind=definition.list_kind,
-            printer=version.printer,
             traced=self._server.traced,
         )
         reads = ReadHandlers(endpoint, self._server.reactor, self._server.flusher)

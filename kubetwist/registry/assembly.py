@@ -34,6 +34,7 @@ from .generic.store import Store
 from .generic.storedprotobuf import StoredProtobuf
 from .generic.strategy import Strategy
 from .networking.store import ServiceCIDRStore
+from .printers import built_in_table
 from .rbac.ruleresolver import GROUP as RBAC
 from .rbac.ruleresolver import RuleResolver
 from .rbac.store import BindingStore, RoleStore
@@ -159,6 +160,7 @@ class ResourceRegistry:
             backend,
             self.admission,
             self.context,
+            built_in_table,
             prefix=options.prefix,
             fields=None if definitions is None else ServerFields(definitions),
             protobuf=None if definitions is None else StoredProtobuf(definitions),

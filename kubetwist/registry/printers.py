@@ -9,18 +9,46 @@ A module C{printers} contains C{COLUMNS} and C{ROWS} by kind. The modules of a g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Final, NamedTuple
 
-from ..api.jsontypes import JSONValue
-from ..api.resource import JSONObject
+from attrs import evolve
+
+from ..api.jsonpath import Budget
+from ..api.resource import GroupVersionKind, JSONObject
+from ..api.tables import Describe, TableDefinition, no_conditions
 from .core.pod.printers import row_conditions as pod_conditions
 from .flowcontrol.printers import flow_schema_order
 from .generic.printers.ages import AgeCell, Cell, human_age, human_duration
-from .generic.printers.columns import DEFAULT, Column, Describe, Row
+from .generic.printers.columns import DEFAULT, Column, Row
+from .generic.printers.tables import default_row, default_table
 
-__all__ = ["AgeCell", "Describe", "cells", "columns", "human_age", "human_duration", "row", "row_conditions"]
+__all__ = ["AgeCell", "built_in_table", "cells", "columns", "human_age", "human_duration", "row"]
+
+
+def built_in_table(kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+    """
+    Return the Table of a built-in kind.
+
+    @param kind: The kind of the responses.
+    @param describe: Returns the description of a field.
+    """
+    printer = _PRINTERS[kind.group, kind.kind]
+    if printer is _DEFAULT:
+        return evolve(default_table(describe), from_stored=True)
+
+    def built_in_cells(obj: JSONObject, budget: Budget) -> Iterator[Cell]:
+        return printer.row(obj)
+
+    return TableDefinition(
+        columns(kind.group, kind.kind, kind.version, describe),
+        built_in_cells,
+        conditions=pod_conditions if kind.group_kind == ("", "Pod") else no_conditions,
+        sort_key=flow_schema_order if kind.group_kind == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None,
+        # The reference computes cells from its internal type, not from the requested version.
+        from_stored=True,
+    )
 
 
 def columns(group: str, kind: str, version: str = "", describe: Describe | None = None) -> list[JSONObject]:
@@ -43,7 +71,7 @@ def columns(group: str, kind: str, version: str = "", describe: Describe | None 
         in_version = f"{package.rpartition('.')[0]}.{version}.{name}"
         return describe(type_name, field) or describe(in_version, field)
 
-    return [column.definition(description) for column in _PRINTERS[_key(group, kind)].columns]
+    return [column.definition(description) for column in _PRINTERS[group, kind].columns]
 
 
 def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell, ...]:
@@ -52,7 +80,7 @@ def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell, ...]:
 
     @param obj: The object in any version of the kind, with C{apiVersion}; a zero object in bookmarks.
     """
-    return tuple(_PRINTERS[_key(group, kind)].row(obj))
+    return tuple(_PRINTERS[group, kind].row(obj))
 
 
 def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
@@ -67,32 +95,6 @@ def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
     return [cell.text(now) if isinstance(cell, AgeCell) else cell for cell in row(group, kind, obj)]
 
 
-def row_order(group: str, kind: str) -> Callable[[JSONObject], JSONValue] | None:
-    """Return the sort key of rows, a function of the stored object; L{None} to keep the order of the list."""
-    return flow_schema_order if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None
-
-
-def has_printer(group: str, kind: str) -> bool:
-    """Return whether Tables of a kind have columns besides name and age."""
-    return _PRINTERS[_key(group, kind)] is not _DEFAULT
-
-
-def row_conditions(group: str, kind: str, obj: JSONObject) -> list[JSONObject]:
-    """Return the C{conditions} of the row of an object; most kinds have none."""
-    return pod_conditions(obj) if (group, kind) == ("", "Pod") else []
-
-
-def _key(group: str, kind: str) -> tuple[str, str]:
-    # A Scale is requested in the group of the scaled resource.
-    return ("autoscaling", kind) if kind == "Scale" else (group, kind)
-
-
-def _default_row(obj: JSONObject) -> Iterator[Cell]:
-    metadata = obj.get("metadata") or {}
-    yield metadata.get("name", "")
-    yield metadata.get("creationTimestamp") or "0001-01-01T00:00:00Z"
-
-
 class Printer(NamedTuple):
     """The columns of the Tables of a kind, and the function that returns the cells of a row."""
 
@@ -100,7 +102,7 @@ class Printer(NamedTuple):
     row: Row
 
 
-_DEFAULT: Final = Printer(DEFAULT, _default_row)
+_DEFAULT: Final = Printer(DEFAULT, default_row)
 
 #: The modules with the printers of a group, by group.
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {

@@ -18,7 +18,7 @@ from .core.pod.eviction import PodEviction
 from .core.pod.subresources import ephemeral_containers_rules, resize_rules
 from .core.service.proxy import ServiceProxy
 from .core.serviceaccount.tokenrequest import TokenRequests
-from .generic.parts import SubresourceStore, SubresourceUpdater, status_rules
+from .generic.parts import StatusStore, SubresourceStore, SubresourceUpdater
 from .generic.resourceinfo import ResourceInfo, SubresourceInfo
 from .generic.scalestore import ScaleStore
 
@@ -33,7 +33,7 @@ Virtual = Bindings | ComponentStatuses | TokenReview | SelfSubjectReview | Rules
 
 #: Factories for the storage of subresources that write a part of the object, by subresource or resource/subresource.
 _PARTS: dict[str, Callable[[Store], SubresourceStore | SubresourceUpdater]] = {
-    "status": lambda store: SubresourceStore(store, status_rules(store)),
+    "status": StatusStore,
     "namespaces/finalize": lambda store: SubresourceUpdater(store, finalize_rules(store)),
     "certificatesigningrequests/approval": lambda store: SubresourceStore(store, approval_rules(store)),
     "pods/ephemeralcontainers": lambda store: SubresourceStore(store, ephemeral_containers_rules(store)),
@@ -95,7 +95,7 @@ def review_storage(info: ResourceInfo, context: ServerContext) -> Virtual:
     if info.kind == "Binding":
         return Bindings(info, context.stores.get("", "pods"))
     if info.kind == "ComponentStatus":
-        return ComponentStatuses(info, context.outgoing)
+        return ComponentStatuses(info, context.outgoing, context.environment.tables)
     if info.kind == "TokenReview":
         return TokenReview(info, context)
     if info.kind == "SelfSubjectReview":

@@ -23,7 +23,9 @@ from ..registry.customresources.crd import CustomDefinition, CustomVersion
 from ..registry.customresources.fieldmanager import SCALE, field_manager, scale_manager
 from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
-from ..registry.generic.parts import SubresourceStore, status_rules
+from ..registry.generic.capabilities import UnopenedResource
+from ..registry.generic.parts import StatusStore
+from .capabilities import discovered_names, is_namespaced
 from .discovery.endpoints import DefinedGroupVersion, Group, page_not_found
 from .endpoint import Endpoint, thread_deferrer
 from .handlers.read import ReadHandlers
@@ -116,19 +118,19 @@ class CRDVersionHandlers:
         storage: Any = store
         codec: Codec = CustomCodec(version, checks_kind=not subresource)
         gvk = version.gvk
-        if subresource == "scale":
-            fields = scale_manager(definition.definitions)
-        else:
-            fields = field_manager(version, self.served.versions, subresource)
         if subresource == "status":
-            storage = SubresourceStore(store, status_rules(store))
-        elif subresource == "scale":
+            storage = StatusStore(store)
+        if subresource == "scale":
             assert version.scale is not None
             storage, gvk = CustomScaleStore(store, version.scale), SCALE
             codec = CustomScaleCodec(definition.definitions, SCALE, SCALE)
+            fields = scale_manager(definition.definitions)
+        else:
+            fields = field_manager(version, self.served.versions, storage.reset_fields, subresource)
         return Endpoint(
             storage,
             definition.info,
+            is_namespaced(store, definition.name),
             GroupVersion(definition.group, version.name),
             gvk,
             codec,
@@ -137,7 +139,6 @@ class CRDVersionHandlers:
             subresource,
             list_items_have_kind=True,
             list_kind=definition.list_kind,
-            printer=version.printer if subresource != "scale" else None,
             patch_types=CUSTOM_PATCH_TYPES,
             field_manager=fields,
             authorizer=self._server.authorizer,
@@ -145,10 +146,16 @@ class CRDVersionHandlers:
             traced=self._server.traced,
         )
 
+    def described(self) -> object:
+        """Return the object that states the names of the resource; it does not need the served objects."""
+        return UnopenedResource(self.served.definition.info)
+
     def api_resources(self) -> list[APIResource]:
         """Return the entries for discovery and OpenAPI."""
         definition, version = self.served.definition, self.version
-        info, group_version = definition.info, GroupVersion(definition.group, version.name)
+        group_version = GroupVersion(definition.group, version.name)
+        described = self.described()
+        names, namespaced = discovered_names(described), is_namespaced(described, definition.name)
 
         def api_resource(subresource: str, kind: GroupVersionKind, verbs: tuple[str, ...]) -> APIResource:
             main = not subresource
@@ -159,12 +166,12 @@ class CRDVersionHandlers:
                 subresource=subresource,
                 kind=kind,
                 kind_shown_group_version=kind.group_version != group_version,
-                singular=definition.singular if main else "",
-                namespaced=definition.namespaced,
-                short_names=definition.short_names if main else (),
-                categories=definition.categories if main else (),
+                singular=names.singular if main else "",
+                namespaced=namespaced,
+                short_names=names.short_names if main else (),
+                categories=names.categories if main else (),
                 verbs=verbs,
-                storage_version_hash=info.storage_version_hash if main else "",
+                storage_version_hash=names.storage_version_hash if main else "",
                 list_kind=definition.list_kind if main else "",
                 custom=self._schemas,
             )

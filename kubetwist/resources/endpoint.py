@@ -14,8 +14,8 @@ from twisted.internet.threads import deferToThreadPool
 
 from ..api.requestscope import RequestScope
 from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, EndpointNegotiators
-from ..interfaces import ILister
 from ..registry.generic.fieldmanager.manager import update_managed_fields
+from .capabilities import has_tables
 
 if TYPE_CHECKING:
     from ..api.jsontypes import JSONValue
@@ -53,14 +53,13 @@ class Endpoint:
 
     @ivar storage: The storage object, which provides the capabilities that are served.
     @ivar version: The version in the path.
+    @ivar namespaced: Whether the objects of the resource are in namespaces.
     @ivar gvk: The kind of the responses; for C{scale} it differs from the kind of the resource.
     @ivar codec: The codec for bodies of that kind.
     @ivar defer_to_thread: Runs long computations.
     @ivar strategy: Provides the defaults; L{None} for kinds without defaults.
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
     @ivar list_kind: The kind of its collections, if that is not the kind with the suffix C{List}.
-    @ivar printer: Prints its Tables, if it is not a built-in kind: a
-        L{kubetwist.registry.customresources.printers.Printer}.
     @ivar patch_types: The media types of supported patches.
     @ivar field_manager: Tracks the owners of fields; L{None} if objects are not stored.
     @ivar authorizer: Authorizes the creation by a PUT or an apply; L{None} allows every client.
@@ -72,6 +71,7 @@ class Endpoint:
 
     storage: Any
     info: ResourceInfo
+    namespaced: bool
     version: GroupVersion
     gvk: GroupVersionKind
     codec: Codec
@@ -80,7 +80,6 @@ class Endpoint:
     subresource: str = ""
     list_items_have_kind: bool = False
     list_kind: str = ""
-    printer: Any = None
     patch_types: tuple[str, ...] = PATCH_TYPES
     field_manager: FieldManager | None = None
     authorizer: IAuthorizer | None = None
@@ -91,10 +90,8 @@ class Endpoint:
     negotiators: EndpointNegotiators = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        # Reviews, bindings and actions have no rows; of subresources only these two do.
-        is_listable = ILister.providedBy(self.storage)
         self.negotiators = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
-        self.tables = self.subresource in ("status", "scale") or (not self.subresource and is_listable)
+        self.tables = has_tables(self.storage)
 
     def scope(self, request: KubeRequest, namespace: str, body: bytes = b"") -> RequestScope:
         """Return the scope of the request for the store."""

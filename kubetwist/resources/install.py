@@ -26,6 +26,7 @@ from ..interfaces import (
     ILister,
     INamedCreator,
     IPatcher,
+    IResetFieldsProvider,
     IServerReactor,
     IUpdater,
     IWatcher,
@@ -37,6 +38,7 @@ from ..registry.generic.fieldmanager.manager import BuiltInVersionConverter, Fie
 from ..registry.generic.scalestore import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
+from .capabilities import discovered_names, is_namespaced
 from .endpoint import Endpoint, thread_deferrer
 from .handlers.connect import ConnectHandler
 from .handlers.read import ReadHandlers
@@ -157,20 +159,22 @@ class Installer:
         else:
             storage = virtual_storage(info, self._context)
         gvk = info.gvk(version)
-        yield self._endpoint(storage, info, version, gvk, info.storage_kind if info.stored else gvk)
+        namespaced = is_namespaced(storage, info.resource)
+        yield self._endpoint(storage, info, namespaced, version, gvk, info.storage_kind if info.stored else gvk)
         for subresource in info.subresources:
             subresource_store = subresource_storage(info, version, subresource, self._context)
             subresource_gvk = subresource_kind(info, subresource, version)
             same_kind = subresource.kind == info.kind
             storage_gvk = info.storage_kind if same_kind else subresource_gvk
             yield self._endpoint(
-                subresource_store, info, version, subresource_gvk, storage_gvk, subresource.name, same_kind
+                subresource_store, info, namespaced, version, subresource_gvk, storage_gvk, subresource.name, same_kind
             )
 
     def _endpoint(
         self,
         storage: object,
         info: ResourceInfo,
+        namespaced: bool,
         version: str,
         gvk: GroupVersionKind,
         stored: GroupVersionKind,
@@ -190,10 +194,12 @@ class Installer:
                 gvk, BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk}), codec.zero
             )
         elif info.stored and defaults:
-            field_manager = built_in_field_manager(self._definitions, info, version, subresource)
+            reset_fields = storage.reset_fields if IResetFieldsProvider.providedBy(storage) else {}
+            field_manager = built_in_field_manager(self._definitions, info, version, reset_fields, subresource)
         return Endpoint(
             storage,
             info,
+            namespaced,
             GroupVersion(info.group, version),
             gvk,
             codec,
@@ -210,7 +216,7 @@ class Installer:
         handlers = Handlers(endpoint, self._reactor, self._flusher)
         info, storage = endpoint.info, endpoint.storage
         collection = f"/{info.resource}"
-        scoped = f"/namespaces/<namespace>{collection}" if info.namespaced else collection
+        scoped = f"/namespaces/<namespace>{collection}" if endpoint.namespaced else collection
         tail = f"/{endpoint.subresource}" if endpoint.subresource else ""
         warning = deprecation_warning(endpoint.gvk, int(self._definitions.minor.partition(".")[2]))
         for verb in VERBS:
@@ -223,7 +229,7 @@ class Installer:
                 # These are the deprecated watch paths, from before watches were list queries.
                 add_route(app, "GET", f"{base}/watch{scoped}", handler)
                 add_route(app, "GET", f"{base}/watch{scoped}/<name>", handler)
-                if info.namespaced:
+                if endpoint.namespaced:
                     add_route(app, "GET", f"{base}/watch{collection}", handler)
                 continue
             if verb.has_name:
@@ -232,7 +238,7 @@ class Installer:
                 continue
             else:
                 add_route(app, verb.method, f"{base}{scoped}", handler)
-                if verb.across_namespaces and info.namespaced:
+                if verb.across_namespaces and endpoint.namespaced:
                     add_route(app, verb.method, f"{base}{collection}", handler)
         if IConnecter.providedBy(storage):
             connect = ConnectHandler(endpoint, self._clients).connect
@@ -317,7 +323,7 @@ def api_resource(endpoint: Endpoint) -> APIResource:
     """Return the entry of an endpoint for discovery and OpenAPI."""
     info, storage, gvk = endpoint.info, endpoint.storage, endpoint.gvk
     connects = IConnecter.providedBy(storage)
-    main = not endpoint.subresource
+    names = discovered_names(storage)
     return APIResource(
         group=info.group,
         version=endpoint.version.version,
@@ -325,12 +331,12 @@ def api_resource(endpoint: Endpoint) -> APIResource:
         subresource=endpoint.subresource,
         kind=gvk,
         kind_shown_group_version=gvk.group_version != endpoint.version,
-        singular=info.singular if main else "",
-        namespaced=info.namespaced,
-        short_names=info.short_names if main else (),
-        categories=info.categories if main else (),
+        singular=names.singular,
+        namespaced=endpoint.namespaced,
+        short_names=names.short_names,
+        categories=names.categories,
         verbs=verbs(storage),
-        storage_version_hash=info.storage_version_hash if main else "",
+        storage_version_hash=names.storage_version_hash,
         list_kind=f"{info.kind}List" if ILister.providedBy(storage) else "",
         delete_returns_object=endpoint.strategy is not None and endpoint.strategy.delete_returns_object,
         connect_methods=tuple(storage.methods) if connects else (),

@@ -7,9 +7,8 @@ request: the JSON around them is cached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import orjson
 
@@ -24,8 +23,9 @@ from ..api.record import (
 from ..api.resource import JSONObject
 from ..api.times import posix_now
 from ..http.responses import Body
-from ..registry.printers import AgeCell, columns, has_printer, human_age, row, row_conditions, row_order
+from ..registry.generic.printers.ages import AgeCell, human_age
 from . import slices
+from .capabilities import table_of
 from .encoding import CACHED_ITEM_COST, JSONEncoder, Result, bookmark_meta, error_event, list_body, list_meta
 from .slices import Slices, encode_at_once
 
@@ -78,23 +78,17 @@ class TableEncoder:
         self.version = version
         self.include = include
         self.plain = JSONEncoder(endpoint)
-        printer = endpoint.printer
-        self._internal = printer is None
-        if printer is None:
-            group, kind = endpoint.info.group, endpoint.gvk.kind
-            self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
-            self._row: Callable[..., Any] = partial(row, group, kind)
-            self._order = row_order(group, kind)
-            # The reference's default converter leaves the slice of rows nil if it is empty.
-            self._empty = b"[]" if has_printer(group, kind) else b"null"
-        else:
-            self.columns, self._row = printer.definitions, printer.row
-            self._order = None
-            self._empty = b"[]"
+        table = table_of(endpoint.storage, endpoint.gvk, endpoint.codec.describe)
+        self._internal = table.from_stored
+        self._row = table.cells
+        self._order = table.sort_key
+        self._conditions = table.conditions
+        # The reference's default converter leaves the slice of rows nil if it is empty.
+        self._empty = b"null" if table.null_if_empty else b"[]"
         self._view = ("row", endpoint.gvk)
         #: Tables never consist of stored bytes alone.
         self.stored = False
-        self._columns = orjson.dumps(self.columns)
+        self._columns = orjson.dumps(list(table.columns))
         self._table_head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
         self._partial = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b",' % version.encode()
 
@@ -106,13 +100,11 @@ class TableEncoder:
         pieces = views.get(self._view)
         if pieces is None:
             codec = self.plain.codec
-            # The reference computes cells from its internal type, not from the requested version.
             gvk, item = (codec.storage, record.item) if self._internal else (codec.gvk, codec.item(record))
             obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(item)}
-            group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
             cells, complete = self._cells(obj, budget)
             cell_texts = cell_pieces(cells)
-            conditions = row_conditions(group, kind, obj)
+            conditions = self._conditions(obj)
             rest = b'],"conditions":%b,"object":' % orjson.dumps(conditions) if conditions else b'],"object":'
             stored = codec.plain_metadata and (self._internal or not codec.converts)
             meta_end = len(b'{"metadata":') + len(orjson.dumps(obj["metadata"])) if stored else 0
@@ -128,10 +120,10 @@ class TableEncoder:
         @param budget: Number of values that the columns of all rows of this response may visit.
         """
         if budget is None or self._internal:
-            return self._row(obj), True
+            return tuple(self._row(obj, Budget())), True
         row_budget = Budget(min(MAX_VISITED, max(budget.remaining, 0)))
         granted = row_budget.remaining
-        cells: tuple[Any, ...] = self._row(obj, row_budget)
+        cells = tuple(self._row(obj, row_budget))
         budget.remaining -= granted - max(row_budget.remaining, 0)
         return cells, granted == MAX_VISITED or row_budget.remaining >= 0
 
@@ -258,7 +250,7 @@ class TableEncoder:
     def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """Encode a bookmark: a row of blanks."""
         zero = self.plain.bookmark_object(revision, initial_events_end)
-        cells = cell_pieces(self._row(zero))
+        cells = cell_pieces(tuple(self._row(zero, Budget())))
         cell_text = cells[0]
         meta = orjson.dumps(bookmark_meta(revision, initial_events_end))
         if self.include == "None":

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.api.tables import TableDefinition
 from kubetwist.registry.kindtable import KINDS
-from kubetwist.registry.printers import cells, columns, row, row_order
+from kubetwist.registry.printers import built_in_table, cells, columns, row
 from tests.registry.printertools import NOW, made
+
+
+def table(group: str, kind: str) -> TableDefinition:
+    """Return the Table of a kind."""
+    return built_in_table(GroupVersionKind(group, "v1", kind), lambda type_name, field: "")
 
 
 class EveryKindTests(SynchronousTestCase):
@@ -24,10 +31,16 @@ class EveryKindTests(SynchronousTestCase):
 
     def test_order(self) -> None:
         """FlowSchemas are sorted by their matching order; other kinds are not sorted."""
-        order = row_order("flowcontrol.apiserver.k8s.io", "FlowSchema")
+        order = table("flowcontrol.apiserver.k8s.io", "FlowSchema").sort_key
         assert order is not None, "flow schemas have one"
         self.assertEqual(order(made({"spec": {"matchingPrecedence": 3}})), (3, "x"))
-        self.assertIsNone(row_order("", "Pod"))
+        self.assertIsNone(table("", "Pod").sort_key)
+
+    def test_conditions(self) -> None:
+        """The row of a finished pod has a condition; rows of other kinds have none."""
+        obj = made({"status": {"phase": "Succeeded"}})
+        self.assertEqual(len(table("", "Pod").conditions(obj)), 1)
+        self.assertEqual(table("", "Node").conditions(obj), [])
 
     def test_default(self) -> None:
         """The default columns are the name and the creation time."""
@@ -51,8 +64,8 @@ class EveryKindTests(SynchronousTestCase):
         found = columns("networking.k8s.io", "ServiceCIDR", "v1beta1", lambda *field: texts.get(field, ""))
         self.assertEqual(found[1]["description"], "ranges")
 
-    def test_scale_of_any_group(self) -> None:
-        """A Scale has its row in any group."""
+    def test_scale(self) -> None:
+        """A Scale has its row in the group of the kind, not of the scaled resource."""
         obj = made({"spec": {"replicas": 2}, "status": {"replicas": 1}})
-        self.assertEqual(cells("apps", "Scale", obj, NOW), ["x", 2, 1, "3m"])
-        self.assertEqual([column["name"] for column in columns("apps", "Scale")][1:3], ["Desired", "Available"])
+        self.assertEqual(cells("autoscaling", "Scale", obj, NOW), ["x", 2, 1, "3m"])
+        self.assertEqual([column["name"] for column in columns("autoscaling", "Scale")][1:3], ["Desired", "Available"])

@@ -229,7 +229,7 @@ class Client:
         definitions = self._context.registry.context.definitions
         assert definitions is not None, "there is no apply without definitions"
         gvk = store.info.gvk(store.info.storage_version)
-        fields = built_in_field_manager(definitions, store.info, gvk.version)
+        fields = built_in_field_manager(definitions, store.info, gvk.version, store.reset_fields)
         codec = Codec(definitions, gvk, gvk)
         meta = obj["metadata"]
         applied = {"apiVersion": gvk.api_version, "kind": gvk.kind, **mutable_copy(obj)}

@@ -16,6 +16,7 @@ from ...api.resource import JSONObject
 from ...api.users import user_object
 from ...interfaces import ICreator
 from ..generic.admitting import admit_virtual, check_namespace
+from ..generic.capabilities import NamedResource
 from ..generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @implementer(ICreator)
-class SelfSubjectReview:
+class SelfSubjectReview(NamedResource):
     """Returns the user of the request."""
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
@@ -38,7 +39,7 @@ class SelfSubjectReview:
 
 
 @implementer(ICreator)
-class TokenReview:
+class TokenReview(NamedResource):
     """
     Authenticates the token in the request.
 

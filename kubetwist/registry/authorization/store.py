@@ -22,6 +22,7 @@ from ...api.selectors import (
 )
 from ...interfaces import ICreator, IRuleResolver
 from ..generic.admitting import admit_virtual, check_namespace
+from ..generic.capabilities import NamedResource
 from ..generic.resourceinfo import ResourceInfo
 from .validation import validate_access_review, validate_local_access_review, validate_self_access_review
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @implementer(ICreator)
-class AccessReview:
+class AccessReview(NamedResource):
     """C{SubjectAccessReview}, C{SelfSubjectAccessReview} and C{LocalSubjectAccessReview}."""
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
@@ -175,7 +176,7 @@ def _check_rules_namespace(obj: JSONObject) -> None:
 
 
 @implementer(ICreator)
-class RulesReview:
+class RulesReview(NamedResource):
     """C{SelfSubjectRulesReview}: lists the rules of the user; only rule-based authorizers support it."""
 
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:

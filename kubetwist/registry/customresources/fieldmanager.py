@@ -202,18 +202,33 @@ def with_metadata(schema: JSONObject) -> JSONObject:
     return filled
 
 
-def field_manager(version: CustomVersion, versions: CustomVersionConverter, subresource: str) -> FieldManager:
+def reset_fields(version: CustomVersion, subresource: str) -> Filters:
     """
-    Return the field manager of a custom resource, or of its status.
+    Return the fields that clients of a custom resource may own, by API version; see
+    L{kubetwist.interfaces.IResetFieldsProvider}.
 
     If the status is a subresource, writes to the main resource ignore it in the version of the request only; see
     apiextensions-apiserver, C{pkg/registry/customresource/strategy.go} and C{getStatusResetFields}.
+
+    @param version: The version of requests.
+    @param subresource: C{"status"}; C{""} for the main resource.
     """
     filtering = version.definition.versions if subresource else (version,)
-    filters = {
-        one.gvk.api_version: default_reset_fields_filter(True, subresource) for one in filtering if one.has_status
-    }
-    return CustomFieldManager(version, versions, subresource, filters)
+    return {one.gvk.api_version: default_reset_fields_filter(True, subresource) for one in filtering if one.has_status}
+
+
+def field_manager(
+    version: CustomVersion, versions: CustomVersionConverter, fields: Filters, subresource: str
+) -> FieldManager:
+    """
+    Return the field manager of a custom resource, or of its status.
+
+    @param version: The version of requests.
+    @param versions: Converts objects between versions.
+    @param fields: The L{reset_fields}.
+    @param subresource: C{"status"}; C{""} for the main resource.
+    """
+    return CustomFieldManager(version, versions, subresource, fields)
 
 
 def scale_manager(definitions: Definitions) -> FieldManager:

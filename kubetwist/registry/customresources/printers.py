@@ -11,6 +11,7 @@ from ...api.go.text import go_text
 from ...api.jsonpath import MISSING, Budget, JSONPath, JSONPathError
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
+from ...api.tables import TableDefinition
 from ..generic.printers.ages import AgeCell, parse_time
 
 #: The column of CRDs without C{additionalPrinterColumns}.
@@ -61,6 +62,10 @@ class Printer:
                     "priority": column.get("priority", 0),
                 }
             )
+
+    def table(self) -> TableDefinition:
+        """Return the Table of the version."""
+        return TableDefinition(self.definitions, self.row)
 
     def row(self, obj: JSONObject, budget: Budget | None = None) -> tuple[JSONValue, ...]:
         """

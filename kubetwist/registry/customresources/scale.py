@@ -12,8 +12,9 @@ from ...api.jsontypes import JSONValue
 from ...api.options import GetOptions, WriteOptions
 from ...api.record import Record
 from ...api.requestscope import RequestScope
-from ...api.resource import JSONObject
-from ...interfaces import IPatcher
+from ...api.resource import GroupVersionKind, JSONObject
+from ...api.tables import Describe, TableDefinition
+from ...interfaces import IPatcher, ITableConvertor
 from ..generic.fieldmanager.scalehandler import to_parent, to_subresource
 from ..generic.scalestore import SCALE
 from ..generic.updates import AdmittedView, UpdateRules, parse_version
@@ -25,7 +26,7 @@ from .strategy import nested, wrong_type
 _UNSET: Final = -(1 << 31)
 
 
-@implementer(IPatcher)
+@implementer(IPatcher, ITableConvertor)
 class CustomScaleStore:
     """Desired and actual replicas of a custom resource, as C{autoscaling/v1, Scale}."""
 
@@ -77,6 +78,10 @@ class CustomScaleStore:
         replicas = (admitted.get("spec") or {}).get("replicas", 0)
         if replicas != (_integer(obj, self._spec) or 0):
             _put(obj, self._spec, replicas)
+
+    def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+        """See L{kubetwist.interfaces.ITableConvertor.table}."""
+        return self._store.tables(kind, describe)
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """Check the uid as the store does."""

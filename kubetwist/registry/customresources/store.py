@@ -16,18 +16,21 @@ from ...api.record import (
 )
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupVersionKind, JSONObject
+from ...api.tables import Describe, TableDefinition
 from ...interfaces import IWatch, IWatchSink
+from ...schema.merge.ownership import Filters
 from ..generic.environment import StoredResource, StoreEnvironment
 from ..generic.fieldmanager.manager import FieldManager
 from ..generic.reading import begin_watch
 from ..generic.store import Store
 from .codec import CustomCodec, stored_version
-from .fieldmanager import ConversionNeeded, field_manager
+from .fieldmanager import ConversionNeeded, field_manager, reset_fields
 from .sink import ConvertingWatchSink
 
 _Result = TypeVar("_Result")
 
 if TYPE_CHECKING:
+    from .crd import CustomVersion
     from .served import ServedResource
 
 
@@ -65,7 +68,20 @@ class CustomStore(Store):
     def field_manager(self, subresource: str) -> FieldManager:
         """See L{StoreBase.field_manager}."""
         definition = self.served.definition
-        return field_manager(definition.version(definition.storage_version), self.served.versions, subresource)
+        version = definition.version(definition.storage_version)
+        return field_manager(version, self.served.versions, reset_fields(version, subresource), subresource)
+
+    def reset_fields_of(self, subresource: str) -> Filters:
+        """See L{Store.reset_fields_of}."""
+        return reset_fields(self._version, subresource)
+
+    def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+        """See L{Store.table}; the version has its columns."""
+        return self._version.printer.table()
+
+    @property
+    def _version(self) -> CustomVersion:
+        return self.served.definition.version(self.codec.gvk.version)
 
     def admitted_kind(self) -> GroupVersionKind:
         """Return the kind in the version of the request."""

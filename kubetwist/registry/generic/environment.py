@@ -9,7 +9,8 @@ from attrs import frozen
 
 from ...admission.chain import AdmissionChain
 from ...api.admission import AdmissionContext
-from ...api.resource import JSONObject
+from ...api.resource import GroupVersionKind, JSONObject
+from ...api.tables import Describe, TableDefinition
 from ...interfaces import IStorageBackend
 from ...storage.cache.reader import Codec
 from ...storage.cache.watchcache import WatchCache
@@ -50,6 +51,7 @@ class StoreEnvironment:
     @ivar backend: The storage.
     @ivar admission: The admission chain of all writes.
     @ivar context: The context of admission plugins.
+    @ivar tables: Returns the Table of a built-in kind, as L{kubetwist.interfaces.ITableConvertor.table}.
     @ivar prefix: The prefix of all keys in the backend.
     @ivar fields: The field managers for writes by the server itself; L{None} to write no managed fields.
     @ivar protobuf: The codec of objects that are stored as protobuf; L{None} without type definitions.
@@ -62,6 +64,7 @@ class StoreEnvironment:
     backend: IStorageBackend
     admission: AdmissionChain
     context: AdmissionContext
+    tables: Callable[[GroupVersionKind, Describe], TableDefinition]
     prefix: str = "/registry/"
     fields: ServerFields | None = None
     protobuf: StoredProtobuf | None = None

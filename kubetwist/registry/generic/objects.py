@@ -88,6 +88,7 @@ class StoreBase(StoreHooks):
         encodes = environment.stores_protobuf and info.group not in ALWAYS_JSON
         self.stored_as: StoredProtobuf | None = protobuf if encodes else None
         self.delete_workers = environment.delete_workers
+        self.tables = environment.tables
         self._allows_privileged = environment.allows_privileged
         self._is_stale = backend.is_stale if IStaleFormatDetector.providedBy(backend) else None
         self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)

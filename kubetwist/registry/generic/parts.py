@@ -9,15 +9,17 @@ from zope.interface import implementer
 
 from ...api.options import GetOptions, WriteOptions
 from ...api.requestscope import RequestScope
-from ...api.resource import JSONObject
-from ...interfaces import IPatcher, IUpdater
+from ...api.resource import GroupVersionKind, JSONObject
+from ...api.tables import Describe, TableDefinition
+from ...interfaces import IPatcher, IResetFieldsProvider, ITableConvertor, IUpdater
+from ...schema.merge.ownership import Filters
 from .updates import UpdateRules
 
 if TYPE_CHECKING:
     from .store import Store
 
 
-@implementer(IUpdater)
+@implementer(IUpdater, IResetFieldsProvider)
 class SubresourceUpdater:
     """Storage of a subresource that can only be updated: C{namespaces/finalize}."""
 
@@ -25,6 +27,11 @@ class SubresourceUpdater:
         self.store = store
         self.info = store.info
         self.rules = rules
+
+    @property
+    def reset_fields(self) -> Filters:
+        """See L{IResetFieldsProvider.reset_fields}."""
+        return self.store.reset_fields_of(self.rules.subresource)
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """See L{Store.check_uid}."""
@@ -57,6 +64,18 @@ class SubresourceStore(SubresourceUpdater):
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
         return self.store.get(scope, name, options)
+
+
+@implementer(ITableConvertor)
+class StatusStore(SubresourceStore):
+    """Storage of C{status}, which has the Tables of the object."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, status_rules(store))
+
+    def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+        """See L{Store.table}."""
+        return self.store.table(kind, describe)
 
 
 def status_rules(store: Store) -> UpdateRules:

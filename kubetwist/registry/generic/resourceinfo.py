@@ -178,11 +178,6 @@ class ResourceInfo:
         """Return the kind and version of stored objects."""
         return GroupVersionKind(self.storage_group, self.storage_version, self.kind)
 
-    @cached_property
-    def storage_version_hash(self) -> str:
-        """Return C{storageVersionHash} of discovery; C{""} if the resource has no objects."""
-        return storage_version_hash(self.storage_group, self.hash_version, self.kind) if self.stored else ""
-
     def gvk(self, version: str) -> GroupVersionKind:
         """Return the kind in one of its versions."""
         return GroupVersionKind(self.group, version, self.kind)

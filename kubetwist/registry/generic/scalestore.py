@@ -13,7 +13,8 @@ from ...api.errors import APIStatusError
 from ...api.options import GetOptions, WriteOptions
 from ...api.requestscope import RequestScope
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
-from ...interfaces import IPatcher
+from ...api.tables import Describe, TableDefinition
+from ...interfaces import IPatcher, ITableConvertor
 from .fieldmanager.scalehandler import replicas_paths, to_parent, to_subresource
 from .scale import apply_scale, scale_of, validate_scale
 from .updates import AdmittedView, UpdateRules, parse_version
@@ -36,7 +37,7 @@ def check_scale(scale: JSONObject, name: str) -> None:
         raise APIStatusError.invalid(SCALE.group_kind, name, errors)
 
 
-@implementer(IPatcher)
+@implementer(IPatcher, ITableConvertor)
 class ScaleStore:
     """Storage of the desired and current number of replicas of objects, as C{autoscaling/v1, Scale}."""
 
@@ -74,6 +75,10 @@ class ScaleStore:
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
         return self._scale(orjson.loads(self._store.existing(scope, name).item))
+
+    def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+        """See L{kubetwist.interfaces.ITableConvertor.table}."""
+        return self._store.tables(kind, describe)
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """See L{Store.check_uid}."""

@@ -20,7 +20,8 @@ from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
 from ...api.record import Listing, Record
 from ...api.requestscope import RequestScope
-from ...api.resource import JSONObject
+from ...api.resource import GroupVersionKind, JSONObject
+from ...api.tables import Describe, TableDefinition
 from ...interfaces import (
     ICollectionDeleter,
     ICreator,
@@ -28,11 +29,17 @@ from ...interfaces import (
     IGracefulDeleter,
     ILister,
     IPatcher,
+    IResetFieldsProvider,
+    ITableConvertor,
     IWatch,
     IWatcher,
     IWatchSink,
 )
+from ...schema.merge.ownership import Filters
 from . import creation, reading, removal, updates
+from .capabilities import PersistedResource
+from .fieldmanager.resetfields import reset_fields
+from .hooks import hook
 from .objects import StoreBase
 from .updates import UpdateRules
 
@@ -41,9 +48,43 @@ from .updates import UpdateRules
 MAX_INTERRUPTIONS: Final = 100
 
 
-@implementer(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
-class Store(StoreBase):
+@implementer(
+    ICreator,
+    IGetter,
+    ILister,
+    IWatcher,
+    IPatcher,
+    IGracefulDeleter,
+    ICollectionDeleter,
+    ITableConvertor,
+    IResetFieldsProvider,
+)
+class Store(PersistedResource, StoreBase):
     """The storage of one resource with all verbs."""
+
+    @hook
+    def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+        """
+        See L{ITableConvertor.table}.
+
+        @param kind: The kind of responses, which is C{Scale} for a C{scale} subresource.
+        @param describe: Returns the description of a field.
+        """
+        return self.tables(kind, describe)
+
+    @property
+    def reset_fields(self) -> Filters:
+        """See L{IResetFieldsProvider.reset_fields}."""
+        return self.reset_fields_of("")
+
+    @hook
+    def reset_fields_of(self, subresource: str) -> Filters:
+        """
+        Return the fields that clients of a subresource may own, as L{IResetFieldsProvider.reset_fields}.
+
+        @param subresource: A subresource that is a part of the object; C{""} for the main resource.
+        """
+        return reset_fields(self.info, subresource)
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{IGetter.get}; returns a record, or an awaitable of one."""

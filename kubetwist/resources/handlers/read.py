@@ -127,13 +127,13 @@ class ReadHandlers:
         result = self._storage.list(scope, options)
         if hasattr(result, "__await__"):
             return self._list_async(request, scope, output, result)
-        return self.respond_list(request, output, result, continue_token(result, scope, endpoint.info.namespaced))
+        return self.respond_list(request, output, result, continue_token(result, scope, endpoint.namespaced))
 
     async def _list_async(
         self, request: KubeRequest, scope: RequestScope, output: AnyOutputFormat, result: Awaitable[Listing]
     ) -> None:
         listing = await result
-        token = continue_token(listing, scope, self.endpoint.info.namespaced)
+        token = continue_token(listing, scope, self.endpoint.namespaced)
         pending = self.respond_list(request, output, listing, token)
         if pending is not None:
             await pending

@@ -266,7 +266,7 @@ class WriteHandlers:
         scope = endpoint.scope(request, namespace)
         listing = await endpoint.storage.delete_collection(scope, options, selection)
         # Without a limit the list is complete, regardless of its number of pages.
-        token = continue_token(listing, scope, endpoint.info.namespaced) if selection.limit else ""
+        token = continue_token(listing, scope, endpoint.namespaced) if selection.limit else ""
         pending = self._reads.respond_list(request, output, listing, token)
         if pending is not None:
             await pending

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -16,9 +17,11 @@ from ....api.record import (
     Record,
 )
 from ....api.requestscope import RequestScope
-from ....api.resource import GroupResource, JSONObject
+from ....api.resource import GroupResource, GroupVersionKind, JSONObject
 from ....api.selectors import parse_label_selector
-from ....interfaces import IGetter, ILister
+from ....api.tables import Describe, TableDefinition
+from ....interfaces import IGetter, ILister, ITableConvertor
+from ...generic.capabilities import NamedResource
 from ...generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
@@ -35,18 +38,31 @@ _STORAGE: Final = "etcd-0"
 _TIMEOUT: Final = 20.0
 
 
-@implementer(IGetter, ILister)
-class ComponentStatuses:
+@implementer(IGetter, ILister, ITableConvertor)
+class ComponentStatuses(NamedResource):
     """
     The components of a control plane: scheduler, controller manager and storage.
 
     The first two are called at the default addresses of kube-scheduler and kube-controller-manager.
     """
 
-    def __init__(self, info: ResourceInfo, outgoing: ClientFactory | None) -> None:
-        """@param outgoing: The factory of clients; L{None} in servers that call no other servers."""
+    def __init__(
+        self,
+        info: ResourceInfo,
+        outgoing: ClientFactory | None,
+        tables: Callable[[GroupVersionKind, Describe], TableDefinition],
+    ) -> None:
+        """
+        @param outgoing: The factory of clients; L{None} in servers that call no other servers.
+        @param tables: Returns the Table of a built-in kind.
+        """
         self.info = info
         self._outgoing = outgoing
+        self._tables = tables
+
+    def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+        """See L{kubetwist.interfaces.ITableConvertor.table}."""
+        return self._tables(kind, describe)
 
     async def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{IGetter.get}."""

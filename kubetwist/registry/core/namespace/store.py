@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from zope.interface import implementer_only
+from zope.interface import implementedBy, implementer_only
 
 from ....api import times
 from ....api.errors import FieldError
@@ -14,14 +14,14 @@ from ....api.options import DeleteOptions
 from ....api.record import Record
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
-from ....interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
+from ....interfaces import ICollectionDeleter
 from ...generic import deletion, removal
 from ...generic.store import Store
 from ...generic.updates import UpdateRules
 from .validation import validate_namespace_finalize
 
 
-@implementer_only(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter)
+@implementer_only(implementedBy(Store) - ICollectionDeleter)  # type: ignore[no-untyped-call] # no annotations there
 class NamespaceStore(Store):
     """The store of namespaces, which are removed after C{finalize} removed the last of C{spec.finalizers}."""
 

@@ -14,6 +14,7 @@ from ....api.requestscope import RequestScope
 from ....api.resource import GroupResource, GroupVersionKind, JSONObject
 from ....interfaces import ICreator, INamedCreator
 from ...generic.admitting import virtual_attributes
+from ...generic.capabilities import NamedResource
 from ...generic.resourceinfo import ResourceInfo
 from ...generic.updates import UpdateRules, failed_precondition
 from .eviction import success
@@ -127,7 +128,7 @@ def _set_condition(conditions: list[JSONObject], kind: str) -> None:
 
 
 @implementer(ICreator)
-class Bindings:
+class Bindings(NamedResource):
     """Storage of C{bindings}, the older path, in which only the body contains the name of the pod."""
 
     def __init__(self, info: ResourceInfo, pods: Store) -> None:

@@ -33,7 +33,6 @@ from ....schema.merge.ownership import Conflicts, Filters, MergeConverter, Merge
 from ....schema.merge.types import MergeType, TypedError
 from ..conversion import convert
 from . import lastapplied
-from .resetfields import reset_fields_filter
 
 if TYPE_CHECKING:
     from ....schema.definitions import Definitions
@@ -354,7 +353,11 @@ class FieldManager:
 
 
 def built_in_field_manager(
-    definitions: Definitions, info: ResourceInfo, version: str, subresource: str = ""
+    definitions: Definitions,
+    info: ResourceInfo,
+    version: str,
+    reset_fields: Filters,
+    subresource: str = "",
 ) -> FieldManager:
     """
     Return the field manager of a built-in resource in one version, or of a subresource that is a part of it.
@@ -362,6 +365,7 @@ def built_in_field_manager(
     @param definitions: The type definitions of the release.
     @param info: The resource.
     @param version: The version in the path of requests.
+    @param reset_fields: The fields that clients may own: L{kubetwist.interfaces.IResetFieldsProvider.reset_fields}.
     @param subresource: The subresource; C{""} for the main resource.
     """
     gvk = info.gvk(version)
@@ -373,7 +377,7 @@ def built_in_field_manager(
         lambda: definitions.type_for(gvk).zero(),
         stored=info.storage_kind,
         subresource=subresource,
-        filters=dict.fromkeys((kind.api_version for kind in kinds), reset_fields_filter(info, subresource)),
+        filters=reset_fields,
     )
 
 

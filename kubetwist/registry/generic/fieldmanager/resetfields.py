@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ....schema.merge.fieldset import field_set_from_paths
-from ....schema.merge.ownership import Filter
+from ....schema.merge.ownership import Filter, Filters
 
 if TYPE_CHECKING:
     from ..resourceinfo import ResourceInfo
@@ -45,6 +45,18 @@ _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
     ("resource.k8s.io", "resourceclaims", "status"): EXCEPT_SPEC_AND_METADATA,
     ("storage.k8s.io", "volumeattachments", "status"): EXCEPT_SPEC_AND_METADATA,
 }
+
+
+def reset_fields(info: ResourceInfo, subresource: str) -> Filters:
+    """
+    Return the fields that clients of a built-in resource may own, by API version; see
+    L{kubetwist.interfaces.IResetFieldsProvider}.
+
+    @param info: The resource.
+    @param subresource: A subresource that is a part of the object; C{""} for the main resource.
+    """
+    fields = reset_fields_filter(info, subresource)
+    return {info.gvk(version).api_version: fields for version in info.known_versions}
 
 
 def reset_fields_filter(info: ResourceInfo, subresource: str) -> Filter:

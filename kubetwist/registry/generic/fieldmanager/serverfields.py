@@ -8,6 +8,7 @@ from ....api.resource import GroupResource, GroupVersionKind, JSONObject
 from ....api.times import now
 from ..resourceinfo import ResourceInfo
 from .manager import FieldManager, built_in_field_manager
+from .resetfields import reset_fields
 
 if TYPE_CHECKING:
     from ....schema.definitions import Definitions
@@ -52,6 +53,8 @@ class ServerFields:
         key = info.group_resource, subresource
         manager = self._managers.get(key)
         if manager is None:
-            manager = built_in_field_manager(self._definitions, info, info.storage_version, subresource)
+            manager = built_in_field_manager(
+                self._definitions, info, info.storage_version, reset_fields(info, subresource), subresource
+            )
             self._managers[key] = manager
         return manager

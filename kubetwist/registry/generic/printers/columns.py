@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from ....api.resource import JSONObject
+from ....api.tables import Describe
 from .ages import Cell
 
 #: Returns the cells of the row of an object, one for each column.
 Row = Callable[[JSONObject], Iterator[Cell]]
-
-#: Returns the description of a field: of C{"api.core.v1.PodStatus"}, the field C{"podIP"}.
-Describe = Callable[[str, str], str]
 
 
 class Field(NamedTuple):

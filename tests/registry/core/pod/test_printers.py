@@ -6,7 +6,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.printers import cells, row_conditions
+from kubetwist.registry.core.pod.printers import row_conditions
+from kubetwist.registry.printers import cells
 from tests.registry.printertools import NOW, made
 
 
@@ -111,7 +112,6 @@ class PodTests(SynchronousTestCase):
 
     def test_row_conditions(self) -> None:
         """Rows of completed pods have a condition, by which clients hide them."""
-        self.assertEqual(row_conditions("", "Pod", made({"status": {"phase": "Running"}})), [])
-        (condition,) = row_conditions("", "Pod", made({"status": {"phase": "Failed"}}))
+        self.assertEqual(row_conditions(made({"status": {"phase": "Running"}})), [])
+        (condition,) = row_conditions(made({"status": {"phase": "Failed"}}))
         self.assertEqual((condition["type"], condition["status"], condition["reason"]), ("Completed", "True", "Failed"))
-        self.assertEqual(row_conditions("", "Namespace", made({"status": {"phase": "Failed"}})), [])

@@ -235,7 +235,7 @@ class UpdateTests(SynchronousTestCase):
     def test_groups(self) -> None:
         """An update of an event in one group drops the owners of the other group."""
         older, newer = (
-            built_in_field_manager(definitions(), info, "v1")
+            built_in_field_manager(definitions(), info, "v1", {})
             for group in ("", "events.k8s.io")
             for info in kinds_for(set(definitions().gvks()), 36)
             if (info.group, info.resource) == (group, "events")
