@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import define
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
@@ -91,6 +91,8 @@ class FileReloader:
         self._running = False
         self._polling = False
         self._again = False
+        #: Callers of L{poll_now}.
+        self._waiting: list[Deferred[None]] = []
 
     def watch(
         self,
@@ -132,14 +134,23 @@ class FileReloader:
         self._running = True
         self._later()
 
-    def poll_now(self) -> None:
-        """Check the files now, or again after a check that is in progress."""
+    def poll_now(self) -> Deferred[None]:
+        """
+        Check the files now, or again after a check that is in progress.
+
+        @return: Fires after the check, when changed files are in use or refused.
+        """
+        if not self._running or not self._watches:
+            return succeed(None)
+        checked: Deferred[None] = Deferred()
+        self._waiting.append(checked)
         if self._polling:
             self._again = True
-        elif self._running and self._watches:
+        else:
             if self._timer is not None:
                 self._timer.cancel()
             self._poll()
+        return checked
 
     def stop(self) -> None:
         """Stop polling. Idempotent."""
@@ -165,8 +176,11 @@ class FileReloader:
         again, self._again = self._again, False
         if again and self._running:
             self._poll()
-        else:
-            self._later()
+            return
+        self._later()
+        waiting, self._waiting = self._waiting, []
+        for checked in waiting:
+            checked.callback(None)
 
     def _in_reactors_thread(self, call: Callable[[], T]) -> Deferred[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call)

@@ -187,6 +187,11 @@ class InProcessServer(ServerHandle):
         """Wait until controllers are idle; return whether that happened within the timeout in seconds."""
         return await self._states.settle(patience)
 
+    async def reload_files(self) -> None:
+        """Read changed files of the flags now; return when they are in use, or refused and logged."""
+        assert self._service is not None and self._service.server is not None, "the server does not run"
+        await self._service.server.config.files.poll_now()
+
     async def load(
         self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"
     ) -> list[JSONObject]:
@@ -439,6 +444,10 @@ class KubeAPI(ServerHandle):
     def settle(self, patience: float = 5.0) -> bool:
         """As L{InProcessServer.settle}."""
         return self._wait(lambda: self._server.settle(patience))
+
+    def reload_files(self) -> None:
+        """As L{InProcessServer.reload_files}."""
+        self._wait(self._server.reload_files)
 
     def load(
         self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"

@@ -95,7 +95,7 @@ class FileReloaderTests(SynchronousTestCase):
         self.assertEqual(self.reported, ["TWO", "THREE"])
         self.files.stop()
         self.write("four")
-        self.files.poll_now()
+        self.successResultOf(self.files.poll_now())
         self.assertEqual(self.reported, ["TWO", "THREE"])
 
     def test_poll_now_while_polling(self) -> None:
@@ -111,13 +111,15 @@ class FileReloaderTests(SynchronousTestCase):
         files.watch([self.path], _upper, self.reported.append, "--flag")
         files.start()
         self.addCleanup(files.stop)
-        files.poll_now()
-        files.poll_now()
+        requests = [files.poll_now(), files.poll_now()]
         self.assertEqual(len(looks), 1)
         looks[0].callback(None)
         self.write("two")
         self.assertEqual(len(looks), 2)
+        self.assertNoResult(requests[1])
         looks[1].callback(None)
+        for request in requests:
+            self.successResultOf(request)
         self.assertEqual((self.reported, len(looks)), (["TWO"], 2))
 
     def test_in_place(self) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from attrs import evolve
+
 from twisted.internet import reactor
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
@@ -88,6 +92,18 @@ class TimeTests(PowerTestCase):
         await self.server.stop()
         other = await self.startKubeAPI("--controllers=")
         self.assertGreater(other.now, 1_700_000_000)
+
+    async def test_reload_files(self) -> None:
+        """A changed file of a flag is in use after C{reload_files}, also while the clock is frozen."""
+        path = Path(self.mktemp())
+        path.write_text("")
+        await self.begin("--controllers=", f"--token-auth-file={path}")
+        self.server.freeze_time()
+        path.write_text('secret,root,0,"system:masters"\n')
+        administrator = evolve(self.server.connection, token="secret")
+        self.assertEqual((await deferToThread(administrator.request, "GET", MAPS))[0], 401)
+        await self.server.reload_files()
+        self.assertEqual((await deferToThread(administrator.request, "GET", MAPS))[0], 200)
 
     async def test_watches_outlive_a_frozen_clock(self) -> None:
         """A watch shows changes while the clock is frozen."""

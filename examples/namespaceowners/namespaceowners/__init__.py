@@ -1,0 +1,1 @@
+"""An authorizer for kubetwist: what the owners of a namespace may do in it."""
