@@ -416,6 +416,45 @@ class IConnecter(Interface):
         """
 
 
+class IGetterWithOptions(Interface):
+    """Single objects can be read with options, which are the parameters of the query: GET on C{pods/log}."""
+
+    options_kind: GroupVersionKind = Attribute("The kind of the options; OpenAPI has its fields as parameters.")
+
+    def decode_options(query: Mapping[str, Sequence[str]]) -> Any:
+        """
+        Return the options of a request.
+
+        @param query: The values of each parameter of the query.
+        @raise APIStatusError: A parameter is malformed (400).
+        """
+
+    async def get_with_options(scope: RequestScope, name: str, options: Any) -> Record | JSONObject | Target | None:
+        """
+        Return an object, or the server that answers in its place.
+
+        @param scope: The resource, namespace and user of the request.
+        @param name: The name of the object.
+        @param options: The result of L{decode_options}.
+        @return: The object, or the target whose response is sent; L{None} for an empty response, which is not an error.
+        @raise APIStatusError: The object does not exist (404), or the options are invalid.
+        """
+
+
+class IStorageMetadata(Interface):
+    """
+    States media types and kinds of responses that differ from the objects of the resource.
+
+    OpenAPI documents them, and clients may accept them in requests of L{IGetterWithOptions}.
+    """
+
+    def produced_media_types(verb: str) -> Sequence[str]:
+        """Return further media types of responses to C{verb}: C{["text/plain"]}."""
+
+    def produced_kind(verb: str) -> GroupVersionKind | None:
+        """Return the kind of responses to C{verb}; L{None} for text."""
+
+
 class IScoper(Interface):
     """States the scope of a resource; every resource provides it."""
 

@@ -11,7 +11,7 @@ L{kubetwist.resources.openapi.endpoints} has separate rules for its documents.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from attrs import field, frozen
@@ -372,8 +372,15 @@ negotiate_aggregated: Final = Negotiator(
 negotiate_aggregated_with_beta: Final = Negotiator(
     _discovery_views_with_beta, routed=None, view_required=True, full_content_type=True, protobuf=True
 )
-#: Logs, which are always text; clients must accept one of the other types, too.
-negotiate_log: Final = Negotiator(routed=("text/plain", *MEDIA_TYPES), protobuf=True)
+
+
+def negotiator_with(media_types: Sequence[str]) -> Negotiator:
+    """
+    Return the negotiator of responses that may have further media types, such as logs, which are always text.
+
+    Clients must accept one of the other types, too.
+    """
+    return Negotiator(routed=(*media_types, *MEDIA_TYPES), protobuf=True)
 
 
 def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:

@@ -43,7 +43,7 @@ _PARTS: dict[str, Callable[[Store], SubresourceStore | SubresourceUpdater]] = {
 
 def subresource_storage(
     info: ResourceInfo, version: str, subresource: SubresourceInfo, context: ServerContext
-) -> SubresourceStore | SubresourceUpdater | ScaleStore | Action | ConnectSubresource:
+) -> SubresourceStore | SubresourceUpdater | ScaleStore | Action | ConnectSubresource | PodLog:
     """
     Return the storage object of a subresource.
 
@@ -60,6 +60,8 @@ def subresource_storage(
         return ScaleStore(store, version)
     if subresource.view == "action":
         return action_storage(info, subresource, context)
+    if subresource.view == "log":
+        return PodLog(info, context)
     return connection_storage(info, subresource, context)
 
 
@@ -82,11 +84,9 @@ _PROXIES: Final = {"pods": PodProxy, "services": ServiceProxy, "nodes": NodeProx
 
 
 def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, context: ServerContext) -> ConnectSubresource:
-    """Return the storage object of a subresource that connects to a backend: C{proxy}, C{log}, C{exec}, ..."""
+    """Return the storage object of a subresource that connects to a backend: C{proxy}, C{exec}, ..."""
     if subresource.name == "proxy":
         return _PROXIES[info.resource](info, "proxy", ALL_METHODS, context)
-    if subresource.name == "log":
-        return PodLog(info, "log", ("GET",), context)
     return PodStream(info, subresource.name, ("GET", "POST"), context)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from attrs import frozen
@@ -14,6 +15,7 @@ from ..interfaces import (
     IScoper,
     IShortNamesProvider,
     ISingularNameProvider,
+    IStorageMetadata,
     IStorageVersionProvider,
     ITableConvertor,
 )
@@ -33,6 +35,28 @@ class DiscoveredNames:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     storage_version_hash: str = ""
+
+
+@frozen
+class ProducedResponse:
+    """
+    What the responses to a verb contain, if not only objects of the kind of the resource.
+
+    @ivar media_types: Further media types.
+    @ivar kind: The kind; L{None} for text.
+    """
+
+    media_types: tuple[str, ...]
+    kind: GroupVersionKind | None
+
+
+def produced_responses(storage: object, verbs: Iterable[str]) -> dict[str, ProducedResponse]:
+    """Return what a storage object states about its responses, by verb; empty if it states nothing."""
+    if not IStorageMetadata.providedBy(storage):
+        return {}
+    return {
+        verb: ProducedResponse(tuple(storage.produced_media_types(verb)), storage.produced_kind(verb)) for verb in verbs
+    }
 
 
 def discovered_names(storage: object) -> DiscoveredNames:

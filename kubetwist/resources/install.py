@@ -22,6 +22,7 @@ from ..interfaces import (
     IConnecter,
     ICreator,
     IGetter,
+    IGetterWithOptions,
     IGracefulDeleter,
     ILister,
     INamedCreator,
@@ -38,9 +39,9 @@ from ..registry.generic.fieldmanager.manager import BuiltInVersionConverter, Fie
 from ..registry.generic.scalestore import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
-from .capabilities import discovered_names, is_namespaced
+from .capabilities import discovered_names, is_namespaced, produced_responses
 from .endpoint import Endpoint, thread_deferrer
-from .handlers.connect import ConnectHandler
+from .handlers.connect import ConnectHandler, GetWithOptionsHandler
 from .handlers.read import ReadHandlers
 from .handlers.write import WriteHandlers
 from .routing import RoutedResource, resource_routes, route_method
@@ -66,7 +67,7 @@ class Verb:
     @ivar names: The verbs in discovery.
     @ivar method: The HTTP method.
     @ivar has_name: Whether the path names an object.
-    @ivar handler: The name of the method of L{ReadHandlers} or L{WriteHandlers}.
+    @ivar handler: The name of the method of L{ReadHandlers}, L{WriteHandlers} or L{GetWithOptionsHandler}.
     @ivar across_namespaces: Whether it is also served across all namespaces.
     """
 
@@ -82,6 +83,7 @@ VERBS: Final = (
     Verb(ICreator, ("create",), "POST", False, "create"),
     Verb(INamedCreator, ("create",), "POST", True, "create_named"),
     Verb(IGetter, ("get",), "GET", True, "get"),
+    Verb(IGetterWithOptions, ("get",), "GET", True, "get_with_options"),
     Verb(ILister, ("list",), "GET", False, "list", across_namespaces=True),
     Verb(IWatcher, ("watch",), "GET", False, "watch", across_namespaces=True),
     Verb(IUpdater, ("update",), "PUT", True, "update"),
@@ -213,7 +215,7 @@ class Installer:
         )
 
     def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:
-        handlers = Handlers(endpoint, self._reactor, self._flusher)
+        handlers = Handlers(endpoint, self._reactor, self._flusher, self._clients)
         info, storage = endpoint.info, endpoint.storage
         collection = f"/{info.resource}"
         scoped = f"/namespaces/<namespace>{collection}" if endpoint.namespaced else collection
@@ -251,14 +253,26 @@ class Installer:
 class Handlers:
     """The handlers of one endpoint."""
 
-    def __init__(self, endpoint: Endpoint, reactor: IServerReactor, flusher: WatchFlusher) -> None:
-        self._reads = ReadHandlers(endpoint, reactor, flusher)
-        self._writes = WriteHandlers(endpoint, self._reads)
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        reactor: IServerReactor,
+        flusher: WatchFlusher,
+        clients: UpstreamClientPool | None = None,
+    ) -> None:
+        """
+        @param endpoint: The endpoint.
+        @param reactor: Runs the timers of watches.
+        @param flusher: Writes the events of watches.
+        @param clients: The clients for other servers; L{None} if their responses are not served.
+        """
+        reads = ReadHandlers(endpoint, reactor, flusher)
+        self._handlers = reads, WriteHandlers(endpoint, reads), GetWithOptionsHandler(endpoint, clients)
         self._traced = endpoint.traced
 
     def handler_for(self, verb: Verb) -> Callable[..., object]:
         """Return the handler of a verb."""
-        for handlers in (self._reads, self._writes):
+        for handlers in self._handlers:
             handler: Callable[..., Any] | None = getattr(handlers, verb.handler, None)
             if handler is not None:
                 return traced_handler(handler, verb.handler) if self._traced else handler
@@ -341,4 +355,6 @@ def api_resource(endpoint: Endpoint) -> APIResource:
         delete_returns_object=endpoint.strategy is not None and endpoint.strategy.delete_returns_object,
         connect_methods=tuple(storage.methods) if connects else (),
         connect_subpath=connects and bool(storage.subpaths),
+        options=storage.options_kind.kind if IGetterWithOptions.providedBy(storage) else "",
+        produced=produced_responses(storage, verbs(storage)),
     )

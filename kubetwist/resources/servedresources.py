@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 
@@ -18,6 +18,9 @@ from ..registry.generic.versionorder import version_preference
 from ..registry.kinds import Priority as Priority
 from ..registry.kinds import group_priority, version_priority
 from ..registry.kindtable import GROUP_PRIORITIES
+
+if TYPE_CHECKING:
+    from .capabilities import ProducedResponse
 
 
 @frozen
@@ -37,6 +40,8 @@ class APIResource:
     @ivar delete_returns_object: Whether DELETE returns the object instead of a Status.
     @ivar connect_methods: The HTTP methods that are forwarded to another server.
     @ivar connect_subpath: Whether paths below it are forwarded, too.
+    @ivar options: The kind of the options of reads, whose fields are parameters of the query; C{""} without options.
+    @ivar produced: The responses by verb that do not only have objects of the kind.
     @ivar custom: Builds the schemas of a custom resource: a L{kubetwist.resources.openapi.custom.CustomSchemas}.
     """
 
@@ -56,6 +61,8 @@ class APIResource:
     delete_returns_object: bool = False
     connect_methods: tuple[str, ...] = ()
     connect_subpath: bool = False
+    options: str = ""
+    produced: Mapping[str, ProducedResponse] = field(factory=dict)
     custom: Any = None
 
     @property

@@ -6,6 +6,7 @@ from twisted.web.server import Request
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
 from kubetwist.resources.cacheddocuments import Leaf
+from kubetwist.resources.capabilities import ProducedResponse
 from kubetwist.resources.discovery.endpoints import page_not_found
 from kubetwist.resources.servedresources import APIResource, ServedResources
 
@@ -39,7 +40,19 @@ EXEC = APIResource(
     verbs=("create", "get"),
     connect_methods=("GET", "POST"),
 )
-LOG = APIResource("", "v1", "pods", "log", GroupVersionKind("", "v1", "Pod"), False, "", True, verbs=("get",))
+LOG = APIResource(
+    "",
+    "v1",
+    "pods",
+    "log",
+    GroupVersionKind("", "v1", "Pod"),
+    False,
+    "",
+    True,
+    verbs=("get",),
+    options="PodLogOptions",
+    produced={"get": ProducedResponse(("text/plain",), None)},
+)
 PROXY = APIResource(
     "",
     "v1",

@@ -32,19 +32,39 @@ Query = Mapping[str, Sequence[str]]
 ALL_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
+class ForwardedSubresource:
+    """A subresource whose requests are answered by another server."""
+
+    def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
+        self.info = info
+        self._stores = context.stores
+        self._rules = context.connection_rules
+
+    def pod(self, scope: RequestScope, name: str) -> JSONObject:
+        """
+        Return the pod of a request.
+
+        @raise APIStatusError: The pod does not exist (404).
+        """
+        pods = self._stores.get("", "pods")
+        pods.requested_key(scope, name)
+        pod = self._stores.get_decoded("", "pods", scope.namespace, name)
+        if pod is None:
+            raise pods.not_found(name)
+        return pod
+
+
 @implementer(IConnecter)
-class ConnectSubresource:
-    """A subresource whose requests are proxied to another server (Go: C{rest.Connecter})."""
+class ConnectSubresource(ForwardedSubresource):
+    """A subresource whose requests of several methods are proxied (Go: C{rest.Connecter})."""
 
     subpaths = False
 
     def __init__(self, info: ResourceInfo, name: str, methods: Sequence[str], context: ServerContext) -> None:
-        self.info = info
+        super().__init__(info, context)
         self.name = name
         self.methods = methods
         self._environment = context.environment
-        self._stores = context.stores
-        self._rules = context.connection_rules
 
     async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
         """
@@ -68,19 +88,6 @@ class ConnectSubresource:
         @raise APIStatusError: There is no target.
         """
         raise NotImplementedError
-
-    def pod(self, scope: RequestScope, name: str) -> JSONObject:
-        """
-        Return the pod of a request.
-
-        @raise APIStatusError: The pod does not exist (404).
-        """
-        pods = self._stores.get("", "pods")
-        pods.requested_key(scope, name)
-        pod = self._stores.get_decoded("", "pods", scope.namespace, name)
-        if pod is None:
-            raise pods.not_found(name)
-        return pod
 
 
 def proxy_target(scheme: str, host: str, port: str, options: JSONObject) -> Target:

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 from ...api.errors import APIStatusError
 from ...api.go.url import URL
+from ...api.targets import Target
 from ...client.errors import AddressNotAllowed, InvalidRESTConfig, NoSuchHost
-from ...http.negotiation import negotiate_log
+from ...http.negotiation import negotiator_with
 from ...http.request import KubeRequest
 from ...http.requestinfo import RequestInfo
 from ...registry.core.node.kubelets import address_not_allowed
+from ..capabilities import produced_responses
 from ..endpoint import Endpoint
+from ..views import negotiate_output
 from .read import check_name
 
 if TYPE_CHECKING:
-    from ...api.targets import Target
     from ...client.streaming import StreamingClient
     from ...streams.handlers import StreamHandlers
     from ..proxy.reverseproxy import ProxyError
@@ -45,35 +47,75 @@ class ConnectHandler:
         """
         check_name(name)
         endpoint = self._endpoint
-        if endpoint.subresource == "log":
-            negotiate_log(request.header(b"accept"))
         scope = endpoint.scope(request, namespace)
         target = await endpoint.storage.connect(scope, name, subpath(request.info), request.query)
         if target is None:
             request.respond(204, b"", b"")
             return
-        if self._clients is None:
-            raise APIStatusError.service_unavailable("this server has no clients for other servers")
-        client = await self._client(self._clients, target)
-        if endpoint.subresource == "log":
-            from ..proxy.podlogs import send_log
-
-            metrics = self._clients.streams.metrics
-            metrics.log_requested(target.insecure)
-            await send_log(request, client, target_bytes(target), name, metrics)
-        elif endpoint.subresource == "proxy":
+        clients = _available(self._clients)
+        client = await _client(clients, target)
+        if endpoint.subresource == "proxy":
             await _proxy(request, client, target)
         else:
-            await _stream(request, client, target, endpoint.subresource, self._clients.streams)
+            await _stream(request, client, target, endpoint.subresource, clients.streams)
 
-    async def _client(self, clients: UpstreamClientPool, target: Target) -> StreamingClient:
-        try:
-            return await clients.client(target)
-        except NoSuchHost as error:
-            raise no_such_host(error) from error
-        except InvalidRESTConfig as error:
-            # The addresses in nodes and pods may be invalid.
-            raise APIStatusError.bad_request(str(error)) from error
+
+class GetWithOptionsHandler:
+    """Answers the GETs of an endpoint whose storage provides L{kubetwist.interfaces.IGetterWithOptions}."""
+
+    def __init__(self, endpoint: Endpoint, clients: UpstreamClientPool | None) -> None:
+        self._endpoint = endpoint
+        self._clients = clients
+        produced = produced_responses(endpoint.storage, ("get",)).get("get")
+        self._negotiate = None if produced is None else negotiator_with(produced.media_types)
+
+    async def get_with_options(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """
+        Send an object, or the text that another server returns, such as a log.
+
+        @param request: The request.
+        @param name: The name of the object.
+        @param namespace: Its namespace; C{""} for cluster-scoped objects.
+        @raise APIStatusError: The object does not exist, the options are invalid, or the other server cannot answer.
+        """
+        check_name(name)
+        endpoint = self._endpoint
+        output = None
+        if self._negotiate is None:
+            output = negotiate_output(endpoint, request, collection=False)
+        else:
+            self._negotiate(request.header(b"accept"))
+        storage, scope = endpoint.storage, endpoint.scope(request, namespace)
+        result = await storage.get_with_options(scope, name, storage.decode_options(request.query))
+        if result is None:
+            request.respond(204, b"", b"")
+        elif isinstance(result, Target):
+            from ..proxy.podlogs import send_log
+
+            clients = _available(self._clients)
+            client = await _client(clients, result)
+            metrics = clients.streams.metrics
+            metrics.log_requested(result.insecure)
+            await send_log(request, client, target_bytes(result), name, metrics)
+        else:
+            output = output or negotiate_output(endpoint, request, collection=False)
+            request.respond(200, await output.encode_async(result, scope), output.content_type)
+
+
+def _available(clients: UpstreamClientPool | None) -> UpstreamClientPool:
+    if clients is None:
+        raise APIStatusError.service_unavailable("this server has no clients for other servers")
+    return clients
+
+
+async def _client(clients: UpstreamClientPool, target: Target) -> StreamingClient:
+    try:
+        return await clients.client(target)
+    except NoSuchHost as error:
+        raise no_such_host(error) from error
+    except InvalidRESTConfig as error:
+        # The addresses in nodes and pods may be invalid.
+        raise APIStatusError.bad_request(str(error)) from error
 
 
 def subpath(info: RequestInfo) -> str:

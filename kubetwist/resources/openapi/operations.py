@@ -75,7 +75,8 @@ _ISSUER: Final = (
     ),
 )
 
-_LOG: Final = "log"
+#: The verbs of operations whose action has another name.
+_VERBS: Final = {"post": "create", "put": "update"}
 #: Resources whose DELETE returns the object, but is documented to return a Status.
 _DOCUMENTED_AS_STATUS: Final = frozenset(("customresourcedefinitions", "namespaces"))
 
@@ -226,6 +227,7 @@ class _Writer:
         self.prefix = prefix
         self.tag = tag
         self.release = release
+        self._definitions = definitions
         self.type = definitions.name(resource.kind)
         self.list_type = definitions.name(
             resource.kind._replace(kind=resource.list_kind or f"{resource.kind.kind}List")
@@ -243,10 +245,6 @@ class _Writer:
         resource = self.resource
         sub = resource.subresource
         of_noun = f"{sub} of the specified {self.noun}" if sub else f"the specified {self.noun}"
-        if sub == _LOG:
-            # This server connects here; the reference documents a read.
-            yield self.item, self._get(of_noun)
-            return
         if resource.connect_methods:
             yield from self._connect()
             return
@@ -371,16 +369,8 @@ class _Writer:
         )
 
     def _get(self, of_noun: str) -> Operation:
-        log = self.resource.subresource == _LOG
-        return self._operation(
-            "get",
-            "read",
-            "get",
-            f"read {of_noun}",
-            self.named + (parameters.OPTIONS["PodLogOptions"] if log else ()),
-            answer=STRING if log else self.type,
-            produces=("text/plain", *MEDIA_TYPES) if log else MEDIA_TYPES,
-        )
+        options = parameters.OPTIONS.get(self.resource.options, ())
+        return self._operation("get", "read", "get", f"read {of_noun}", self.named + options)
 
     def _connect(self) -> Iterator[tuple[str, Operation]]:
         resource = self.resource
@@ -428,6 +418,10 @@ class _Writer:
         suffix: str = "",
     ) -> Operation:
         scoped = "" if suffix.endswith("ForAllNamespaces") else self._scoped()
+        produced = self.resource.produced.get(_VERBS.get(action, action))
+        if produced is not None:
+            produces = (*produced.media_types, *produces)
+            answer = STRING if produced.kind is None else self._definitions.name(produced.kind)
         verb, collection = ("delete", "Collection") if verb == "deleteCollection" else (verb, "")
         return Operation(
             method=method,

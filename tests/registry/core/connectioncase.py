@@ -11,9 +11,10 @@ from twisted.python.failure import Failure
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.targets import Target
+from kubetwist.interfaces import IGetterWithOptions
 from kubetwist.registry.core.node.kubelets import ConnectionRules
 from kubetwist.registry.generic.parts import status_rules
-from kubetwist.registry.subresources import connection_storage
+from kubetwist.registry.subresources import subresource_storage
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod
 
@@ -29,10 +30,15 @@ class ConnectionCase(StoreTestCase):
         info = self.store(resource).info
         part = info.subresource(subresource)
         assert part is not None
-        connection = connection_storage(info, part, evolve(self.server.context, connection_rules=self.rules))
+        context = evolve(self.server.context, connection_rules=self.rules)
+        storage: Any = subresource_storage(info, "v1", part, context)
         lists = {key: value if isinstance(value, list) else [value] for key, value in query.items()}
         results: list[Any] = []
-        Deferred.fromCoroutine(connection.connect(self.scope, name, path, lists)).addBoth(results.append)
+        if IGetterWithOptions.providedBy(storage):
+            found = storage.get_with_options(self.scope, name, storage.decode_options(lists))
+        else:
+            found = storage.connect(self.scope, name, path, lists)
+        Deferred.fromCoroutine(found).addBoth(results.append)
         if isinstance(results[0], Failure):
             results[0].raiseException()
         target: Target | None = results[0]

@@ -10,47 +10,62 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlencode
 
+from zope.interface import implementer
+
 from ....api.errors import APIStatusError
 from ....api.podspecs import containers
 from ....api.requestscope import RequestScope
-from ....api.resource import JSONObject
+from ....api.resource import GroupVersionKind, JSONObject
 from ....api.targets import (
     Target,
     split_name,
 )
-from ..connection import ConnectSubresource, Query, proxy_target
+from ....interfaces import IGetterWithOptions, IStorageMetadata
+from ..connection import ConnectSubresource, ForwardedSubresource, Query, proxy_target
 from ..node.kubelets import check_not_simulated, check_proxyable_ip, get_connection_info
 from ..service.backends import pod_addresses
-from .logoptions import log_options
+from .logoptions import LogOptions, log_options
 
 #: The parameters of streams in the options and in requests to kubelets.
 _STREAMS: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
 
 
-class PodLog(ConnectSubresource):
+@implementer(IGetterWithOptions, IStorageMetadata)
+class PodLog(ForwardedSubresource):
     """C{pods/log}, answered by the kubelet; the log of a pod without a node is empty."""
 
-    async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
+    options_kind = GroupVersionKind("", "v1", "PodLogOptions")
+
+    def produced_media_types(self, verb: str) -> Sequence[str]:
+        """See L{IStorageMetadata.produced_media_types}. Errors have the other media types."""
+        return ("text/plain",)
+
+    def produced_kind(self, verb: str) -> None:
+        """See L{IStorageMetadata.produced_kind}."""
+
+    def decode_options(self, query: Query) -> LogOptions:
+        """See L{IGetterWithOptions.decode_options}."""
+        return log_options(query)
+
+    async def get_with_options(self, scope: RequestScope, name: str, options: LogOptions) -> Target | None:
         """
-        See L{IConnecter.connect}. Logs are read without admission.
+        See L{IGetterWithOptions.get_with_options}.
 
         @param name: The name of the pod.
-        @param path: Ignored.
-        @param query: The query of the request.
+        @param options: The options.
         @return: The target; L{None} for a pod without a node.
         """
         rules = self._rules
-        log_request = log_options(query)
-        log_request.check(name, split_streams=rules.split_streams)
+        options.check(name, split_streams=rules.split_streams)
         pod = self.pod(scope, name)
-        container = chosen_container(pod, log_request.container)
+        container = chosen_container(pod, options.container)
         node = (pod.get("spec") or {}).get("nodeName")
         if not node:
             return None
         kubelet = get_connection_info(self._stores, self._rules, node, "pods")
         path = f"/containerLogs/{scope.namespace}/{name}/{container}"
-        kubelet_query = log_request.kubelet_query(split_streams=rules.split_streams)
-        return kubelet.target(path, kubelet_query, insecure=log_request.insecure, options={})
+        kubelet_query = options.kubelet_query(split_streams=rules.split_streams)
+        return kubelet.target(path, kubelet_query, insecure=options.insecure, options={})
 
 
 class PodStream(ConnectSubresource):
