@@ -1,0 +1,1 @@
+"""Run them with trial: C{trial backupversions}."""

@@ -1,0 +1,1 @@
+"""A controller for kubetwist: deletes objects at the time in their annotation."""
