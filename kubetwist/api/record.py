@@ -35,19 +35,21 @@ class Draft:
 
 class Record:
     """
-    One stored object at one revision; immutable except C{views}.
+    One stored object at one revision; immutable except C{views} and C{encodings}.
 
     @ivar key: Below the resource's prefix: C{"default/web-0"}, or C{"node-1"} when cluster-scoped.
     @ivar revision: The revision of its newest write; in a DELETED event, the revision of the deletion.
     @ivar item: The object's compact JSON without C{kind} and C{apiVersion}:
         C{b'{"metadata":{"resourceVersion":"7","name":...},...}'}.
     @ivar views: Values cached by encoders, by encoder; L{None} until there is one.
+    @ivar encodings: Its forms in other media types, by encoder, once a client has asked for them; L{None} before. The
+        cache may drop them at any time.
     @ivar stale_format: Whether it is stored in another encoding than this server writes, JSON or protobuf.
     """
 
     stale_format: ClassVar[bool] = False
 
-    __slots__ = ("fields", "item", "key", "labels", "name", "namespace", "revision", "views")
+    __slots__ = ("encodings", "fields", "item", "key", "labels", "name", "namespace", "revision", "views")
 
     def __init__(
         self, key: str, revision: int, item: bytes, labels: Mapping[str, str], fields: Mapping[str, str]
@@ -59,6 +61,7 @@ class Record:
         self.fields = fields
         self.namespace, _, self.name = key.rpartition("/")
         self.views: dict[Any, Any] | None = None
+        self.encodings: dict[object, bytes] | None = None
 
     @classmethod
     def from_draft(cls, key: str, revision: int, draft: Draft) -> Record:

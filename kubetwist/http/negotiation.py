@@ -187,7 +187,6 @@ class Negotiator:
         full_content_type: bool = False,
         protobuf: bool = False,
         protobuf_views: bool = False,
-        json_first: bool = False,
     ) -> None:
         """
         @param views: Returns whether a media type may name a group, version and kind of the response.
@@ -198,8 +197,6 @@ class Negotiator:
         @param protobuf_views: Whether views have one, even if the object has none: custom resources have no protobuf
             form, but the metadata of all objects has (apiextensions-apiserver,
             C{pkg/apiserver/customresource_handler.go}).
-        @param json_first: Whether JSON is preferred among equally acceptable types, since it is the stored form. It
-            does not apply to views.
         """
         self.routed = routed
         self._views = views
@@ -208,7 +205,6 @@ class Negotiator:
         self._full_content_type = full_content_type
         self._protobuf = protobuf
         self._protobuf_views = protobuf or protobuf_views
-        self._json_first = json_first
         self._cache: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
 
     def __call__(self, accept: bytes | None, bodiless: bool = False) -> Negotiated:
@@ -242,29 +238,18 @@ class Negotiator:
         if self.routed is not None and not _router_accepts(header, self.routed):
             return 406, _not_produced(self.routed), True
         clauses = parse_accept(header)
-        for at, clause in enumerate(clauses):
+        for clause in clauses:
             for media in (JSON, YAML, PROTOBUF):
                 result = self._match(clause, media)
                 if result is None or (media == PROTOBUF and not self._has_protobuf(result)):
                     continue
                 if self._stream and media == YAML:
                     return 406, _accepted(STREAM_TYPES), False
-                if media == PROTOBUF and self._json_first and not result.transform:
-                    return self._as_json(result, [one for one in clauses[at:] if one.quality >= clause.quality])
                 return result
         return 406, _accepted(MEDIA_TYPES), False
 
     def _has_protobuf(self, result: Negotiated) -> bool:
         return self._protobuf_views if result.transform else self._protobuf
-
-    def _as_json(self, result: Negotiated, clauses: list[Clause]) -> Negotiated:
-        """Return the JSON form of the result if a clause accepts it, otherwise the result."""
-        view = (result.transform, result.group, result.version)
-        for clause in clauses:
-            other = self._match(clause, JSON)
-            if other is not None and (other.transform, other.group, other.version) == view:
-                return other
-        return result
 
     def _match(self, clause: Clause, media: str) -> Negotiated | None:
         kind, _, subtype = media.partition("/")
@@ -345,9 +330,7 @@ class EndpointNegotiators:
         def negotiator(
             views: Callable[[str, str, str, str], bool], routed: tuple[str, ...] | None, stream: bool = False
         ) -> Negotiator:
-            return Negotiator(
-                views, routed=routed, stream=stream, protobuf=protobuf, protobuf_views=True, json_first=True
-            )
+            return Negotiator(views, routed=routed, stream=stream, protobuf=protobuf, protobuf_views=True)
 
         return cls(
             object=negotiator(_object_views, routed=single),

@@ -1,14 +1,12 @@
 """
-Encodes objects, lists and watch events as protobuf, for clients that accept nothing else.
+Encodes objects, lists and watch events as protobuf.
 
-Custom resources have a protobuf form of their metadata only. All are encoded from the stored JSON. The encoded form is
-cached with a watch event, for all watches in protobuf, but not with the object, whose memory it would double for few
-readers.
+Custom resources have a protobuf form of their metadata only. L{kubetwist.resources.binaryencoding} keeps encoded
+objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from struct import pack
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +17,8 @@ from ..http.responses import Body
 from ..schema.metaprotobuf import encode_protobuf
 from ..schema.protobuf.encoding import ENVELOPE_END, envelope, envelope_start
 from ..schema.protobuf.wire import LENGTH, WireError, encode_length_delimited, encode_tag, encode_varint
-from .encoding import JSONEncoder, Result, list_meta
+from .binaryencoding import BinaryEncoder
+from .encoding import JSONEncoder, list_meta
 
 if TYPE_CHECKING:
     from ..api.record import (
@@ -27,124 +26,77 @@ if TYPE_CHECKING:
         Record,
     )
     from ..api.resource import JSONObject
-    from ..http.collaborators import DeferToThread, WorkScheduler
-    from ..registry.generic.codec import Codec
+    from .endpoint import Endpoint
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
-#: Maximum bytes of a list's JSON that are encoded per slice, in a few hundred microseconds.
-MAX_SLICE_SIZE: Final = 4 * 1024
-#: Items of more bytes of JSON are encoded in the computation thread.
-LARGE_ITEM: Final = 64 * 1024
 #: Number of bytes of the length before each event.
 FRAME_LENGTH_SIZE: Final = 4
+#: The tag of the message in its envelope. Items of lists have this tag, or one of equal length.
+_RAW_TAG: Final = encode_tag(2, LENGTH)
 
 
-class ProtobufEncoder:
+class ProtobufEncoder(BinaryEncoder):
     """
     Encodes another encoder's documents as protobuf.
 
-    @ivar inner: Encodes them in JSON.
+    Records keep their message with tag and length: as an item of a list, and as the message in an envelope.
     """
 
-    #: Answers never consist of stored bytes.
-    stored = False
+    inner: JSONEncoder
 
-    def __init__(self, inner: JSONEncoder, codec: Codec, *, partial: bool) -> None:
+    def __init__(self, inner: JSONEncoder, endpoint: Endpoint, *, partial: bool) -> None:
         """@param partial: Whether the documents have only metadata."""
-        self.inner = inner
-        self._codec = codec
+        head = orjson.loads(inner.head[:-1] + b"}")
+        super().__init__(inner, endpoint, ("protobuf", endpoint.codec.gvk, head["apiVersion"], head["kind"]))
+        self._codec = endpoint.codec
         self._partial = partial
+        self._envelope_start = envelope_start(head["apiVersion"], head["kind"]) + _RAW_TAG
         head = orjson.loads(inner.list_head + b"null}")
         self._list_type: tuple[str, str] = head["apiVersion"], head["kind"]
         # See apimachinery, pkg/apis/meta/v1beta1/generated.proto.
         self._items_first = partial and head["apiVersion"] == "meta.k8s.io/v1beta1"
-        self._item_key = encode_tag(1 if self._items_first else 2, LENGTH)
-        head = orjson.loads(inner.head[:-1] + b"}")
-        self._type: tuple[str, str] = head["apiVersion"], head["kind"]
+        self._item_number = 1 if self._items_first else 2
 
     def _message(self, value: JSONObject) -> bytes:
-        """Return the message of an object."""
-        if self._partial:
-            return encode_length_delimited(1, self._codec.message(value.get("metadata") or {}, f"{_META}.ObjectMeta"))
-        return self._codec.message(value)
-
-    def encode_document(self, document: bytes) -> bytes:
         """
-        Encode an object from its JSON.
+        Return the message of an object.
 
         @raise APIStatusError: It nests too deep, or does not match its kind (500).
         """
-        value = orjson.loads(document)
         try:
-            return envelope(value["apiVersion"], value["kind"], self._message(value))
+            if self._partial:
+                meta = self._codec.message(value.get("metadata") or {}, f"{_META}.ObjectMeta")
+                return encode_length_delimited(1, meta)
+            return self._codec.message(value)
         except WireError as error:
             raise APIStatusError.internal(str(error)) from None
 
-    def encode_object(self, result: Result) -> bytes:
-        """Encode a single object."""
-        return self.encode_document(self.inner.encode_object(result))
+    def encode_record(self, record: Record) -> bytes:
+        """Encode a record as an item of a list."""
+        return encode_length_delimited(self._item_number, self._message(self.inner.value(record)))
 
-    async def encode_list(
-        self,
-        listing: Listing,
-        token: str,
-        scheduler: WorkScheduler | None,
-        defer_to_thread: DeferToThread | None = None,
-    ) -> Body:
-        """
-        Encode a list; its items do not repeat their kind.
+    def encode_document(self, document: bytes) -> bytes:
+        """Encode an object from its JSON."""
+        value = orjson.loads(document)
+        return envelope(value["apiVersion"], value["kind"], self._message(value))
 
-        @param scheduler: Schedules slices of the work; L{None} encodes all at once.
-        @param defer_to_thread: Runs a function in the computation thread, for large items; L{None} encodes them in the
-            reactor's thread.
-        @raise APIStatusError: An item cannot be encoded (500).
-        """
+    def encode_encoded(self, encoded: bytes) -> bytes:
+        """Return the envelope of an object from the result of L{encode_record}."""
+        return b"".join((self._envelope_start, memoryview(encoded)[1:], ENVELOPE_END))
+
+    def encode_list(self, listing: Listing, token: str, items: list[bytes]) -> Body:
+        """Encode a list; its items do not repeat their kind."""
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
-        parts = [] if self._items_first else [encode_length_delimited(1, meta)]
-        records = listing.records
-        position = 0
-        while position < len(records):
-            if defer_to_thread is not None and len(records[position].item) > LARGE_ITEM:
-                position = await defer_to_thread(self._encode_slice, records, position, parts)
-                continue
-            if scheduler is not None and position:
-                await scheduler.wait_for_slot()
-            position = self._encode_slice(records, position, parts)
         if self._items_first:
-            parts.append(encode_length_delimited(2, meta))
-        start = envelope_start(*self._list_type, sum(map(len, parts)))
+            parts = [*items, encode_length_delimited(2, meta)]
+        else:
+            parts = [encode_length_delimited(1, meta), *items]
+        start = envelope_start(*self._list_type) + _RAW_TAG + encode_varint(sum(map(len, parts)))
         return Body([start, *parts, ENVELOPE_END])
 
-    def _encode_slice(self, records: Sequence[Record], begin: int, parts: list[bytes]) -> int:
-        """Encode one slice of items from index C{begin}, and append them to C{parts}; return the next index."""
-        value, key, end, size = self.inner.value, self._item_key, begin, 0
-        while end < len(records) and size < MAX_SLICE_SIZE and (end == begin or len(records[end].item) <= LARGE_ITEM):
-            record = records[end]
-            end += 1
-            size += len(record.item)
-            try:
-                message = self._message(value(record))
-            except WireError as error:
-                raise APIStatusError.internal(str(error)) from None
-            parts.append(b"%b%b%b" % (key, encode_varint(len(message)), message))
-        return end
-
-    def encode_event(self, event_type: str, record: Record) -> bytes:
-        """Encode a watch event; an ERROR event if the object cannot be encoded."""
-        try:
-            message = self._message(self.inner.value(record))
-        except WireError as error:
-            return self.encode_error_event(APIStatusError.internal(str(error)).status())
-        return _frame(event_type, envelope(*self._type, message))
-
-    #: The first event of a watch has no different encoding.
-    encode_first_event = encode_event
-
-    def encode_bookmark(self, revision: int, initial_events_end: bool) -> bytes:
-        """Encode a bookmark."""
-        return _frame(
-            "BOOKMARK", self.encode_document(orjson.dumps(self.inner.bookmark_object(revision, initial_events_end)))
-        )
+    def frame(self, event_type: str, document: bytes) -> bytes:
+        """Return a C{WatchEvent} behind its length; the object in it has its envelope."""
+        return _frame(event_type, document)
 
     def encode_error_event(self, status: JSONObject) -> bytes:
         """Encode the ERROR event that ends a watch."""

@@ -11,6 +11,7 @@ from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, wants_pretty
 from ..http.request import KubeRequest
 from ..http.responses import pretty
+from .binaryencoding import BinaryEncoder
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, error_event, not_a_list
 from .protobufencoding import ProtobufEncoder, error_frame
 from .tables import TableEncoder, check_include
@@ -55,44 +56,50 @@ class OutputFormat(NamedTuple):
         return body
 
 
-class ProtobufOutputFormat(NamedTuple):
+class BinaryOutputFormat(NamedTuple):
     """
-    The format of a response in protobuf.
+    The format of a response in a binary media type.
 
     @ivar request: The request whose audit event gets the object of the response.
     """
 
-    encoder: ProtobufEncoder
+    encoder: BinaryEncoder
     content_type: bytes
     request: KubeRequest
     pretty: bool = False
 
     @property
     def protobuf(self) -> bool:
-        """Return L{True}: the format is protobuf."""
+        """Return whether the format is protobuf."""
         return True
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
         with LatencyTracker(SERIALIZATION):
-            document: bytes = self.encoder.inner.encode_object(result)
-            self.audit_response(document)
-            return self.encoder.encode_document(document)
+            if self.audits_response:
+                self.audit_response(self.encoder.inner.encode_object(result))
+            return self.encoder.encode_object(result)
 
     async def encode_async(self, result: Result, scope: RequestScope) -> bytes:
-        """Encode a single object, in the computation thread if it is large."""
-        size = len(result.item) if isinstance(result, Record) else 0
+        """Encode a single object, in the computation thread if it is large and not encoded yet."""
+        size = len(result.item) if isinstance(result, Record) and not self.encoder.is_encoded(result) else 0
         body: bytes = await scope.compute(size, self.encode_object, result)
         return body
+
+    @property
+    def audits_response(self) -> bool:
+        """Return whether the audit event of the request contains the object of the response."""
+        audit = self.request.audit
+        return audit is not None and audit.wants_response_object
 
     def audit_response(self, document: bytes) -> None:
         """Log an object in JSON to the audit event."""
         audit = self.request.audit
-        if audit is not None and audit.wants_response_object:
+        if audit is not None:
             audit.log_response_object(document)
 
 
-AnyOutputFormat = OutputFormat | ProtobufOutputFormat
+AnyOutputFormat = OutputFormat | BinaryOutputFormat
 
 
 def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyOutputFormat:
@@ -125,7 +132,7 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
     if encoder is None:
         encoder = endpoint.encoders[key] = _make_encoder(endpoint, *key)
     if negotiated.media == "protobuf":
-        return ProtobufOutputFormat(encoder, negotiated.content_type, request)
+        return BinaryOutputFormat(encoder, negotiated.content_type, request)
     indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
     return OutputFormat(encoder, negotiated.content_type, indented and negotiated.media == "json")
 
@@ -185,10 +192,10 @@ def _make_encoder(endpoint: Endpoint, media: str, transform: str, version: str, 
         encoder = PartialEncoder(endpoint, version)
     else:
         encoder = JSONEncoder(endpoint)
+    if media == "protobuf":
+        encoder = ProtobufEncoder(encoder, endpoint, partial=bool(transform))
     if endpoint.traced:
         encoder = TracedEncoder(encoder, "vnd.kubernetes.protobuf" if media == "protobuf" else media)
-    if media == "protobuf":
-        return ProtobufEncoder(encoder, endpoint.codec, partial=bool(transform))
     return YAMLEncoder(encoder) if media == "yaml" else encoder
 
 

@@ -129,13 +129,13 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertEqual(first.status(), second.status())
 
     def test_protobuf(self) -> None:
-        """JSON is selected if it is accepted as much as protobuf, in any order; otherwise protobuf."""
+        """Among media types that are accepted equally, the one that the header names first is selected."""
         protobuf = b"application/vnd.kubernetes.protobuf"
         self.assertEqual(BUILT_IN.object(protobuf).content_type, protobuf)
         for accept, media in (
-            (protobuf + b",application/json", "json"),
+            (protobuf + b",application/json", "protobuf"),
             (b"application/json," + protobuf, "json"),
-            (protobuf + b", */*", "json"),
+            (protobuf + b", */*", "protobuf"),
             (protobuf + b",application/json;q=0.9", "protobuf"),
             (protobuf + b";q=0.8,application/json;q=0.9", "json"),
             (protobuf + b",application/yaml", "protobuf"),
@@ -144,7 +144,7 @@ class NegotiatorTests(SynchronousTestCase):
             self.assertEqual(BUILT_IN.object(accept).media, media, accept)
 
     def test_protobuf_views(self) -> None:
-        """A client that requests a view gets the media type that it names first, since neither is the stored form."""
+        """A client that requests a view gets the media type that it names first."""
         partial = b";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
         protobuf = b"application/vnd.kubernetes.protobuf" + partial
         negotiated_form = BUILT_IN.object(protobuf + b",application/json")
@@ -167,7 +167,7 @@ class NegotiatorTests(SynchronousTestCase):
         for accept in (stream, b"application/vnd.kubernetes.protobuf"):
             negotiated_form = BUILT_IN.watch(accept)
             self.assertEqual((negotiated_form.media, negotiated_form.content_type), ("protobuf", stream))
-        self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "json")
+        self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "protobuf")
 
     def test_no_protobuf(self) -> None:
         """Endpoints of custom resources have no protobuf form and no router."""

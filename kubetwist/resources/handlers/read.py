@@ -28,7 +28,7 @@ from ..encoding import YAMLEncoder, to_yaml
 from ..endpoint import Endpoint
 from ..slices import Slices, first_slice, remaining_slices
 from ..traced import TracedReading
-from ..views import AnyOutputFormat, NotAcceptableEncoder, ProtobufOutputFormat, negotiate_output
+from ..views import AnyOutputFormat, BinaryOutputFormat, NotAcceptableEncoder, negotiate_output
 from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
 from .watch import NotAcceptableWatchStream, WatchFlusher, WatchStream
 
@@ -80,14 +80,15 @@ class ReadHandlers:
         if isinstance(output.encoder, YAMLEncoder):
             return self._respond_yaml(request, output, output.encoder.inner.encode_object(result))
         large = isinstance(result, Record) and len(result.item) > MAX_SIZE_IN_REACTOR
-        if large and not isinstance(output, ProtobufOutputFormat) and (output.pretty or not output.encoder.stored):
+        if large and not isinstance(output, BinaryOutputFormat) and (output.pretty or not output.encoder.stored):
             return self._respond_encoded(request, output, result)
         if (
-            isinstance(output, ProtobufOutputFormat)
+            isinstance(output, BinaryOutputFormat)
             and isinstance(result, Record)
             and len(result.item) > PROTOBUF_IN_REACTOR
+            and not output.encoder.is_encoded(result)
         ):
-            return self._respond_large(request, output, output.encoder.inner.encode_object(result))
+            return self._respond_large(request, output, result)
         request.respond(200, output.encode_object(result), output.content_type)
         return None
 
@@ -95,10 +96,9 @@ class ReadHandlers:
         body = await self.endpoint.defer_to_thread(output.encode_object, record)
         request.respond(200, body, output.content_type)
 
-    async def _respond_large(self, request: KubeRequest, output: ProtobufOutputFormat, document: bytes) -> None:
-        output.audit_response(document)
-        body = await self.endpoint.defer_to_thread(output.encoder.encode_document, document)
-        request.respond(200, body, output.content_type)
+    async def _respond_large(self, request: KubeRequest, output: BinaryOutputFormat, record: Record) -> None:
+        await self.endpoint.defer_to_thread(output.encoder.item, record)
+        request.respond(200, output.encode_object(record), output.content_type)
 
     async def _get_async(self, request: KubeRequest, output: AnyOutputFormat, result: Awaitable[Result]) -> None:
         request.respond(200, output.encode_object(await result), output.content_type)
@@ -149,8 +149,8 @@ class ReadHandlers:
         @param token: The continue token; C{""} for the last page.
         @return: L{None} after the response was sent; an awaitable if encoding takes longer.
         """
-        if isinstance(output, ProtobufOutputFormat):
-            return self._respond_protobuf(request, output, listing, token)
+        if isinstance(output, BinaryOutputFormat):
+            return self._respond_binary(request, output, listing, token)
         encoder = output.encoder.inner if isinstance(output.encoder, YAMLEncoder) else output.encoder
         if encoder.stored:
             return self._respond_items(request, output, encoder, listing, token, None)
@@ -217,12 +217,30 @@ class ReadHandlers:
         body = await self.endpoint.defer_to_thread(pretty, document)
         respond_body(request, 200, Body([body]), output.content_type)
 
-    async def _respond_protobuf(
-        self, request: KubeRequest, output: ProtobufOutputFormat, listing: Listing, token: str
-    ) -> None:
-        if request.audit is not None and request.audit.wants_response_object:
+    def _respond_binary(
+        self, request: KubeRequest, output: BinaryOutputFormat, listing: Listing, token: str
+    ) -> Awaitable[None] | None:
+        if output.audits_response:
             output.audit_response(output.encoder.inner.encode_list(listing, token).joined())
-        body = await output.encoder.encode_list(listing, token, request.site.scheduler, self.endpoint.defer_to_thread)
+        items = output.encoder.encoded_items(listing.records)
+        if items is None:
+            return self._respond_unencoded(request, output, listing, token)
+        self._respond_encoded_items(request, output, listing, token, items)
+        return None
+
+    async def _respond_unencoded(
+        self, request: KubeRequest, output: BinaryOutputFormat, listing: Listing, token: str
+    ) -> None:
+        items = await output.encoder.encode_items(
+            listing.records, request.site.scheduler, self.endpoint.defer_to_thread
+        )
+        self._respond_encoded_items(request, output, listing, token, items)
+
+    def _respond_encoded_items(
+        self, request: KubeRequest, output: BinaryOutputFormat, listing: Listing, token: str, items: Items
+    ) -> None:
+        with LatencyTracker(SERIALIZATION):
+            body = output.encoder.encode_list(listing, token, items)
         respond_body(request, 200, body, output.content_type)
 
     async def _respond_yaml(self, request: KubeRequest, output: AnyOutputFormat, document: bytes) -> None:

@@ -333,16 +333,12 @@ _SCHEMA_UNIONS: Final = {
 ENVELOPE_END: Final = encode_length_delimited(3, b"") + encode_length_delimited(4, b"")
 
 
-def envelope_start(api_version: str, kind: str, size: int) -> bytes:
-    """
-    Return the bytes of an envelope before the message.
-
-    @param size: The length of the message.
-    """
+def envelope_start(api_version: str, kind: str) -> bytes:
+    """Return the bytes of an envelope before the field of the message."""
     type_meta = encode_length_delimited(1, api_version.encode()) + encode_length_delimited(2, kind.encode())
-    return b"k8s\0" + encode_length_delimited(1, type_meta) + encode_tag(2, LENGTH) + encode_varint(size)
+    return b"k8s\0" + encode_length_delimited(1, type_meta)
 
 
 def envelope(api_version: str, kind: str, message: bytes) -> bytes:
     """Return a message in a C{runtime.Unknown} envelope, as in bodies and in etcd."""
-    return b"%b%b%b" % (envelope_start(api_version, kind, len(message)), message, ENVELOPE_END)
+    return b"%b%b%b" % (envelope_start(api_version, kind), encode_length_delimited(2, message), ENVELOPE_END)

@@ -42,6 +42,7 @@ from ..errors import (
     WatchInterrupted,
     unchanged,
 )
+from ._encodings import EncodingExpiry
 from ._history import PastReader
 from ._interning import intern_strings
 from ._listing import (
@@ -141,6 +142,8 @@ class WatchCache:
         self._retry: IDelayedCall | None = None
         self._stopped = False
         self._past_reader = PastReader(backend, prefix, self._decode, clock)
+        #: The expiry of the encoded forms of its records.
+        self.encodings = EncodingExpiry(clock, lambda key: next(self._table.batches("", key), []))
         #: The revision of the events being sent; 0 otherwise.
         self._sending = 0
         #: Watches to suspend when all events of that revision are sent.
@@ -196,6 +199,7 @@ class WatchCache:
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
         self.unreadable.stop()
+        self.encodings.stop()
         self._end_watches(None)
         waiters, self._waiters = self._waiters, []
         for revision, waiter, timeout in waiters:

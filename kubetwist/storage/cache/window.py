@@ -14,6 +14,8 @@ ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
 
+#: Number of the newest events that keep their encoded forms; a watch that is further behind encodes them again.
+ENCODED_EVENTS: Final = 256
 #: The memory of an event in bytes, besides the JSON of its record.
 EVENT_BYTES: Final = 600
 
@@ -69,6 +71,15 @@ class CacheEvent:
             )
         return self._as_deleted
 
+    def drop_encodings(self) -> None:
+        """Drop the encoded forms of the event, and of the state that it replaced."""
+        self.encoded = None
+        if self.previous is not None:
+            self.previous.encodings = None
+        for filtered in (self._as_added, self._as_deleted):
+            if filtered is not None:
+                filtered.drop_encodings()
+
 
 class Window:
     """
@@ -93,6 +104,8 @@ class Window:
         """Append an event; the oldest ones are dropped when the window is full."""
         events = self._events
         events.append(event)
+        if len(events) > ENCODED_EVENTS:
+            events[-1 - ENCODED_EVENTS].drop_encodings()
         self._bytes += len(event.record.item) + EVENT_BYTES
         if len(events) > self._max_events or self._bytes > self._max_bytes:
             self._make_room()

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
-from kubetwist.resources.protobufencoding import MAX_SLICE_SIZE
+from kubetwist.resources.binaryencoding import MAX_SLICE_SIZE
 from kubetwist.schema.protobuf.wire import WireError
 from tests.resources.protobufcase import MAPS, PROTOBUF, AnswerTestCase, opened
 from tests.resources.server import JSONClient, config_map, definitions

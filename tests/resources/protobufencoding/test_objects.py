@@ -75,10 +75,12 @@ class ObjectTests(AnswerTestCase):
             self.same(f"/apis/{path.format(version)}/h")
 
     def test_large(self) -> None:
-        """A large object is encoded in a thread."""
+        """A large object is encoded in a thread, once."""
         self.patch(reads, "PROTOBUF_IN_REACTOR", 100)
         self.same(f"{MAPS}/a")
-        self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["encode_document"])
+        self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["item"])
+        self.same(f"{MAPS}/a")
+        self.assertEqual(len(self.server.done_in_threads), 1)
 
     def test_audit(self) -> None:
         """Audit events contain responses in protobuf in the same form as those in JSON."""
@@ -108,9 +110,11 @@ class ObjectTests(AnswerTestCase):
         code, found = self.ask("GET", f"{MAPS}/nothing")
         self.assertEqual((code, found.kind, found.value["reason"]), (404, "Status", "NotFound"))
 
-    def test_json_preferred(self) -> None:
-        """A client that accepts JSON and protobuf equally gets JSON."""
-        for accept in (f"{PROTOBUF},application/json", f"application/json,{PROTOBUF}", f"{PROTOBUF},*/*"):
+    def test_order(self) -> None:
+        """A client that accepts JSON and protobuf equally gets the media type that it names first."""
+        for accept in (f"{PROTOBUF},application/json", f"{PROTOBUF},*/*", f"application/yaml;q=0.5,{PROTOBUF}"):
+            self.assertEqual(self.ask("GET", f"{MAPS}/a", accept=accept)[1].kind, "ConfigMap")
+        for accept in (f"application/json,{PROTOBUF}", f"{PROTOBUF};q=0.9,application/json"):
             self.assertEqual(self.client.ask("GET", f"{MAPS}/a", Accept=accept)[1]["kind"], "ConfigMap")
 
     def test_tables(self) -> None:
