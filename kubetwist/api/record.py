@@ -69,6 +69,18 @@ class Record:
         item = b'%b"resourceVersion":"%d",%b' % (ITEM_START, revision, draft.body[len(ITEM_START) :])
         return cls(key, revision, item, draft.labels, draft.fields)
 
+    @classmethod
+    def from_object(cls, obj: JSONObject, revision: int) -> Record:
+        """
+        Return the record of an object that is not in a store of this package.
+
+        @param obj: The object; it must not have a resourceVersion yet.
+        @param revision: The revision of its newest write, at least 1.
+        """
+        meta = obj["metadata"]
+        key = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+        return cls.from_draft(key, revision, Draft(without_kind(obj), meta.get("labels") or {}, {}))
+
     def body(self) -> bytes:
         """Return the JSON without the revision: a L{Draft}'s C{body}."""
         return ITEM_START + self.item[len(ITEM_START) + len('"resourceVersion":"",') + len(str(self.revision)) :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
@@ -14,14 +14,11 @@ from ..api.options import (
     ListOptions,
 )
 from ..api.record import (
-    Draft,
     Listing,
     Record,
-    without_kind,
 )
 from ..api.requestscope import RequestScope
 from ..api.resource import (
-    GroupVersion,
     GroupVersionKind,
     JSONObject,
 )
@@ -31,21 +28,11 @@ from ..interfaces import (
     ILister,
     ITableConvertor,
 )
-from ..registry.customresources.codec import CustomCodec
 from ..registry.generic.capabilities import NamedResource
 from ..registry.generic.reading import selection_predicate
-from ..resources.capabilities import is_namespaced
-from ..resources.customresources import (
-    CRDVersionHandlers,
-    CustomResources,
-)
-from ..resources.endpoint import Endpoint
-from ..resources.handlers.read import ReadHandlers
-from ..resources.servedresources import APIResource
 
 if TYPE_CHECKING:
     from ..registry.customresources.crd import CustomVersion
-    from ..registry.customresources.served import ServedResource
     from ._resources import Compute
 
 #: The resource version of computed objects. A watch cannot start from it.
@@ -94,51 +81,5 @@ class ComputedStorage(NamedResource):
 
     def _record(self, obj: JSONObject) -> Record:
         decoded = self._version.type.decode(obj, [])
-        meta = decoded["metadata"]
-        meta.pop("resourceVersion", None)
-        key = f"{meta['namespace']}/{meta['name']}" if self.info.namespaced else meta["name"]
-        return Record.from_draft(key, _REVISION, Draft(without_kind(decoded), meta.get("labels") or {}, {}))
-
-
-class ComputedVersionResource(CRDVersionHandlers):
-    """Serves C{get} and C{list} only."""
-
-    def __init__(
-        self, served: ServedResource, version: CustomVersion, server: CustomResources, compute: Compute
-    ) -> None:
-        super().__init__(served, version, server)
-        self._storage = ComputedStorage(version, compute)
-
-    def subresources(self) -> set[str]:
-        """See L{CRDVersionHandlers.subresources}."""
-        return {""}
-
-    def verbs(self) -> tuple[str, ...]:
-        """See L{CRDVersionHandlers.verbs}."""
-        return ("get", "list")
-
-    def described(self) -> object:
-        """See L{CRDVersionHandlers.described}."""
-        return self._storage
-
-    def api_resources(self) -> list[APIResource]:
-        """See L{CRDVersionHandlers.api_resources}."""
-        return super().api_resources()[:1]
-
-    def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
-        """See L{CRDVersionHandlers.handlers}."""
-        version, definition = self.version, self.version.definition
-        endpoint = Endpoint(
-            self._storage,
-            definition.info,
-            is_namespaced(self._storage, definition.name),
-            GroupVersion(definition.group, version.name),
-            version.gvk,
-            CustomCodec(version),
-            self._server.defer_to_thread,
-            list_items_have_kind=True,
-            list_kind=definition.list_kind,
-            traced=self._server.traced,
-        )
-        reads = ReadHandlers(endpoint, self._server.reactor, self._server.flusher)
-        return {"get": reads.get, "list": reads.list}
+        decoded["metadata"].pop("resourceVersion", None)
+        return Record.from_object(decoded, _REVISION)

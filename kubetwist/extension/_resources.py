@@ -12,6 +12,7 @@ from ..api.resource import (
     UserInfo,
 )
 from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
+from ..resources.capabilities import DiscoveredNames, discovered_names, is_namespaced
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 
@@ -36,6 +37,9 @@ class Resource:
     @ivar required: The required properties.
     @ivar columns: The table columns after the name, as C{additionalPrinterColumns}. The default is the age.
     @ivar status: Whether C{status} is a subresource.
+    @ivar storage: Serves the objects instead of the store of the server. It provides C{IScoper} and the interfaces of
+        the verbs that are served, and states names, columns and further properties as C{kubetwist.interfaces}
+        describes; the names and the scope here are ignored then.
     @ivar compute: Computes the objects on request instead of storing them: called with a namespace (C{""} for all) and
         the user; returns objects, or an awaitable of them. Then only C{get} and C{list} are served.
     """
@@ -53,6 +57,7 @@ class Resource:
     columns: Sequence[Mapping[str, Any]] = ()
     status: bool = False
     compute: Compute | None = field(default=None, repr=False)
+    storage: Any = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -65,13 +70,14 @@ class Resource:
 
         @raise BadResource: The definition is invalid.
         """
+        stated, namespaced = self._stated_names()
         names = {
             "plural": self.plural,
-            "singular": self.singular or self.kind.lower(),
+            "singular": stated.singular or self.kind.lower(),
             "kind": self.kind,
             "listKind": f"{self.kind}List",
-            "shortNames": list(self.short_names),
-            "categories": list(self.categories),
+            "shortNames": list(stated.short_names),
+            "categories": list(stated.categories),
         }
         schema: JSONObject = {"type": "object", "properties": {**_COMMON, **self.schema}}
         if self.required:
@@ -93,7 +99,7 @@ class Resource:
             "spec": {
                 "group": self.group,
                 "names": names,
-                "scope": "Namespaced" if self.namespaced else "Cluster",
+                "scope": "Namespaced" if namespaced else "Cluster",
                 "versions": [version],
             },
         }
@@ -105,6 +111,17 @@ class Resource:
             raise BadResource(f"the resource {self.name} makes no sense: {problems}")
         obj["status"] = {"acceptedNames": names, "storedVersions": [self.version], "conditions": []}
         return obj
+
+    def _stated_names(self) -> tuple[DiscoveredNames, bool]:
+        """Return the names, and whether there are namespaces; a storage object states both itself."""
+        if self.storage is None:
+            return DiscoveredNames(self.singular, tuple(self.short_names), tuple(self.categories)), self.namespaced
+        if self.compute is not None:
+            raise BadResource(f"the resource {self.name} has both compute and storage")
+        try:
+            return discovered_names(self.storage), is_namespaced(self.storage, self.name)
+        except TypeError as error:
+            raise BadResource(str(error)) from error
 
 
 def validate_resources(resources: Iterable[Resource]) -> list[Resource]:

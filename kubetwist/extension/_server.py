@@ -51,7 +51,7 @@ from ..server.service import (
 )
 from ..storage.compaction import Compactor
 from ._cluster import KubeAPIClient
-from ._computed import ComputedVersionResource
+from ._computed import ComputedStorage
 from ._delegation import (
     DelegatedAuthentication,
     LookupFailed,
@@ -60,10 +60,10 @@ from ._delegation import (
 from ._options import ExtensionOptions
 from ._resources import (
     BadResource,
-    Compute,
     Resource,
     validate_resources,
 )
+from ._storages import StorageHandlers
 
 if TYPE_CHECKING:
     from ..controllers.aggregation.apiservices import Aggregation
@@ -124,7 +124,7 @@ class ExtensionAPIs:
         self.flusher = WatchFlusher(reactor)
         resources = list(resources)
         self.custom = _Resources(
-            {resource.name: resource.compute for resource in resources},
+            {resource.name: resource for resource in resources},
             server.mux,
             served_resources,
             self.registry,
@@ -152,11 +152,11 @@ class ExtensionAPIs:
 
 
 class _Resources(CustomResources):
-    """Handlers of stored and computed resources of an extension server."""
+    """Handlers of the resources of an extension server: stored, computed, or with a storage object."""
 
     def __init__(
         self,
-        computing: Mapping[str, Compute | None],
+        resources: Mapping[str, Resource],
         mux: DelegatingMux,
         served_resources: ServedResources,
         registry: ResourceRegistry,
@@ -165,7 +165,7 @@ class _Resources(CustomResources):
         config: ServerConfig,
     ) -> None:
         """
-        @param computing: The function that computes the objects of a resource, or L{None} for a stored one, by name.
+        @param resources: The resources by name.
         """
         super().__init__(
             mux,
@@ -178,13 +178,16 @@ class _Resources(CustomResources):
             min_request_timeout=config.options["min-request-timeout"],
             traced=config.traced,
         )
-        self._compute = computing
+        self._resources = resources
 
     def version_handlers(self, served: ServedResource, version: CustomVersion) -> CRDVersionHandlers:
-        compute = self._compute.get(served.definition.name)
-        if compute is None:
+        resource = self._resources[served.definition.name]
+        storage = resource.storage
+        if resource.compute is not None:
+            storage = ComputedStorage(version, resource.compute)
+        if storage is None:
             return super().version_handlers(served, version)
-        return ComputedVersionResource(served, version, self, compute)
+        return StorageHandlers(served, version, self, storage)
 
 
 class ExtensionCompletion(Completion):

@@ -225,6 +225,8 @@ class Installer:
             if not verb.capability.providedBy(storage):
                 continue
             handler = handlers.handler_for(verb)
+            if endpoint.traced:
+                handler = traced_handler(handler, verb.handler)
             if warning:
                 handler = with_warning(handler, warning)
             if verb.capability is IWatcher:
@@ -268,14 +270,13 @@ class Handlers:
         """
         reads = ReadHandlers(endpoint, reactor, flusher)
         self._handlers = reads, WriteHandlers(endpoint, reads), GetWithOptionsHandler(endpoint, clients)
-        self._traced = endpoint.traced
 
     def handler_for(self, verb: Verb) -> Callable[..., object]:
         """Return the handler of a verb."""
         for handlers in self._handlers:
             handler: Callable[..., Any] | None = getattr(handlers, verb.handler, None)
             if handler is not None:
-                return traced_handler(handler, verb.handler) if self._traced else handler
+                return handler
         raise AssertionError(f"no handler for {verb.names}")
 
 
