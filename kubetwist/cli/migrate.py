@@ -28,6 +28,7 @@ STORAGE_FLAGS: Final = (
     "etcd-cafile",
     "etcd-certfile",
     "etcd-keyfile",
+    "etcd-transport",
 )
 SECTIONS: Final = {"from": "Source", "to": "Target"}
 

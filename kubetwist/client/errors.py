@@ -17,13 +17,29 @@ class CallError(Exception):
     @ivar reason: The text without the method and the URL.
     @ivar timed_out: Whether it timed out.
     @ivar retriable: Whether the connection broke, so that a retry may succeed.
+    @ivar sent: Whether the server may have received the request.
     """
 
-    def __init__(self, method: str, url: str, reason: str, *, timed_out: bool = False, retriable: bool = False) -> None:
+    def __init__(
+        self,
+        method: str,
+        url: str,
+        reason: str,
+        *,
+        timed_out: bool = False,
+        retriable: bool = False,
+        sent: bool = True,
+    ) -> None:
+        """
+        @param method: The HTTP method.
+        @param url: The URL.
+        @param reason: See above, as C{timed_out}, C{retriable} and C{sent}.
+        """
         super().__init__(f"{method.capitalize()} {quoted(url)}: {reason}")
         self.reason = reason
         self.timed_out = timed_out
         self.retriable = retriable
+        self.sent = sent
 
 
 class Unreachable(Exception):
@@ -31,7 +47,10 @@ class Unreachable(Exception):
     A connection that failed or broke; the text is the part after the URL in a L{CallError}.
 
     @ivar retriable: As in L{CallError}.
+    @ivar sent: As in L{CallError}.
     """
+
+    sent = True
 
     def __init__(self, reason: str, *, retriable: bool = False) -> None:
         super().__init__(reason)

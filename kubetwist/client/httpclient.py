@@ -42,7 +42,7 @@ from .streaming import StreamingClient
 MAX_RESPONSE_SIZE: Final = 3 * 1024 * 1024
 #: Maximum number of idle connections, and their timeout in seconds.
 _MAX_IDLE_CONNECTIONS: Final = 25
-_IDLE_TIMEOUT: Final = 90
+_IDLE_TIMEOUT: Final = 90.0
 #: The characters that need no escape in a path.
 _SAFE_IN_PATH: Final = "/%!$&'()*+,;=:@~"
 _USER_AGENT: Final = b"kubetwist"
@@ -80,12 +80,14 @@ class WebhookClient:
         settings: RESTConfig,
         *,
         limit: int = MAX_RESPONSE_SIZE,
+        idle_timeout: float = _IDLE_TIMEOUT,
         address_overrides: AddressOverrides | None = None,
         connected: set[Closable] | None = None,
         metrics: CallMetrics | None = None,
     ) -> None:
         """
         @param limit: Maximum size of a response in bytes.
+        @param idle_timeout: Seconds until an idle connection is closed.
         @param metrics: Counts the calls.
         @param connected: Contains this client while it has connections.
         @raise InvalidRESTConfig: The settings are invalid.
@@ -120,7 +122,7 @@ class WebhookClient:
             connected=connected,
             owner=self,
             max_idle_connections=_MAX_IDLE_CONNECTIONS,
-            idle_timeout=_IDLE_TIMEOUT,
+            idle_timeout=idle_timeout,
         )
 
     def _default_headers(self) -> dict[bytes, list[bytes]]:
@@ -238,7 +240,7 @@ class WebhookClient:
                 raise CallError(method, url, "context canceled") from None
             if not isinstance(error, Unreachable):
                 raise
-            raise CallError(method, url, str(error), retriable=error.retriable) from None
+            raise CallError(method, url, str(error), retriable=error.retriable, sent=error.sent) from None
         finally:
             self._pending.discard(waiting)
             if self._retired and not self._pending:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IProtocol, IStreamClientEndpoint
@@ -191,14 +191,17 @@ class StreamingClient:
             address_overrides=self._address_overrides,
             dial_timeout=self.settings.dial_timeout,
         )
-        if self._tls is not None:
-            from twisted.internet.endpoints import wrapClientTLS
-
-            endpoint = wrapClientTLS(self._tls, endpoint)
         secure = self._tls is not None
         factory = Factory.forProtocol(lambda: BackendConnection(self, self._reactor, address, secure))
         factory.noisy = False
-        connecting = Deferred.fromCoroutine(self._connected_and_secured(endpoint.connect(factory)))
+        if self._tls is None:
+            opening = endpoint.connect(factory)
+        else:
+            from twisted.protocols.tls import TLSMemoryBIOFactory
+
+            # Twisted's wrapClientTLS uses the global reactor.
+            opening = endpoint.connect(TLSMemoryBIOFactory(self._tls, True, factory, self._reactor))
+        connecting = Deferred.fromCoroutine(self._connected_and_secured(opening))
         self._connecting.add(connecting)
         try:
             return await connecting
@@ -206,12 +209,16 @@ class StreamingClient:
             if self._closed:
                 raise Unreachable("context canceled") from None
             raise
+        except Unreachable as error:
+            error.sent = False
+            raise
         finally:
             self._connecting.discard(connecting)
             self._check_retired()
 
     async def _connected_and_secured(self, connecting: Deferred[IProtocol]) -> BackendConnection:
-        connection = await connecting
+        opened: Any = await connecting
+        connection = opened if self._tls is None else opened.wrappedProtocol
         assert isinstance(connection, BackendConnection), "the factory creates these"
         handshake_done, timed_out = connection.handshake_done, False
         if handshake_done is None:

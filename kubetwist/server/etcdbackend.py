@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..storage.wrappers import unwrap_backend
 from .errors import StartError
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from .config import ServerConfig
     from .generic import GenericServer
     from .options import ServerOptions
+
+
+#: Seconds for a connection to a member, less than the timeout of a request.
+DIAL_TIMEOUT: Final = 2.0
 
 
 def _read(options: ServerOptions, flag: str) -> bytes:
@@ -40,6 +44,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     from ..client.restconfig import RESTConfig
     from ..client.tls import ClientTLS
     from ..storage.etcd.address import Address
+    from ..storage.etcd.gateway import gateway_members
 
     if not options["etcd-servers"]:
         raise StartError("--etcd-servers must be specified")
@@ -50,10 +55,16 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
         ca=_read(options, "etcd-cafile"),
         certificate=_read(options, "etcd-certfile"),
         key=_read(options, "etcd-keyfile"),
+        dial_timeout=DIAL_TIMEOUT,
     )
     try:
         addresses = [Address.parse(url) for url in options["etcd-servers"]]
-        make_member = grpc_members(reactor, lambda host: ClientTLS(settings, host, (b"h2",)))
+        if options["etcd-transport"] == "gateway":
+            from .etcdgateway import gateway_transports
+
+            make_member = gateway_members(reactor, gateway_transports(reactor, settings))
+        else:
+            make_member = grpc_members(reactor, lambda host: ClientTLS(settings, host, (b"h2",)))
         client = EtcdClient(reactor, addresses, make_member)
     except (ValueError, InvalidRESTConfig) as error:
         raise StartError(f"cannot use etcd: {error}") from error

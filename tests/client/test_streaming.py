@@ -122,6 +122,7 @@ class ConnectionTests(StreamingCase):
         await backend.stop()
         error = await self.assertFailure(self.get(client), Unreachable)
         self.assertEqual(str(error), f"dial tcp 127.0.0.1:{port}: connect: connection refused")
+        self.assertFalse(error.sent)
         self.assertEqual(client.busy, 0)
 
     async def test_deny_internal(self) -> None:

@@ -16,6 +16,8 @@ from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
 pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
+both_transports = pytest.mark.parametrize("transport", ["grpc", "gateway"])
+
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -55,7 +57,8 @@ def eventually(condition: Callable[[], Any]) -> Any:
     return found
 
 
-def test_what_is_stored(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
+@both_transports
+def test_what_is_stored(etcd: EtcdServer, start_server: Callable[..., SubprocessServer], transport: str) -> None:
     """Keys and values equal those that kube-apiserver writes as JSON, and values of kube-apiserver are served."""
     theirs = (
         b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"theirs","namespace":"default",'
@@ -63,7 +66,7 @@ def test_what_is_stored(etcd: EtcdServer, start_server: Callable[..., Subprocess
         b'"data":{"from":"kube-apiserver \\u003c1.36\\u003e"}}\n'
     )
     ask(etcd, "put", key=b"/registry/configmaps/default/theirs", value=theirs)
-    server = start_server(f"--etcd-servers={etcd.urls[0]}")
+    server = start_server(f"--etcd-servers={etcd.urls[0]}", f"--etcd-transport={transport}")
     code, created = server.request("POST", CONFIG_MAPS, config_map("ours", a="b"))
     assert code == 201
     value, revision = stored(etcd, "/registry/configmaps/default/ours")
@@ -113,9 +116,10 @@ def test_unreadable_values(etcd: EtcdServer, start_server: Callable[..., Subproc
         assert stored(etcd, f"/registry/configmaps/strange/{name}")[0] == value
 
 
-def test_lost_etcd(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
+@both_transports
+def test_lost_etcd(etcd: EtcdServer, start_server: Callable[..., SubprocessServer], transport: str) -> None:
     """While etcd is down, reads and watches continue and writes fail; afterwards everything works again."""
-    server = start_server(f"--etcd-servers={etcd.urls[0]}")
+    server = start_server(f"--etcd-servers={etcd.urls[0]}", f"--etcd-transport={transport}")
     code, created = server.request("POST", CONFIG_MAPS, config_map("a", n="1"))
     assert code == 201
     etcd.members[0].kill()

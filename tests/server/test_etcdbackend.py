@@ -6,6 +6,7 @@ from pathlib import Path
 
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock as Clock
+from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
@@ -16,6 +17,8 @@ from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import make_backend
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.etcd import EtcdStorage
+from kubetwist.storage.etcd._grpcclient import GRPCClient
+from kubetwist.storage.etcd.gateway import GatewayClient
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.wrappers import find_shared_storage, unwrap_backend
 
@@ -44,6 +47,20 @@ class EtcdBackendTests(SynchronousTestCase):
         self.assertIsInstance(storage, EtcdStorage)
         self.assertEqual(storage.client.endpoints, "http://127.0.0.1:1, http://127.0.0.1:2")
         self.assertIs(find_shared_storage(storage), storage)
+
+    def test_transports(self) -> None:
+        """C{--etcd-transport} selects gRPC, the default, or the gateway; other values are refused."""
+        servers = "--etcd-servers=http://127.0.0.1:1"
+        for flags, kind in (
+            ((), GRPCClient),
+            (("--etcd-transport=grpc",), GRPCClient),
+            (("--etcd-transport=gateway",), GatewayClient),
+        ):
+            storage = make_backend(options(servers, *flags), Clock())
+            self.assertEqual([type(member) for member in storage.client.members], [kind])
+        with self.assertRaises(UsageError) as caught:
+            options(servers, "--etcd-transport=http")
+        self.assertIn("etcd-transport", str(caught.exception))
 
     def test_timeout(self) -> None:
         """The start waits for etcd up to the configured timeout."""

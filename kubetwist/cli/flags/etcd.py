@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..compatflags import restrict_values, unsupported_flag
-from ..flagtypes import BOOLEAN, DURATION, NATURAL, POSITIVE, SIZES, STRING, STRINGS, flag_group
+from ..flagtypes import BOOLEAN, DURATION, NATURAL, POSITIVE, SIZES, STRING, STRINGS, flag_group, one_of
 
 FLAGS: Final = flag_group(
     "Etcd",
@@ -27,6 +27,13 @@ FLAGS: Final = flag_group(
         ("etcd-cafile", STRING, "", "CA bundle for the members' certificates."),
         ("etcd-certfile", STRING, "", "Client certificate for etcd."),
         ("etcd-keyfile", STRING, "", "The key of --etcd-certfile."),
+        (
+            "etcd-transport",
+            one_of("grpc", "gateway"),
+            "grpc",
+            "Transport to the members: grpc, or gateway, the JSON gateway of etcd over HTTP/1.1, which takes more CPU"
+            " time.",
+        ),
         ("etcd-healthcheck-timeout", DURATION, 2.0, "Timeout of the etcd check of /livez."),
         ("etcd-readycheck-timeout", DURATION, 2.0, "Timeout of the etcd check of /readyz."),
         (

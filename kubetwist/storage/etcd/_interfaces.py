@@ -24,6 +24,39 @@ class IEtcdStream(Interface):
         """End it; its callbacks are not called any more. Idempotent."""
 
 
+class IGatewayTransport(Interface):
+    """
+    The connections to a member over HTTP/1.1.
+
+    Requests fail with L{NotSent} if they were certainly not sent, with L{ResponseTimeout} or another L{NoResponse} if
+    the response is incomplete.
+    """
+
+    def post(path: str, body: bytes, timeout: float) -> Deferred[tuple[int, bytes]]:
+        """
+        Send a POST request with JSON.
+
+        @param timeout: Seconds until the response is complete.
+        @return: Fires with the status and the body of the response.
+        """
+
+    def stream(
+        path: str, body: bytes, receive: Callable[[bytes], object], refused: Callable[[int, bytes], Exception]
+    ) -> Deferred[None]:
+        """
+        Send a POST request with JSON whose response has no end.
+
+        @param path: The path.
+        @param body: The body of the request.
+        @param receive: Called with each piece of the response; raises no error.
+        @param refused: Returns the error for a response with another status than 200, and its body.
+        @return: Fires when the response ends; cancelling it ends the connection.
+        """
+
+    def close() -> None:
+        """Close all connections. Idempotent."""
+
+
 class IEtcdMember(Interface):
     """
     A client of one member: operations of txaioetcd's C{Client}, with its types, and operations that it lacks.

@@ -12,12 +12,10 @@ from random import shuffle
 from typing import Any, Final, TypeAlias, TypeVar
 
 from txaioetcd import (
-    Client,
     Deleted,
     Failed,
     Header,
     KeySet,
-    KeyValue,
     Lease,
     OpGet,
     Range,
@@ -26,8 +24,9 @@ from txaioetcd import (
     Success,
     Transaction,
 )
+from txaioetcd._client_commons import validate_client_lease_parameters
 
-from twisted.internet.defer import Deferred, DeferredList, FirstError
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -45,8 +44,8 @@ from ._grpcclient import GRPCClient
 from ._interfaces import IEtcdMember
 from ._methods import READ_TIMEOUT, WRITE_TIMEOUT
 from ._metrics import EtcdMetrics
-from ._values import EtcdLease, LeaseTimeToLive, WatchRequest
-from ._watch import watch_keys
+from ._typedclient import TypedClient
+from ._values import EtcdLease, LeaseTimeToLive
 from .address import Address
 
 #: Seconds in which a read is repeated. A read that was sent to a lost leader gets no response; its repetition does.
@@ -88,7 +87,7 @@ class WriteOutcomeUnknown(Exception):
     """A write may have been applied, or may still be."""
 
 
-class EtcdClient(Client):  # type: ignore[misc]
+class EtcdClient(TypedClient):
     """
     A client of all members of one etcd.
 
@@ -274,54 +273,8 @@ class EtcdClient(Client):  # type: ignore[misc]
             lambda member, seconds: member.set(key, value, lease, return_previous, seconds), timeout, repeatable=False
         )
 
-    def get(
-        self,
-        key: bytes | KeySet,
-        range_end: bytes | None = None,
-        count_only: bool | None = None,
-        keys_only: bool | None = None,
-        limit: int | None = None,
-        max_create_revision: int | None = None,
-        min_create_revision: int | None = None,
-        min_mod_revision: int | None = None,
-        revision: int | None = None,
-        serializable: bool | None = None,
-        sort_order: str | None = None,
-        sort_target: str | None = None,
-        timeout: float | None = None,
-    ) -> Deferred[Range]:
-        """
-        Read keys.
-
-        @param key: The key, or a set of keys.
-        @param range_end: The end of the range that begins with the key, exclusive.
-        @param count_only: Whether to return only the number of keys.
-        @param keys_only: Whether to return no values.
-        @param limit: Maximum number of keys.
-        @param max_create_revision: Omit keys that were created later.
-        @param min_create_revision: Omit keys that were created earlier.
-        @param min_mod_revision: Omit keys that were written earlier.
-        @param revision: The revision of the store; by default the newest one.
-        @param serializable: Whether the member's state suffices, which may be older than the newest one.
-        @param sort_order: C{"NONE"}, C{"ASCEND"} or C{"DESCEND"}.
-        @param sort_target: C{"KEY"}, C{"VERSION"}, C{"CREATE"}, C{"MOD"} or C{"VALUE"}.
-        @param timeout: In seconds.
-        """
-        if range_end and not isinstance(key, KeySet):
-            key = KeySet(key, range_end=range_end)
-        op = OpGet(
-            key,
-            count_only,
-            keys_only,
-            limit,
-            max_create_revision,
-            min_create_revision,
-            min_mod_revision,
-            revision,
-            serializable,
-            sort_order,
-            sort_target,
-        )
+    def read(self, op: OpGet, timeout: float | None = None) -> Deferred[Range]:
+        """See L{IEtcdMember.read}."""
         return self._call(lambda member, seconds: member.read(op, seconds), timeout, repeatable=True)
 
     def delete(
@@ -352,54 +305,15 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param lease_id: The id; by default etcd chooses it.
         """
 
+        def grant(member: IEtcdMember, seconds: float) -> Deferred[Lease]:
+            validate_client_lease_parameters(time_to_live, lease_id)
+            return member.lease(time_to_live, lease_id, seconds)
+
         def finish(lease: Lease) -> Lease:
             return EtcdLease(self, lease.header, lease.time_to_live, lease.lease_id)
 
         # A second lease that is not used does no harm; a second one with the same id is refused.
-        return self._call(
-            lambda member, seconds: member.lease(time_to_live, lease_id, seconds),
-            timeout,
-            repeatable=lease_id is None,
-            finish=finish,
-        )
-
-    def _start_watching(
-        self,
-        keys: Sequence[bytes | KeySet],
-        on_watch: Callable[[KeyValue], object],
-        filters: Sequence[str] | None,
-        start_revision: int | None,
-        return_previous: bool | None,
-    ) -> Deferred[object]:
-        """
-        Watch keys until the result is cancelled; see C{Client.watch}. A lost watch continues on another member.
-
-        @param keys: The keys.
-        @param on_watch: Called with a L{WatchEvent} for each change.
-        @param filters: The kinds of events that are not sent.
-        @param start_revision: The first revision; by default the next one.
-        @param return_previous: Whether events have the key before the change.
-        """
-        requests = [
-            WatchRequest(
-                key if isinstance(key, KeySet) else KeySet(key),
-                start_revision or 0,
-                bool(return_previous),
-                tuple(filters or ()),
-            )
-            for key in keys
-        ]
-        return Deferred.fromCoroutine(self._watch_all(requests, on_watch))
-
-    async def _watch_all(self, requests: Sequence[WatchRequest], on_watch: Callable[[KeyValue], object]) -> None:
-        following = [Deferred.fromCoroutine(watch_keys(self, request, on_watch)) for request in requests]
-        try:
-            await DeferredList(following, fireOnOneErrback=True, consumeErrors=True)
-        except FirstError as first:
-            first.subFailure.raiseException()
-        finally:
-            for watch in following:
-                watch.cancel()
+        return self._call(grant, timeout, repeatable=lease_id is None, finish=finish)
 
     # --- additions to txaioetcd
 

@@ -12,15 +12,20 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import Write
+from kubetwist.client.restconfig import RESTConfig
+from kubetwist.client.tls import ClientTLS
 from kubetwist.schema.protobuf.wire import (
     LENGTH,
     VARINT,
 )
+from kubetwist.server.etcdbackend import DIAL_TIMEOUT
+from kubetwist.server.etcdgateway import gateway_transports
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd._frames import DATA
 from kubetwist.storage.etcd._messages import scan
 from kubetwist.storage.etcd.address import Address
 from kubetwist.storage.etcd.client import EtcdClient, grpc_members
+from kubetwist.storage.etcd.gateway import gateway_members
 from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
 
@@ -81,19 +86,45 @@ class RunningReactor(StorageReactor):
         self.real.disconnectAll()
 
 
+#: How a test connects to etcd: C{"grpc"} or C{"gateway"}, as in --etcd-transport.
+TRANSPORTS = ("grpc", "gateway")
+
+
+def etcd_client(
+    reactor: Any, urls: list[str], settings: RESTConfig | None = None, shuffle_members: bool = True, *, transport: str
+) -> EtcdClient:
+    """
+    Return a client of an etcd.
+
+    @param settings: The credentials over TLS; L{None} for none.
+    """
+    settings = settings or RESTConfig(url="", dial_timeout=DIAL_TIMEOUT)
+    make_member = (
+        gateway_members(reactor, gateway_transports(reactor, settings))
+        if transport == "gateway"
+        else grpc_members(reactor, lambda host: ClientTLS(settings, host, (b"h2",)))
+    )
+    return EtcdClient(reactor, [Address.parse(url) for url in urls], make_member, shuffle_members)
+
+
 def etcd_storage(
-    reactor: Any, urls: list[str], tls: Any = None, shuffle_members: bool = True, **options: Any
+    reactor: Any,
+    urls: list[str],
+    settings: RESTConfig | None = None,
+    shuffle_members: bool = True,
+    *,
+    transport: str = "grpc",
+    **options: Any,
 ) -> EtcdStorage:
     """Return a store in an etcd."""
-    addresses = [Address.parse(url) for url in urls]
-    client = EtcdClient(reactor, addresses, grpc_members(reactor, tls), shuffle_members)
+    client = etcd_client(reactor, urls, settings, shuffle_members, transport=transport)
     return EtcdStorage(client, reactor, **options)
 
 
 _used: dict[SynchronousTestCase, list[tuple[EtcdStorage, EtcdServer]]] = {}
 
 
-def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
+def fresh_storage(case: SynchronousTestCase, reactor: Any, transport: str = "grpc") -> EtcdStorage:
     """A store in a separate etcd, which ends with the test, or when the store is closed and another one is made."""
     used = _used.setdefault(case, [])
     for storage, etcd in used:
@@ -102,7 +133,7 @@ def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
     etcd = EtcdServer()
     case.addCleanup(_used.pop, case, None)
     case.addCleanup(etcd.stop)
-    storage = etcd_storage(reactor, etcd.start().urls)
+    storage = etcd_storage(reactor, etcd.start().urls, transport=transport)
     used.append((storage, etcd))
     return storage
 
@@ -144,12 +175,28 @@ class FrameFilter:
         return what | {"created"} if tags == {1 << 3 | LENGTH, 3 << 3 | VARINT} else what
 
 
+class JSONFilter:
+    """The messages of a member's gateway, some of which are dropped; each arrives in one piece."""
+
+    def __init__(self, lost: Callable[[set[str]], bool]) -> None:
+        """
+        @param lost: See L{FrameFilter}.
+        """
+        self._lost = lost
+
+    def __call__(self, data: bytes) -> bytes:
+        """Drop received data if it has a message to drop."""
+        known = {b'"succeeded":true': "written", b'"events":': "events", b'"created":true': "created"}
+        return b"" if self._lost({name for text, name in known.items() if text in data}) else data
+
+
 class EtcdCase(SynchronousTestCase):
     """Starts an etcd, and opens stores in it."""
 
     skip = etcd_skip_reason() or None
     members = 1
     flags: tuple[str, ...] = ()
+    transport = "grpc"
 
     def setUp(self) -> None:
         """Start etcd."""
@@ -159,9 +206,13 @@ class EtcdCase(SynchronousTestCase):
         self.reactor = RunningReactor()
         self.addCleanup(self.reactor.close)
 
+    def storage(self, *urls: str, **options: Any) -> EtcdStorage:
+        """Return a store; by default with all members."""
+        return etcd_storage(self.reactor, list(urls) or self.etcd.urls, transport=self.transport, **options)
+
     def open(self, *urls: str, **options: Any) -> EtcdStorage:
         """Open a store until the end of the test; by default with all members."""
-        storage = etcd_storage(self.reactor, list(urls) or self.etcd.urls, **options)
+        storage = self.storage(*urls, **options)
         self.addCleanup(lambda: self.reactor.run(storage.close()))
         self.reactor.run(storage.open())
         return storage
@@ -173,11 +224,12 @@ class EtcdCase(SynchronousTestCase):
         return wire
 
     def filter_frames(self, wire: CutWire, lost: Callable[[set[str]], bool]) -> None:
-        """Drop messages on a wire, on existing and new connections; see L{FrameFilter}."""
-        wire.filtering = lambda: FrameFilter(lost)
+        """Drop messages on a wire, on existing and new connections; see L{FrameFilter} and L{JSONFilter}."""
+        make = FrameFilter if self.transport == "grpc" else JSONFilter
+        wire.filtering = lambda: make(lost)
         for end in wire.ends:
             if end.from_server:
-                end.filter = FrameFilter(lost)
+                end.filter = make(lost)
 
     def follow(self, storage: EtcdStorage, prefix: str = "/r/") -> RecordingObserver:
         """Return an observer of all later events of a store."""

@@ -44,6 +44,8 @@ class _End(Protocol):
         """Forward received data."""
         if self.from_server and self.wire.swallowing is not None and self.wire.swallowing(data):
             return
+        if not self.from_server and self.wire.rewriting is not None:
+            data = self.wire.rewriting(data)
         if self.filter is not None:
             data = self.filter(data)
         other = self.other
@@ -65,6 +67,7 @@ class CutWire:
     Listens at the address that the client uses for the server.
 
     @ivar swallowing: Returns whether a piece of data of the server is dropped; L{None} drops nothing.
+    @ivar rewriting: Changes each piece of data of the client; L{None} changes nothing.
     @ivar filtering: Returns, for a new connection, a function that filters each piece of data of the server.
     """
 
@@ -72,6 +75,7 @@ class CutWire:
         self.reactor = reactor
         self.target = target
         self.swallowing: Any = None
+        self.rewriting: Any = None
         self.filtering: Any = None
         self.ends: set[_End] = set()
         self._factory = Factory.forProtocol(lambda: _End(self, False))

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from txaioetcd import Transaction
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -32,6 +33,8 @@ from kubetwist.storage.errors import (
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcd import _storage as etcd
 from kubetwist.storage.etcd._errors import NoResponse
+from kubetwist.storage.etcd.address import Address
+from kubetwist.storage.etcd.client import EtcdClient, grpc_members
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, etcd_skip_reason
 from kubetwist.testing.storage import RecordingObserver
 
@@ -175,14 +178,14 @@ class LossTests(EtcdCase):
         storage, other = self.open(wire.url), self.open()
         revision = self.write(storage, "/r/a", b"1", 0)
         members = storage.client.members
-        sent = members[0].call_unary
-        attempts: list[bytes] = []
+        submit = members[0].submit
+        attempts: list[Transaction] = []
 
-        def call_unary(path: bytes, body: bytes, timeout: float, *prompt: bool) -> Any:
-            attempts.append(path)
-            return fail(NoResponse("lost")) if len(attempts) == 1 else sent(path, body, timeout, *prompt)
+        def lose_first(txn: Transaction, timeout: float) -> Any:
+            attempts.append(txn)
+            return fail(NoResponse("lost")) if len(attempts) == 1 else submit(txn, timeout)
 
-        members[0].call_unary = call_unary
+        self.patch(members[0], "submit", lose_first)
         second_attempt = self.write(storage, "/r/a", b"2", revision)
         self.assertEqual(len(attempts), 2)
         self.assertEqual(self.reactor.run(other.read("/r/a")).revision, second_attempt)
@@ -197,11 +200,11 @@ class LossTests(EtcdCase):
         """Opening the store waits for etcd, and fails with its address after the timeout."""
         wire = self.wire()
         self.reactor.run(maybeDeferred(wire.cut))
-        storage = etcd_storage(self.reactor, [wire.url], start_timeout=0.0)
+        storage = self.storage(wire.url, start_timeout=0.0)
         with self.assertRaises(StorageUnavailable) as caught:
             self.reactor.run(storage.open())
         self.assertIn(f"no etcd at {wire.url}", str(caught.exception))
-        waiting = etcd_storage(self.reactor, [wire.url])
+        waiting = self.storage(wire.url)
         self.addCleanup(lambda: self.reactor.run(waiting.close()))
         opening = Deferred.fromCoroutine(waiting.open())
         wire.accept_again()
@@ -260,7 +263,7 @@ class ClusterTests(EtcdCase):
     def test_paused_member(self) -> None:
         """A member that does not respond is replaced; its watch resumes on another one."""
         first, second, third = self.etcd.members
-        storage = etcd_storage(self.reactor, [first.url, second.url], shuffle_members=False)
+        storage = self.storage(first.url, second.url, shuffle_members=False)
         self.addCleanup(lambda: self.reactor.run(storage.close()))
         self.reactor.run(storage.open())
         observer = self.follow(storage)
@@ -301,6 +304,7 @@ class TLSTests(SynchronousTestCase):
     """An etcd with TLS client authentication."""
 
     skip = etcd_skip_reason() or None
+    transport = "grpc"
 
     def setUp(self) -> None:
         """Start an etcd that has a certificate and requires one of clients."""
@@ -320,12 +324,10 @@ class TLSTests(SynchronousTestCase):
         self.reactor = RunningReactor()
         self.addCleanup(self.reactor.close)
 
-    def storage(self, trusted: CertificateAuthority, shown: CertKeyPair, protocol: bytes = b"h2") -> EtcdStorage:
-        """Return a store with a CA, a client certificate and application protocols."""
+    def storage(self, trusted: CertificateAuthority, shown: CertKeyPair) -> EtcdStorage:
+        """Return a store with a CA and a client certificate."""
         settings = RESTConfig(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
-        made = etcd_storage(
-            self.reactor, self.etcd.urls, tls=lambda host: ClientTLS(settings, host, [protocol]), start_timeout=0.0
-        )
+        made = etcd_storage(self.reactor, self.etcd.urls, settings, transport=self.transport, start_timeout=0.0)
         self.addCleanup(lambda: self.reactor.run(made.close()))
         return made
 
@@ -356,9 +358,18 @@ class TLSTests(SynchronousTestCase):
         ):
             self.assertIn("tls", self.refused(self.storage(trusted, shown)).lower())
 
+
+class GRPCTLSTests(TLSTests):
+    """TLS connections for gRPC."""
+
     def test_other_protocol(self) -> None:
         """A server that does not negotiate HTTP/2 is refused."""
-        storage = self.storage(self.authority, self.client("kubetwist"), b"http/1.1")
+        shown = self.client("kubetwist")
+        settings = RESTConfig(url="", ca=self.authority.pair.certificate, certificate=shown.certificate, key=shown.key)
+        make_member = grpc_members(self.reactor, lambda host: ClientTLS(settings, host, [b"http/1.1"]))
+        client = EtcdClient(self.reactor, [Address.parse(self.etcd.urls[0])], make_member)
+        storage = EtcdStorage(client, self.reactor, start_timeout=0.0)
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
         self.assertIn("etcd does not speak HTTP/2", self.refused(storage))
 
     def test_users(self) -> None:
