@@ -60,8 +60,6 @@ class Options(FlagOptions):
                 "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are"
                 " never passed on"
             )
-        if not self["disable-http2-serving"]:
-            raise FlagError("--disable-http2-serving=false is not possible yet: only HTTP/1.1 is served")
         if self["in-memory"]:
             if self["storage-backend"] != "memory" and "storage-backend" in self.changed:
                 raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} are mutually exclusive")

@@ -24,6 +24,7 @@ _INHERITED_FLAGS: Final = frozenset(
         *("delete-collection-workers", "webhook-url-denied-cidrs", "max-connections-per-address"),
         *("tls-cipher-suites", "tls-sni-cert-key", "strict-transport-security-directives", "livez-grace-period"),
         *("shutdown-send-retry-after", "shutdown-watch-termination-grace-period", "show-hidden-metrics-for-version"),
+        *("disable-http2-serving", "http2-max-streams-per-connection", "goaway-chance"),
         *("disabled-metrics", "allow-metric-labels", "allow-metric-labels-manifest"),
     )
 )

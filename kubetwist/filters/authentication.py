@@ -11,9 +11,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError
+from ..api.users import UNAUTHENTICATED
 from ..authentication.bearer import without_token
 from ..authentication.errors import AuthenticationFailed
-from ..http.request import Handler, KubeRequest
+from ..http.request import HTTP2, Handler, KubeRequest
 from ..interfaces import IAuthenticator
 from ..logs.ratelimit import RateLimiter
 
@@ -52,6 +53,8 @@ def with_authentication(
     def authenticated(request: KubeRequest, user: UserInfo) -> None:
         request.user = user
         request.authenticated_at = perf_counter()
+        if request.clientproto == HTTP2 and UNAUTHENTICATED in user.groups:
+            _end_connection(request)
         fields = request.fields
         fields.pop(b"authorization", None)
         protocols = fields.get(b"sec-websocket-protocol")
@@ -96,6 +99,17 @@ def with_authentication(
     return authentication
 
 
+def _end_connection(request: KubeRequest) -> None:
+    """
+    Close a connection of HTTP/2 after a request without credentials.
+
+    A client without credentials cannot use the protocol to send many requests at low cost.
+
+    @see: the feature gate C{UnauthenticatedHTTP2DOSMitigation} of the reference, which is enabled by default.
+    """
+    request.connection.disable_keep_alive()
+
+
 class _UnauthorizedHandler:
     """Handler of failed authentication: answers 401 without a reason, and logs the reason within a rate limit."""
 
@@ -118,4 +132,6 @@ class _UnauthorizedHandler:
             _log.info(
                 "unable to authenticate a request ({audit_id}): {reason}", reason=reason, audit_id=request.audit_id
             )
+        if request.clientproto == HTTP2:
+            _end_connection(request)
         request.fail(APIStatusError.unauthorized())

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from .transport import RequestSite, RequestTransport
 
 TEXT: Final = b"text/plain; charset=utf-8"
+#: The version of requests over HTTP/2, see L{KubeRequest.clientproto}.
+HTTP2: Final = b"HTTP/2.0"
 
 
 #: The connection or stream of a request, and its server.

@@ -151,8 +151,9 @@ class PacedBody:
     def start(self) -> None:
         """Write as much as the transport accepts now."""
         self._request.notifyFinish().addErrback(lambda reason: self.stopProducing())
+        # A client that accepts no data now pauses at once.
         self._request.registerProducer(self, True)
-        self.resumeProducing()
+        self._resume()
 
     def pauseProducing(self) -> None:
         """Pause: the transport accepts no data for now."""

@@ -9,11 +9,11 @@ protocol (L{kubetwist.http.http1}), connections (L{kubetwist.http.connection}), 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IAddress, IDelayedCall, IProtocol, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import Request, datetimeToString
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from .collaborators import WorkScheduler
     from .connection.memorylimit import MemoryGuard
 
-__all__ = ["KubeSite", "traverse"]
+__all__ = ["DEFAULT_MAX_STREAMS", "KubeSite", "traverse"]
+
+#: Maximum number of streams of a connection of HTTP/2.
+DEFAULT_MAX_STREAMS: Final = 1000
 
 
 class KubeSite(Site):
@@ -50,6 +53,7 @@ class KubeSite(Site):
     @ivar heads_first: Whether C{handler} authorizes requests by their heads, and requests large bodies with
         L{KubeRequest.collect_body}.
     @ivar guard: Decides which requests there is memory for; L{None} without a limit.
+    @ivar max_streams: Maximum number of streams of a connection of HTTP/2; 0 if HTTP/2 is not served.
     @ivar date: The value of C{Date} headers.
     """
 
@@ -68,6 +72,7 @@ class KubeSite(Site):
         guard: MemoryGuard | None = None,
         heads_first: bool = False,
         streams: Sequence[Callable[[KubeRequest], bool]] = (),
+        max_streams: int = DEFAULT_MAX_STREAMS,
         ended: Callable[[KubeRequest], object] | None = None,
         on_late_response: Callable[[int], object] | None = None,
     ) -> None:
@@ -89,18 +94,30 @@ class KubeSite(Site):
         self.scheduler = scheduler
         self.streams = list(streams)
         self.heads_first = heads_first
+        self.max_streams = max_streams
         self.guard = guard
         self._event_writers: dict[Callable[[], object], None] = {}
         self._tick: IDelayedCall | None = None
         self._drained: list[Deferred[None]] = []
 
     def buildProtocol(self, addr: IAddress) -> KubeChannel:  # type: ignore[override]
-        """Return a connection, which speaks HTTP/1.1."""
+        """Return a connection; it speaks HTTP/1.1 unless the TLS handshake chooses HTTP/2."""
         return KubeChannel(self)
 
     def acceptableProtocols(self) -> list[bytes]:
-        """Return the protocols of the TLS handshake; HTTP/1.1 uses one connection per watch."""
-        return [b"http/1.1"]
+        """Return the protocols of the TLS handshake, best first."""
+        return [b"h2", b"http/1.1"] if self.max_streams else [b"http/1.1"]
+
+    def continue_with_http2(self, channel: KubeChannel) -> None:
+        """Replace the protocol of a new connection with HTTP/2."""
+        # Imported late: many servers never need it.
+        from .http2.connection import Http2Connection
+
+        transport: Any = channel.transport
+        channel.release_transport()
+        connection: IProtocol = Http2Connection(self)
+        transport.wrappedProtocol = connection
+        connection.makeConnection(transport)
 
     def log(self, request: Request) -> None:
         """Write no access log: a filter writes the audit log."""

@@ -1,9 +1,10 @@
 """
 The interfaces of a request to its connection and to its server.
 
-HTTP/1.1 implements L{RequestTransport} as a connection (L{kubetwist.http.http1.channel}); HTTP/2 could implement it
-as a stream. L{kubetwist.http.site.KubeSite} is the L{RequestSite}. Both are generic over the class of requests,
-L{kubetwist.http.request.KubeRequest}, which this module does not import.
+HTTP/1.1 implements L{RequestTransport} as a connection (L{kubetwist.http.http1.channel}), HTTP/2 as a stream
+(L{kubetwist.http.http2.stream}). L{kubetwist.http.site.KubeSite} is the L{RequestSite}, and the L{ConnectionSite} of
+connections. These interfaces are generic over the class of requests, L{kubetwist.http.request.KubeRequest}, which this
+module does not import.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from twisted.python.failure import Failure
 if TYPE_CHECKING:
     from ..api.errors import APIStatusError
     from .collaborators import WorkScheduler
+    from .connection.connections import Connections
     from .connection.flow import RawTransport
 
 #: The class of requests.
@@ -129,3 +131,28 @@ class RequestSite(Protocol[R]):
 
     def respond_failure(self, request: R, reason: Failure) -> None:
         """Log an uncaught exception, and answer 500 without details."""
+
+
+class ConnectionSite(RequestSite[R], Protocol[R]):
+    """
+    The factory of connections, which accepts their requests.
+
+    @ivar connections: All connections of the server.
+    @ivar streams: Returns whether the body of a request is streamed to its handler.
+    @ivar heads_first: Whether requests with large bodies are served before their bodies have arrived.
+    @ivar max_streams: Maximum number of streams of a connection of HTTP/2; 0 if HTTP/2 is not served.
+    """
+
+    connections: Connections
+    streams: list[Callable[[R], bool]]
+    heads_first: bool
+    max_streams: int
+
+    @property
+    def requestFactory(
+        self,
+    ) -> Callable[[RequestTransport[R], bytes, bytes, bytes, dict[bytes, list[bytes]]], R]:
+        """Creates a request: transport, method, target, version and header fields, by names in lower case."""
+
+    def continue_with_http2(self, channel: Any) -> None:
+        """Replace the protocol of a new connection, a channel of HTTP/1.1, with HTTP/2."""

@@ -26,7 +26,7 @@ from ..http.connection.connectionlimit import ConnectionLimiter
 from ..http.connection.connections import Connections
 from ..http.connection.memorylimit import MemoryGuard, make_guard
 from ..http.connection.memoryrelease import MemoryRelease, find_trim
-from ..http.site import KubeSite, traverse
+from ..http.site import DEFAULT_MAX_STREAMS, KubeSite, traverse
 from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
 from ..storage.wrappers import find_shared_storage
@@ -128,6 +128,10 @@ class APIServer:
             tracing=None if tracing is None else tracing.requests,
         )
         handler = _for_browsers(handler, options)
+        if options["goaway-chance"]:
+            from ..filters.goaway import with_probabilistic_goaway
+
+            handler = with_probabilistic_goaway(handler, options["goaway-chance"])
         if options["shutdown-send-retry-after"]:
             from ..filters.retryafter import with_retry_after
 
@@ -199,6 +203,7 @@ class APIServer:
             streams=() if self.apis is None else self.apis.streams,
             ended=ended if tracing is None else tracing.requests.chain_on_end(ended),
             on_late_response=metrics.post_timeout,
+            max_streams=_max_streams(options),
         )
         register_connection_collectors(config.metrics, site)
         if config.auditor is not None:
@@ -275,6 +280,13 @@ class APIServer:
                 port=self.config.bound.port,
                 secret=secret,
             )
+
+
+def _max_streams(options: ServerOptions) -> int:
+    """Return the maximum number of streams of a connection; 0 if HTTP/2 is not served."""
+    if options["disable-http2-serving"]:
+        return 0
+    return options["http2-max-streams-per-connection"] or DEFAULT_MAX_STREAMS
 
 
 def _for_browsers(handler: Handler, options: ServerOptions) -> Handler:

@@ -156,6 +156,7 @@ class PreparedAPIServer:
             options["tls-min-version"],
             openssl_ciphers(options["tls-cipher-suites"]),
             options["tls-sni-cert-key"],
+            self.site.acceptableProtocols(),
         )
         if context.named is not None:
             context.named.follow(config.files)

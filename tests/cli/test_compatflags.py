@@ -16,7 +16,7 @@ class CompatibilityTests(CommandLineTestCase):
         """Compatibility flags accept their default."""
         unused = {flag.name for flag in FLAGS if flag.help.startswith("Not supported: ")}
         self.assertGreater(len(unused), 20)
-        unused |= {"goaway-chance", "http2-max-streams-per-connection", "permit-address-sharing", "log-flush-frequency"}
+        unused |= {"permit-address-sharing", "log-flush-frequency"}
         unused |= {"storage-media-type", "enable-garbage-collector"}
         unused |= {f"coordinated-leadership-{name}" for name in ("lease-duration", "renew-deadline", "retry-period")}
         found = [flag for flag in FLAGS if flag.name in unused]

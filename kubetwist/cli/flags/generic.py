@@ -147,8 +147,8 @@ FLAGS: Final = flag_group(
             "goaway-chance",
             FlagType(_number_up_to(0.02), "float"),
             0.0,
-            "Probability that an HTTP/2 connection receives GOAWAY, at most 0.02. No effect, because only HTTP/1.1 is"
-            " served.",
+            "Probability that the client of a request over HTTP/2 is asked to open another connection (GOAWAY), which"
+            " spreads clients over the servers behind a load balancer, at most 0.02. Open requests are finished.",
         ),
         unsupported_flag("emulated-version", STRING, _RELEASE),
         unsupported_flag("min-compatibility-version", STRING, _RELEASE),

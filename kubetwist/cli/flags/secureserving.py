@@ -34,7 +34,7 @@ FLAGS: Final = flag_group(
             "VersionTLS12",
             "Minimum TLS version supported.",
         ),
-        ("disable-http2-serving", BOOLEAN, True, "Only HTTP/1.1 is served; false is not supported yet."),
+        ("disable-http2-serving", BOOLEAN, False, "Serve HTTP/1.1 only, without HTTP/2."),
         (
             "tls-cipher-suites",
             validated_strings(openssl_ciphers),
@@ -52,7 +52,7 @@ FLAGS: Final = flag_group(
             "http2-max-streams-per-connection",
             NATURAL,
             0,
-            "Maximum number of requests of an HTTP/2 connection. No effect, because only HTTP/1.1 is served.",
+            "Maximum number of requests of an HTTP/2 connection at a time. 0: 1000.",
         ),
         (
             "permit-address-sharing",

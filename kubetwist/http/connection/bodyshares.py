@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from ...api.users import UNAUTHENTICATED
+
+if TYPE_CHECKING:
+    from ...api.resource import UserInfo
 
 #: Maximum size of a body in bytes, as in the reference.
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -13,6 +18,26 @@ MAX_BODIES: Final = 256 * 1024 * 1024
 SMALL_BODY: Final = 64 * 1024
 #: Share of the bytes for all clients without credentials together.
 ANONYMOUS_SHARE: Final = 1 / 8
+#: Seconds from the end of a head to the end of the body.
+BODY_TIMEOUT: Final = 60.0
+#: Bytes of a body that must arrive per second, counted from L{BODY_GRACE} seconds after its start.
+BODY_RATE: Final = 16 * 1024
+BODY_GRACE: Final = 20.0
+
+
+def body_timeout(size: int) -> float:
+    """Return the seconds from the start of a body in which more than C{size} bytes of it must arrive."""
+    return min(BODY_GRACE + size / BODY_RATE, BODY_TIMEOUT)
+
+
+def client_of(user: UserInfo | None, network: str) -> tuple[tuple[str, str], bool]:
+    """
+    Return the client that a body is counted under, and whether it is anonymous.
+
+    @param network: Its network, see L{kubetwist.http.connection.connectionlimit.client_network}.
+    """
+    anonymous = user is None or UNAUTHENTICATED in user.groups
+    return ("" if user is None or anonymous else user.name, network), anonymous
 
 
 class BodyShares:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from OpenSSL.crypto import X509
 from OpenSSL.SSL import Error, WantReadError
 
 from twisted.internet.interfaces import IOpenSSLContextFactory, IProtocol, IProtocolFactory, IReactorTime
@@ -43,6 +44,8 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     def __init__(self, factory: CoalescingTLSFactory, protocol: IProtocol, _connectWrapped: bool = True) -> None:
         TLSMemoryBIOProtocol.__init__(self, factory, protocol, _connectWrapped)
         self._pending: list[bytes] = []
+        #: Data that precede the data of other connections.
+        self._first: list[bytes] = []
         self._length = 0
         self._short = False
         self._encrypting = False
@@ -62,8 +65,27 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         """See L{ITransport.writeSequence<twisted.internet.interfaces.ITransport.writeSequence>}."""
         self.write(b"".join(iovec))
 
+    def write_first(self, data: bytes) -> None:
+        """
+        Write data that precede the data of other connections, and the pending data of L{write}.
+
+        HTTP/2 uses it for the watches of a connection that has other streams, too.
+        """
+        if not self._first:
+            self.factory.flush_first_soon(self)
+        self._first.append(data)
+
+    def flush_first(self) -> None:
+        """Send the data of L{write_first}."""
+        first = self._first
+        if first:
+            self._first = []
+            TLSMemoryBIOProtocol.write(self, first[0] if len(first) == 1 else b"".join(first))
+
     def flush(self) -> None:
         """Send the written data."""
+        if self._first:
+            self.flush_first()
         pending = self._pending
         if pending:
             self._pending, self._length = [], 0
@@ -82,7 +104,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{IProtocol.connectionLost<twisted.internet.interfaces.IProtocol.connectionLost>}."""
-        self._pending, self._length = [], 0
+        self._pending, self._first, self._length = [], [], 0
         TLSMemoryBIOProtocol.connectionLost(self, reason)
         # Break the cycle, which would wait for the garbage collector.
         self._producer = None
@@ -175,19 +197,31 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
         self._write_events = write_events
         self._unsent: list[CoalescingTLSTransport] = []
         self._urgent: list[CoalescingTLSTransport] = []
+        self._first: list[CoalescingTLSTransport] = []
         self._flush_scheduled = False
 
     def flush_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} at the end of this iteration."""
+        self._schedule_flush()
+        (self._urgent if transport.urgent else self._unsent).append(transport)
+
+    def flush_first_soon(self, transport: CoalescingTLSTransport) -> None:
+        """Send the data of C{transport} that come first at the end of this iteration."""
+        self._schedule_flush()
+        self._first.append(transport)
+
+    def _schedule_flush(self) -> None:
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._reactor.callLater(0, self._flush)
-        (self._urgent if transport.urgent else self._unsent).append(transport)
 
     def flush_events(self) -> None:
         """Send the watch events of this iteration."""
         if self._write_events is not None:
             self._write_events()
+        first, self._first = self._first, []
+        for transport in first:
+            self._guard(transport.flush_first)
         urgent, self._urgent = self._urgent, []
         self._flush_all(urgent)
 
@@ -199,8 +233,19 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
 
     def _flush_all(self, transports: list[CoalescingTLSTransport]) -> None:
         for transport in transports:
-            try:
-                transport.flush()
-            except Exception:
-                # Other connections have data to send, too.
-                self._log.failure("sending data of a connection failed")
+            self._guard(transport.flush)
+
+    def _guard(self, flush: Callable[[], object]) -> None:
+        try:
+            flush()
+        except Exception:
+            # Other connections have data to send, too.
+            self._log.failure("sending data of a connection failed")
+
+
+def peer_certificates(transport: Any) -> list[X509]:
+    """Return the certificate that the client of a connection has presented, and its chain; nothing without TLS."""
+    presented: X509 | None = getattr(transport, "getPeerCertificate", lambda: None)()
+    if presented is None:
+        return []
+    return [presented, *(transport.getHandle().get_peer_cert_chain() or [])[1:]]

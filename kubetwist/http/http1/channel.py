@@ -15,16 +15,18 @@ from OpenSSL import SSL
 from OpenSSL.crypto import X509
 
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IProducer, IProtocol, IPushProducer
+from twisted.internet.interfaces import IHandshakeListener, IProducer, IProtocol, IPushProducer
 from twisted.python.failure import Failure
 from twisted.web.http import NO_BODY_CODES, _MalformedChunkedDataError
 from zope.interface import implementer
 
 from ...interfaces import IClientConnection
+from ..connection.coalescingtls import peer_certificates
 from ..connection.flow import RawTransport, bound_unsent, enable_tcp_keepalive, is_tls_closing
+from ..headsyntax import MAX_HEAD, Malformed
 from ..request import KubeRequest
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
-from .requesthead import MAX_HEAD, MAX_LINE, Malformed, body_length, expects_continue, parse_head, refusal
+from .requesthead import MAX_LINE, body_length, expects_continue, parse_head, refusal
 from .responsehead import complete_head, encode_head, switching_head
 
 #: Bytes that a client may send ahead while its request is answered; reading is paused at this limit.
@@ -40,7 +42,7 @@ LINGER_TIMEOUT: Final = 5.0
 GRACEFUL_CLOSE_TIMEOUT: Final = 20.0
 
 
-@implementer(IClientConnection)
+@implementer(IClientConnection, IHandshakeListener)
 class KubeChannel(BodyReader):
     """
     One connection, which serves its requests one after the other.
@@ -73,6 +75,17 @@ class KubeChannel(BodyReader):
             self.transport.abortConnection()
             return
         self.deadline = self.connections.now() + HEAD_TIMEOUT
+
+    def handshakeCompleted(self) -> None:
+        """Continue with HTTP/2 if the TLS handshake has chosen it."""
+        if self.transport.negotiatedProtocol == b"h2":
+            self.site.continue_with_http2(self)
+
+    def release_transport(self) -> None:
+        """Leave the transport to another protocol before the first request."""
+        self.transport.unregisterProducer()
+        self.connections.disconnected(self)
+        self.transport = None
 
     def dataReceived(self, data: bytes) -> None:
         """Handle received data."""
@@ -234,11 +247,7 @@ class KubeChannel(BodyReader):
 
     def peer_certificates(self) -> list[X509]:
         """Return the certificate that the client has presented, and its chain; nothing without TLS."""
-        transport = self.transport
-        presented: X509 | None = getattr(transport, "getPeerCertificate", lambda: None)()
-        if presented is None:
-            return []
-        return [presented, *(transport.getHandle().get_peer_cert_chain() or [])[1:]]
+        return peer_certificates(self.transport)
 
     def requestDone(self, request: KubeRequest) -> None:
         """Continue with the next request, or close the connection: the request is answered."""

@@ -6,52 +6,26 @@ This module enforces limits of size and rate. L{kubetwist.http.http1.channel} ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder
 
-from ...api.users import UNAUTHENTICATED
-from ..connection.bodyshares import MAX_BODY, SMALL_BODY
+from ..connection.bodyshares import BODY_GRACE, MAX_BODY, SMALL_BODY, body_timeout, client_of
 from ..connection.connectionlimit import client_network
-from ..connection.connections import Connections
 from ..connection.flow import is_peer_closed
-from ..request import KubeRequest, Transport
+from ..headsyntax import Malformed
+from ..request import KubeRequest
 from ..streaming import StreamedBody
-from ..transport import RequestSite
-from .requesthead import Malformed
+from ..transport import ConnectionSite
 
 #: Bytes of a refused body that are read and discarded, so that its sender can read the response.
 MAX_DISCARDED: Final = 32 * 1024 * 1024
-
-#: Seconds from the end of a head to the end of the body.
-BODY_TIMEOUT: Final = 60.0
-#: Bytes of a body that must arrive per second, counted from L{BODY_GRACE} seconds after its start.
-BODY_RATE: Final = 16 * 1024
-BODY_GRACE: Final = 20.0
 
 #: States of a connection: what it waits for, or does with received bytes.
 HEAD, BODY, ANSWER, DISCARD, STREAM, SWITCHED = range(6)
 
 
-class ChannelSite(RequestSite[KubeRequest], Protocol):
-    """
-    The factory of connections, which accepts their requests.
-
-    @ivar connections: All connections of the server.
-    @ivar streams: Returns whether the body of a request is streamed to its handler.
-    @ivar heads_first: Whether requests with large bodies are served before their bodies have arrived.
-    """
-
-    connections: Connections
-    streams: list[Callable[[KubeRequest], bool]]
-    heads_first: bool
-
-    @property
-    def requestFactory(
-        self,
-    ) -> Callable[[Transport, bytes, bytes, bytes, dict[bytes, list[bytes]]], KubeRequest]:
-        """Creates a request; see L{KubeRequest}."""
+ChannelSite = ConnectionSite[KubeRequest]
 
 
 class BodyReader(HTTPChannel):
@@ -135,8 +109,7 @@ class BodyReader(HTTPChannel):
 
     def _body_received(self, data: bytes) -> None:
         if self.deadline is not None:
-            timeout = BODY_GRACE + (len(self._body) + len(data)) / BODY_RATE
-            self.deadline = self._body_since + min(timeout, BODY_TIMEOUT)
+            self.deadline = self._body_since + body_timeout(len(self._body) + len(data))
         if self._decoder is not None:
             self._decoder.dataReceived(data)
             return
@@ -220,10 +193,8 @@ class BodyReader(HTTPChannel):
 
         @return: Whether there is room for it.
         """
-        user = request.user
-        anonymous = user is None or UNAUTHENTICATED in user.groups
         network = client_network(getattr(self.transport.getPeer(), "host", ""))
-        self._share = (("" if user is None or anonymous else user.name, network), anonymous)
+        self._share = client_of(request.user, network)
         size = len(self._body) + (self._remaining or 0)
         if size > SMALL_BODY and not self._reserve(size):
             return False

@@ -9,50 +9,27 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ..headsyntax import (
+    ESCAPE,
+    MAX_FIELDS,
+    MAX_HEAD,
+    METHODS,
+    TARGET,
+    TOKEN,
+    Malformed,
+    refusal_text,
+    valid_host,
+)
+
 #: Maximum bytes of the request line; longer ones are answered with 414.
 MAX_LINE: Final = 64 * 1024
-#: Maximum bytes of the head, including the request line; larger ones are answered with 431.
-MAX_HEAD: Final = 128 * 1024
-#: Maximum number of header fields; more are answered with 431.
-MAX_FIELDS: Final = 500
 
-_TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_TARGET: Final = re.compile(rb"[!-~\x80-\xff]+")
-_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _VERSION: Final = re.compile(rb"HTTP/[0-9]\.[0-9]")
-_METHODS: Final = frozenset((b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS"))
 _SEPARATORS: Final = re.compile(rb"[ \t,]+")
-#: As C{ValidHostHeader} of golang.org/x/net/http/httpguts accepts it.
-_HOST: Final = re.compile(rb"[!$%&'()*+,.:;=\[\]_~0-9A-Za-z-]*")
 
 #: Field names as sent, and in lower case; clients use few.
 _NAMES: Final[dict[bytes, bytes]] = {}
-#: Values of Host headers that are well-formed; clients use few.
-_HOSTS: Final[set[bytes]] = set()
 _MAX_CACHED_NAMES: Final = 2048
-
-_REASONS: Final = {
-    400: b"Bad Request",
-    408: b"Request Timeout",
-    414: b"URI Too Long",
-    417: b"Expectation Failed",
-    429: b"Too Many Requests",
-    431: b"Request Header Fields Too Large",
-    501: b"Not Implemented",
-    505: b"HTTP Version Not Supported",
-}
-
-
-class Malformed(Exception):
-    """
-    The request is malformed or exceeds a limit; the connection is closed.
-
-    @ivar code: The status code of the response.
-    """
-
-    def __init__(self, code: int, message: str = "") -> None:
-        super().__init__(message)
-        self.code = code
 
 
 def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes]]]:
@@ -81,13 +58,13 @@ def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes
     method, target, version = parts
     if version not in (b"HTTP/1.1", b"HTTP/1.0"):
         raise Malformed(505 if _VERSION.fullmatch(version) else 400)
-    if method not in _METHODS and not _TOKEN.fullmatch(method):
+    if method not in METHODS and not TOKEN.fullmatch(method):
         raise Malformed(400)
-    if not _TARGET.fullmatch(target):
+    if not TARGET.fullmatch(target):
         raise Malformed(400)
     if not target.startswith(b"/") and target != b"*":
         target = _relative(target)
-    if b"%" in target and _ESCAPE.search(target.partition(b"?")[0]):
+    if b"%" in target and ESCAPE.search(target.partition(b"?")[0]):
         raise Malformed(400)
 
     if line_breaks > MAX_FIELDS:
@@ -111,7 +88,7 @@ def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes
             raise Malformed(400, "missing required Host header")
     elif len(hosts) > 1:
         raise Malformed(400)
-    elif hosts[0] not in _HOSTS and not _valid_host(hosts[0]):
+    elif not valid_host(hosts[0]):
         raise Malformed(400, "malformed Host header")
     return method, target, version, fields
 
@@ -128,21 +105,12 @@ def _relative(target: bytes) -> bytes:
 
 def _field_name(name: bytes, colon: bytes) -> bytes:
     """Return a field's name in lower case; check it, and remember it."""
-    if not colon or not _TOKEN.fullmatch(name):
+    if not colon or not TOKEN.fullmatch(name):
         raise Malformed(400)
     lower_name = name.lower()
     if len(_NAMES) < _MAX_CACHED_NAMES and len(name) < 64:
         _NAMES[name] = lower_name
     return lower_name
-
-
-def _valid_host(host: bytes) -> bool:
-    """Return whether a Host header is well-formed, and remember it if it is."""
-    if not _HOST.fullmatch(host):
-        return False
-    if len(_HOSTS) < _MAX_CACHED_NAMES and len(host) < 256:
-        _HOSTS.add(host)
-    return True
 
 
 def body_length(fields: dict[bytes, list[bytes]]) -> int | None:
@@ -182,8 +150,7 @@ def expects_continue(expectation: bytes, version: bytes) -> bool:
 
 def refusal(code: int, message: str = "") -> bytes:
     """Return the response to a malformed request: plain text, as in the reference."""
-    reason = b"%d %b" % (code, _REASONS[code])
-    text = reason + (b": " + message.encode() if message else b"")
+    reason, text = refusal_text(code, message)
     retry = b"Retry-After: 1\r\n" if code == 429 else b""
     return b"HTTP/1.1 %b\r\n%bContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n" % (
         reason,

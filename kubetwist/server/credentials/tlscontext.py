@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -19,6 +20,8 @@ from ..errors import StartError
 from .certificates import BadCertificate, CertKeyPair
 from .namedcertificates import NamedCertificates, NamedFiles
 
+#: The protocols of a server without HTTP/2.
+HTTP1_ONLY: Final = (b"http/1.1",)
 _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}
 
 
@@ -32,17 +35,24 @@ class ServingContextFactory:
     """
 
     def __init__(
-        self, pair: CertKeyPair, min_version: str, ciphers: str = "", named: Sequence[NamedFiles] = ()
+        self,
+        pair: CertKeyPair,
+        min_version: str,
+        ciphers: str = "",
+        named: Sequence[NamedFiles] = (),
+        protocols: Sequence[bytes] = HTTP1_ONLY,
     ) -> None:
         """
         @param min_version: As in --tls-min-version.
         @param ciphers: The enabled suites in OpenSSL's syntax; the defaults of Twisted if empty.
         @param named: Certificates by SNI name.
+        @param protocols: The protocols (ALPN), best first.
         @raise StartError: A certificate cannot be used.
         """
         self._pair = pair
         self._lowest = min_version
         self._ciphers = ciphers
+        self._protocols = protocols
         self._authorities: Sequence[ClientCAProvider] = ()
         self.named = NamedCertificates(named, self._make) if named else None
         try:
@@ -51,7 +61,7 @@ class ServingContextFactory:
             raise StartError(f"cannot use the serving certificate: {error}") from error
 
     def _make(self, pair: CertKeyPair) -> SSL.Context:
-        return make_context(pair, self._lowest, self._authorities, self._ciphers)
+        return make_context(pair, self._lowest, self._authorities, self._ciphers, self._protocols)
 
     def _make_with_sni(self, pair: CertKeyPair) -> SSL.Context:
         context = self._make(pair)
@@ -88,7 +98,11 @@ class ServingContextFactory:
 
 
 def make_context(
-    pair: CertKeyPair, min_version: str, authorities: Sequence[ClientCAProvider] = (), ciphers: str = ""
+    pair: CertKeyPair,
+    min_version: str,
+    authorities: Sequence[ClientCAProvider] = (),
+    ciphers: str = "",
+    protocols: Sequence[bytes] = HTTP1_ONLY,
 ) -> SSL.Context:
     """
     Create a context that presents a certificate.
@@ -96,13 +110,14 @@ def make_context(
     @param min_version: As in --tls-min-version.
     @param authorities: The authorities whose certificates are requested from clients.
     @param ciphers: As for L{ServingContextFactory}.
+    @param protocols: As for L{ServingContextFactory}.
     @raise BadCertificate: It cannot be used.
     """
     try:
         certificate, *chain = [load_pem_x509_certificate(pem) for pem in split_pem(pair.certificate)]
         options = CertificateOptions(
             raiseMinimumTo=_VERSIONS[min_version],
-            acceptableProtocols=[b"http/1.1"],
+            acceptableProtocols=list(protocols),
             acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(ciphers) if ciphers else None,
         )
         context: SSL.Context = options.getContext()

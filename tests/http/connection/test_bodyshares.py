@@ -14,8 +14,14 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.http.connection.bodyshares import ANONYMOUS_SHARE, MAX_BODY, SMALL_BODY, BodyShares
-from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE
+from kubetwist.http.connection.bodyshares import (
+    ANONYMOUS_SHARE,
+    BODY_GRACE,
+    BODY_RATE,
+    MAX_BODY,
+    SMALL_BODY,
+    BodyShares,
+)
 from kubetwist.http.request import KubeRequest
 
 from ..harness import Allow, Client, Everyone, echo, filtered_site

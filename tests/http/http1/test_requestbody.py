@@ -6,8 +6,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.http.connection.bodyshares import MAX_BODY
-from kubetwist.http.http1.requestbody import BODY_GRACE, BODY_RATE
+from kubetwist.http.connection.bodyshares import BODY_GRACE, BODY_RATE, MAX_BODY
 from kubetwist.http.request import KubeRequest
 
 from ..harness import Client, RefusalCase, echo, make_site

@@ -1,0 +1,674 @@
+"""
+HTTP/2 connections: frames of the client, the lifecycle of streams, deadlines, and the end of the connection.
+
+@see: RFC 9113, sections 5 and 6.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from OpenSSL.crypto import X509
+
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IAddress, IPushProducer
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...interfaces import IClientConnection
+from ..connection.coalescingtls import peer_certificates
+from ..connection.connectionlimit import client_network
+from ..connection.connections import Connections
+from ..connection.flow import bound_unsent, enable_tcp_keepalive, is_tls_closing
+from ..headsyntax import Malformed
+from ..request import HTTP2
+from .body import STREAM_WINDOW, RequestBody
+from .budgets import (
+    CONTROL_FRAMES_PER_DATA,
+    CONTROL_FRAMES_PER_SECOND,
+    MAX_CONTROL_FRAMES,
+    MAX_RESETS,
+    RESETS_PER_SECOND,
+    Budget,
+)
+from .frames import (
+    ACK,
+    CANCEL,
+    DATA,
+    END_STREAM,
+    ENHANCE_YOUR_CALM,
+    FLOW_CONTROL_ERROR,
+    GOAWAY,
+    HEADERS,
+    INITIAL_WINDOW,
+    MAX_FRAME_SIZE,
+    MAX_WINDOW,
+    NO_ERROR,
+    PING,
+    PROTOCOL_ERROR,
+    REFUSED_STREAM,
+    RST_STREAM,
+    SELF_DEPENDENT,
+    SETTINGS,
+    SETTINGS_ACK,
+    SETTINGS_ENABLE_PUSH,
+    SETTINGS_INITIAL_WINDOW_SIZE,
+    SETTINGS_MAX_CONCURRENT_STREAMS,
+    SETTINGS_MAX_FRAME_SIZE,
+    SETTINGS_MAX_HEADER_LIST_SIZE,
+    STREAM_CLOSED,
+    WINDOW_UPDATE,
+    FrameReader,
+    Http2ConnectionError,
+    Http2StreamError,
+    goaway,
+    parse_settings,
+    parse_uint32,
+    ping_ack,
+    rst_stream,
+    settings_frame,
+    window_update,
+)
+from .headerblocks import HeaderListTooLarge
+from .output import Output
+from .requesthead import MAX_LIST, HeadReader, MalformedMessage
+from .stream import Http2Site, Http2Stream
+
+#: Bytes that the client may send on all streams before the server has read them.
+CONNECTION_WINDOW: Final = 1024 * 1024
+#: Seconds between requests; the reference's IdleTimeout.
+IDLE_TIMEOUT: Final = 90.0
+#: Seconds from the first byte of the preface, a frame or a header block to its last.
+FRAME_TIMEOUT: Final = 32.0
+#: Seconds in which the client must accept data that wait for it.
+STALL_TIMEOUT: Final = 60.0
+#: Seconds that the client of a closing connection has to read the last frames.
+LINGER_TIMEOUT: Final = 5.0
+#: Seconds of requests that are served at once; further ones wait for the requests of other connections.
+TURN_SECONDS: Final = 0.0025
+#: Responses that wait, in bytes, with which no further request is served.
+MAX_BACKLOG: Final = 1024 * 1024
+#: Header lists of open streams, in bytes, with which no stream is accepted.
+MAX_HEADS: Final = 1024 * 1024
+#: Bytes of bodies of unserved requests that a connection may hold, and the step of reservations for more.
+MAX_UNSERVED: Final = 128 * 1024
+UNSERVED_STEP: Final = 256 * 1024
+#: Minimum number of recently reset streams that are remembered; more if a connection may have more streams.
+MAX_RESET_STREAMS: Final = 1000
+#: Ranges of skipped stream ids that are remembered.
+_MAX_SKIPPED: Final = 32
+
+
+@implementer(IClientConnection, IPushProducer)
+class Http2Connection(Protocol):
+    """
+    One connection.
+
+    @ivar site: The server.
+    @ivar connections: All connections of the server.
+    @ivar remembered: What filters store for all requests of this connection, such as the owner of its certificate.
+    @ivar streams: The open streams, by id.
+    @ivar output: The sending side.
+    @ivar deadline: Time at which L{deadline_expired} checks the time limits; L{None} for never.
+    """
+
+    _log = Logger()
+    transport: Any
+
+    def __init__(self, site: Http2Site) -> None:
+        self.site = site
+        self.connections: Connections = site.connections
+        self.now = self.connections.now
+        self.remembered: dict[object, Any] = {}
+        self.streams: dict[int, Http2Stream] = {}
+        self.deadline: float | None = None
+        self._frames = FrameReader(2 * MAX_LIST)
+        self._heads = HeadReader()
+        self._has_settings = False
+        self._last_id = 0
+        #: Streams that were reset, and whether the client did it; the oldest ones are forgotten.
+        self._reset_streams: dict[int, bool] = {}
+        #: Ranges of ids that the client skipped.
+        self._skipped: deque[tuple[int, int]] = deque(maxlen=_MAX_SKIPPED)
+        #: Streams whose requests wait for their turn.
+        self._held: deque[Http2Stream] = deque()
+        self._scheduled = False
+        self._until = 0.0
+        self._head_bytes = 0
+        self._unserved = 0
+        self._unserved_reserved = 0
+        self._credit = 0
+        self._idle_since = 0.0
+        self._blocked_since = 0.0
+        self._frame_deadline: float | None = None
+        self._going_away = False
+        self._closing = False
+        self._control = Budget(MAX_CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, self.now, "control frames")
+        self._resets = Budget(MAX_RESETS, RESETS_PER_SECOND, self.now, "reset streams")
+
+    # The connection.
+
+    def connectionMade(self) -> None:
+        """Register the connection, and send the settings."""
+        transport = self.transport
+        enable_tcp_keepalive(transport)
+        bound_unsent(transport)
+        write = transport.write
+        self.write = write
+        self._flush: Callable[[], object] = getattr(transport, "flush", lambda: None)
+        self.output = Output(write, getattr(transport, "write_first", write), self.now, self._data_sent)
+        if not self.connections.connected(self):
+            self._closing = True
+            transport.abortConnection()
+            return
+        transport.registerProducer(self, True)
+        settings = [
+            (SETTINGS_MAX_CONCURRENT_STREAMS, self.site.max_streams),
+            (SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW),
+            (SETTINGS_MAX_HEADER_LIST_SIZE, MAX_LIST),
+        ]
+        write(settings_frame(settings) + window_update(0, CONNECTION_WINDOW - INITIAL_WINDOW))
+        self._idle_since = self.now()
+        self._frame_deadline = self._idle_since + FRAME_TIMEOUT
+        self.deadline = self._frame_deadline
+
+    def getPeer(self) -> IAddress:
+        """Return the address of the client."""
+        peer: IAddress = self.transport.getPeer()
+        return peer
+
+    def getHost(self) -> IAddress:
+        """Return the address that the client has connected to."""
+        host: IAddress = self.transport.getHost()
+        return host
+
+    def peer_certificates(self) -> Sequence[X509]:
+        """Return the certificate that the client has presented, and its chain; nothing without TLS."""
+        return peer_certificates(self.transport)
+
+    @property
+    def idle(self) -> bool:
+        """Return whether no stream is open."""
+        return not self.streams
+
+    @property
+    def unflushed(self) -> bool:
+        """Return whether data are written that the client has not read yet."""
+        return self.output.blocked or self.output.size > 0
+
+    # Receiving frames.
+
+    def dataReceived(self, data: bytes) -> None:
+        """Handle received data."""
+        if self._closing:
+            return
+        self._until = self.now() + TURN_SECONDS
+        frames = self._frames
+        complete = False
+        try:
+            frames.feed(data)
+            while not self._closing:
+                try:
+                    frame = frames.next_frame()
+                    if frame is None:
+                        break
+                    complete = True
+                    kind, flags, stream_id, payload, size = frame
+                    if kind == HEADERS and self._has_settings:
+                        self._headers_received(flags, stream_id, payload)
+                    elif kind == DATA and self._has_settings:
+                        self._data_received(flags, stream_id, payload, size)
+                    else:
+                        self._control_received(kind, flags, stream_id, payload)
+                except Http2StreamError as error:
+                    self._reset_by_error(error)
+        except Http2ConnectionError as error:
+            self._fail(error.code, str(error))
+            return
+        except HeaderListTooLarge:
+            self._fail(ENHANCE_YOUR_CALM, "a header list is too large")
+            return
+        if frames.pending:
+            if complete or self._frame_deadline is None:
+                self._frame_deadline = self.now() + FRAME_TIMEOUT
+                self.check_by(self._frame_deadline)
+        else:
+            self._frame_deadline = None
+        if self._held:
+            self._schedule_held()
+
+    def _headers_received(self, flags: int, stream_id: int, block: bytes) -> None:
+        stream = self.streams.get(stream_id)
+        if stream is not None:
+            if not stream.receiving:
+                self._heads.skip(block)
+                raise Http2StreamError(stream_id, STREAM_CLOSED, "HEADERS after the end of the request")
+            self._trailers_received(stream, flags, block)
+            return
+        if not stream_id & 1:
+            raise Http2ConnectionError(PROTOCOL_ERROR, "the client opened a stream of the server")
+        if stream_id <= self._last_id:
+            self._closed_stream_headers(stream_id, block)
+            return
+        if self._going_away:
+            # The client repeats the request on another connection.
+            self._control.spend()
+            self._heads.skip(block)
+            return
+        if stream_id > self._last_id + 2:
+            self._skipped.append((self._last_id, stream_id))
+        self._last_id = stream_id
+        receiving = not flags & END_STREAM
+        stream = Http2Stream(self, stream_id, self.output.initial_window, receiving)
+        try:
+            head = self._heads.read(block)
+        except Malformed as error:
+            if len(self.streams) >= self.site.max_streams:
+                raise Http2StreamError(stream_id, REFUSED_STREAM, "too many streams are open") from None
+            self._resets.spend()
+            self._open(stream)
+            stream.refuse(error)
+            return
+        except MalformedMessage as error:
+            raise Http2StreamError(stream_id, PROTOCOL_ERROR, str(error)) from None
+        if flags & SELF_DEPENDENT:
+            raise Http2StreamError(stream_id, PROTOCOL_ERROR, "a stream depends on itself")
+        if len(self.streams) >= self.site.max_streams or self._head_bytes + head.size > MAX_HEADS:
+            raise Http2StreamError(stream_id, REFUSED_STREAM, "too many streams are open")
+        fields, length = dict(head.fields), head.length
+        if not receiving and length:
+            raise Http2StreamError(stream_id, PROTOCOL_ERROR, "a request without body has a Content-Length")
+        self._open(stream)
+        stream.head_size = head.size
+        self._head_bytes += head.size
+        request = stream.request = self.site.requestFactory(stream, head.method, head.target, HTTP2, fields)
+        if receiving:
+            expectation = fields.get(b"expect")
+            stream.body = RequestBody(stream, request, length, bool(expectation and expectation[0]))
+        if self._held or self.output.blocked or self.output.size > MAX_BACKLOG or self.now() > self._until:
+            self._held.append(stream)
+        else:
+            stream.start()
+
+    def _open(self, stream: Http2Stream) -> None:
+        self.streams[stream.stream_id] = stream
+
+    def _trailers_received(self, stream: Http2Stream, flags: int, block: bytes) -> None:
+        try:
+            self._heads.read_trailers(block)
+        except MalformedMessage as error:
+            raise Http2StreamError(stream.stream_id, PROTOCOL_ERROR, str(error)) from None
+        if not flags & END_STREAM or flags & SELF_DEPENDENT:
+            raise Http2StreamError(stream.stream_id, PROTOCOL_ERROR, "HEADERS within a request")
+        self._body_received(stream, b"", 0, True)
+
+    def _closed_stream_headers(self, stream_id: int, block: bytes) -> None:
+        """Handle HEADERS of a stream that has ended or was skipped."""
+        self._heads.skip(block)
+        by_client = self._reset_streams.get(stream_id)
+        if by_client is None:
+            if any(low < stream_id < high for low, high in self._skipped):
+                raise Http2ConnectionError(PROTOCOL_ERROR, "the ids of new streams must grow")
+            raise Http2ConnectionError(STREAM_CLOSED, "HEADERS on a closed stream")
+        if by_client:
+            raise Http2StreamError(stream_id, STREAM_CLOSED, "HEADERS on a stream that the client has reset")
+        # The client had sent them before it was informed of the reset.
+        self._control.spend()
+
+    def _data_received(self, flags: int, stream_id: int, data: bytes, size: int) -> None:
+        end = flags & END_STREAM
+        self._credit += size
+        if self._credit > CONNECTION_WINDOW:
+            raise Http2ConnectionError(FLOW_CONTROL_ERROR, "the client ignores the window of the connection")
+        if self._credit >= CONNECTION_WINDOW // 2:
+            # The windows of streams limit the memory.
+            self.write(window_update(0, self._credit))
+            self._credit = 0
+        if not data and not end:
+            self._spend_control()
+        stream = self.streams.get(stream_id)
+        if stream is None:
+            if stream_id > self._last_id or not stream_id & 1:
+                if self._going_away and stream_id & 1:
+                    return
+                raise Http2ConnectionError(PROTOCOL_ERROR, "DATA on an idle stream")
+            by_client = self._reset_streams.get(stream_id)
+            if by_client is None:
+                raise Http2ConnectionError(STREAM_CLOSED, "DATA on a closed stream")
+            if by_client:
+                raise Http2StreamError(stream_id, STREAM_CLOSED, "DATA on a stream that the client has reset")
+            return
+        if not stream.receiving:
+            raise Http2StreamError(stream_id, STREAM_CLOSED, "DATA after the end of the request")
+        self._body_received(stream, data, size, bool(end))
+
+    def _body_received(self, stream: Http2Stream, data: bytes, size: int, end: bool) -> None:
+        if end:
+            stream.receiving = False
+        if stream.body is not None:
+            stream.body.received(data, size, end)
+        if end and stream.request is None and stream.backlog is None and not stream.closed:
+            self._close_stream(stream)
+
+    def _control_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        """Handle a frame of a type other than DATA and HEADERS."""
+        if not self._has_settings:
+            if kind != SETTINGS or flags & ACK:
+                raise Http2ConnectionError(PROTOCOL_ERROR, "the first frame is not SETTINGS")
+            self._has_settings = True
+        self._spend_control()
+        if kind == WINDOW_UPDATE:
+            self._window_updated(stream_id, parse_uint32(payload) & MAX_WINDOW)
+        elif kind == RST_STREAM:
+            self._reset_received(stream_id)
+        elif kind == SETTINGS:
+            if not flags & ACK:
+                self._apply_settings(parse_settings(payload))
+        elif kind == PING:
+            if not flags & ACK:
+                self.write(ping_ack(payload))
+        elif kind == GOAWAY:
+            # The client opens no further streams.
+            self._going_away = True
+            if not self.streams:
+                self.close()
+        # Priorities and unknown frames have no effect.
+
+    def _spend_control(self) -> None:
+        # The answers of a client that does not read would need memory.
+        self._control.spend(refill=not self.output.blocked)
+
+    def _apply_settings(self, parameters: list[tuple[int, int]]) -> None:
+        window = self.output.initial_window
+        for name, value in parameters:
+            if name == SETTINGS_INITIAL_WINDOW_SIZE:
+                if value > MAX_WINDOW:
+                    raise Http2ConnectionError(FLOW_CONTROL_ERROR, "the initial window is too large")
+                window = value
+            elif name == SETTINGS_ENABLE_PUSH:
+                if value > 1:
+                    raise Http2ConnectionError(PROTOCOL_ERROR, "ENABLE_PUSH is neither 0 nor 1")
+            elif name == SETTINGS_MAX_FRAME_SIZE and not MAX_FRAME_SIZE <= value < 1 << 24:
+                raise Http2ConnectionError(PROTOCOL_ERROR, "the maximum frame size is invalid")
+        if window == self.output.initial_window or not self.streams:
+            self.output.initial_window = window
+            self.write(SETTINGS_ACK)
+            return
+        self._control.spend(1 + len(self.streams) // 10)
+        streams = list(self.streams.values())
+        self.output.change_initial_window(streams, window)
+        # The change applies to data after the acknowledgement, which urgent data must not overtake.
+        self._flush()
+        self.write(SETTINGS_ACK)
+        self._flush()
+        self.output.release(streams)
+
+    def _window_updated(self, stream_id: int, increment: int) -> None:
+        if not stream_id:
+            if not increment:
+                raise Http2ConnectionError(PROTOCOL_ERROR, "the window of the connection grows by 0")
+            self.output.add_window(increment)
+            return
+        stream = self.streams.get(stream_id)
+        if stream is None:
+            self._check_not_idle(stream_id)
+        elif not increment:
+            raise Http2StreamError(stream_id, PROTOCOL_ERROR, "the window of a stream grows by 0")
+        else:
+            self.output.add_stream_window(stream, increment)
+
+    def _check_not_idle(self, stream_id: int) -> None:
+        if (stream_id > self._last_id and not self._going_away) or not stream_id & 1:
+            raise Http2ConnectionError(PROTOCOL_ERROR, "a frame on an idle stream")
+
+    def _reset_received(self, stream_id: int) -> None:
+        stream = self.streams.get(stream_id)
+        if stream is None:
+            self._check_not_idle(stream_id)
+            return
+        self._remember_reset(stream_id, True)
+        self._resets.spend()
+        self._close_stream(stream)
+        self.end_request(stream)
+
+    # Streams.
+
+    def _remember_reset(self, stream_id: int, by_client: bool) -> None:
+        streams = self._reset_streams
+        if len(streams) >= max(MAX_RESET_STREAMS, self.site.max_streams):
+            del streams[next(iter(streams))]
+        streams[stream_id] = by_client
+
+    def _reset_by_error(self, error: Http2StreamError) -> None:
+        """Reset a stream whose client breaks a rule, which counts like a reset by the client."""
+        self._resets.spend()
+        stream = self.streams.get(error.stream_id)
+        if stream is None:
+            if error.stream_id > self._last_id:
+                # An idle stream cannot be reset.
+                raise Http2ConnectionError(error.code, str(error))
+            if self._reset_streams.get(error.stream_id) is None:
+                self._remember_reset(error.stream_id, False)
+            self.write(rst_stream(error.stream_id, error.code))
+        else:
+            self._reset_now(stream, error.code)
+            self.end_request(stream)
+
+    def reset(self, stream: Http2Stream, code: int) -> None:
+        """Reset a stream; its request ends in the next iteration of the reactor."""
+        if not stream.closed:
+            self._reset_now(stream, code)
+            self.site.reactor.callLater(0, self.end_request, stream)
+
+    def _reset_now(self, stream: Http2Stream, code: int) -> None:
+        self._remember_reset(stream.stream_id, False)
+        self.write(rst_stream(stream.stream_id, code))
+        self._close_stream(stream)
+
+    def _close_stream(self, stream: Http2Stream) -> None:
+        """Remove a stream that both sides have ended, or that was reset."""
+        if stream.closed:
+            return
+        stream.closed = True
+        self.output.drop(stream)
+        del self.streams[stream.stream_id]
+        self._head_bytes -= stream.head_size
+        if not self.streams:
+            self._idle_since = self.now()
+            if self._going_away:
+                self.close()
+            elif self.deadline is None:
+                self.deadline = self._idle_since + IDLE_TIMEOUT
+
+    def end_request(self, stream: Http2Stream) -> None:
+        """End the request of a stream without a complete response."""
+        request, stream.request = stream.request, None
+        if stream.body is not None:
+            stream.body.release()
+        if request is not None:
+            stream.unregisterProducer()
+            request.connectionLost(Failure(ConnectionDone()))
+
+    def response_sent(self, stream: Http2Stream) -> None:
+        """Handle that the end of a response was sent."""
+        if stream.receiving and not stream.closed:
+            # The client need not send the rest of the body.
+            self._remember_reset(stream.stream_id, False)
+            self.write(rst_stream(stream.stream_id, NO_ERROR))
+        self._close_stream(stream)
+
+    def request_done(self, stream: Http2Stream) -> None:
+        """Handle that a request has ended with a complete response."""
+        if stream.body is not None:
+            stream.body.release()
+            stream.body = None
+
+    def hold(self, stream_id: int, size: int) -> None:
+        """
+        Count bytes of a body whose request is not served.
+
+        @raise Http2StreamError: There is no room for them.
+        """
+        more = self._unserved + size - MAX_UNSERVED - self._unserved_reserved
+        if more > 0:
+            client = ("", client_network(getattr(self.getPeer(), "host", "")))
+            if not self.connections.bodies.reserve(client, UNSERVED_STEP, anonymous=True):
+                raise Http2StreamError(stream_id, REFUSED_STREAM, "there is no room for the body")
+            self._unserved_reserved += UNSERVED_STEP
+        self._unserved += size
+
+    def release(self, size: int) -> None:
+        """Stop counting bytes of a body."""
+        self._unserved -= size
+        if not self._unserved and self._unserved_reserved:
+            client = ("", client_network(getattr(self.getPeer(), "host", "")))
+            self.connections.bodies.release(client, self._unserved_reserved, anonymous=True)
+            self._unserved_reserved = 0
+
+    # The order of requests.
+
+    def _schedule_held(self) -> None:
+        """Schedule the waiting requests, if the client reads its responses."""
+        if not (self._scheduled or self.output.blocked or self.output.size > MAX_BACKLOG):
+            self._scheduled = True
+            self.connections.schedule_pipelined(self)
+
+    def serve_next(self) -> None:
+        """Serve waiting requests, when it is this connection's turn."""
+        self._scheduled = False
+        until = self.now() + TURN_SECONDS
+        while self._held and not (self.output.blocked or self.output.size > MAX_BACKLOG):
+            stream = self._held.popleft()
+            if not stream.closed:
+                stream.start()
+                if self.now() > until:
+                    break
+        if self._held:
+            self._schedule_held()
+
+    # The sending side.
+
+    def _data_sent(self) -> None:
+        self._control.earn(CONTROL_FRAMES_PER_DATA)
+
+    def pauseProducing(self) -> None:
+        """Pause: the transport accepts no data for now."""
+        self.output.blocked = True
+        self._blocked_since = self.now()
+        self.check_by(self._blocked_since + STALL_TIMEOUT)
+
+    def resumeProducing(self) -> None:
+        """Resume: the transport accepts more data."""
+        if is_tls_closing(self.transport):
+            # TLS closes the connection below it, which waits for its producer and is not read.
+            self.transport.unregisterProducer()
+            return
+        self.output.unblock()
+        if self._held:
+            self._schedule_held()
+
+    def stopProducing(self) -> None:
+        """Stop: the connection is lost, and L{connectionLost} follows."""
+
+    # Deadlines.
+
+    def check_by(self, time: float) -> None:
+        """Check the time limits at C{time} at the latest."""
+        if self.deadline is None or self.deadline > time:
+            self.deadline = time
+
+    def check_backlogs(self) -> None:
+        """Check later whether the client has accepted what waits for it."""
+        self.check_by(self.now() + STALL_TIMEOUT)
+
+    def deadline_expired(self) -> None:
+        """End what has exceeded its time limit, and set the next deadline."""
+        self.deadline = None
+        if self._closing:
+            self.abort()
+            return
+        now = self.now()
+        if self._frame_deadline is not None:
+            if self._frame_deadline <= now:
+                self._fail(NO_ERROR, "a frame did not arrive in time")
+                return
+            self.check_by(self._frame_deadline)
+        if self.output.blocked:
+            if self._blocked_since + STALL_TIMEOUT <= now:
+                # The client reads nothing, so that no stream can end.
+                self.abort()
+                return
+            self.check_by(self._blocked_since + STALL_TIMEOUT)
+        if not self.streams:
+            if self._idle_since + IDLE_TIMEOUT <= now:
+                self.disable_keep_alive()
+            else:
+                self.check_by(self._idle_since + IDLE_TIMEOUT)
+        for stream in list(self.streams.values()):
+            body, backlog = stream.body, stream.backlog
+            if body is not None and body.deadline is not None:
+                if body.deadline <= now:
+                    stream.refuse(Malformed(408))
+                    continue
+                self.check_by(body.deadline)
+            if backlog is not None:
+                if backlog.since + STALL_TIMEOUT <= now:
+                    self.reset(stream, CANCEL)
+                else:
+                    self.check_by(backlog.since + STALL_TIMEOUT)
+
+    # The end of the connection.
+
+    def disable_keep_alive(self) -> None:
+        """Accept no further streams; the connection is closed when the open ones have ended."""
+        if not self._going_away:
+            self._going_away = True
+            self.write(goaway(self._last_id, NO_ERROR))
+            if not self.streams:
+                self.close()
+
+    def _fail(self, code: int, text: str) -> None:
+        """End the connection of a client that breaks a rule."""
+        if self._closing:
+            return
+        self._going_away = True
+        self.write(goaway(self._last_id, code, text.encode()))
+        self.close()
+        self._end_all()
+
+    def _end_all(self) -> None:
+        """End all streams without a response."""
+        for stream in list(self.streams.values()):
+            self._close_stream(stream)
+            self.end_request(stream)
+        self._held.clear()
+
+    def close(self) -> None:
+        """Close the connection when the written data are sent; abort it if the client does not close its side."""
+        if self._closing:
+            return
+        if not self._going_away:
+            self._going_away = True
+            self.write(goaway(self._last_id, NO_ERROR))
+        self._closing = True
+        self.deadline = self.now() + LINGER_TIMEOUT
+        self.transport.unregisterProducer()
+        self.transport.loseConnection()
+
+    def abort(self) -> None:
+        """Close the connection now."""
+        self._closing = True
+        # Twisted's TLS cannot abort twice.
+        if self.connections.has(self):
+            self.transport.abortConnection()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Handle the loss of the connection."""
+        self._closing = self._going_away = True
+        self.connections.disconnected(self)
+        self._end_all()
+        self.deadline = None

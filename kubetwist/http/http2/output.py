@@ -1,0 +1,310 @@
+"""
+Flow control of the responses of one connection, and their order. No I/O.
+
+A stream sends directly while nothing is in its way. Otherwise its data wait, its producer is paused, and the streams
+that can send take turns of one frame, those with watch events first.
+
+@see: RFC 9113, section 5.2.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from .frames import (
+    DATA,
+    END_STREAM,
+    FLOW_CONTROL_ERROR,
+    INITIAL_WINDOW,
+    MAX_FRAME_SIZE,
+    MAX_WINDOW,
+    Http2ConnectionError,
+    Http2StreamError,
+    frame_header,
+    header_frames,
+)
+from .responsehead import NO_TABLE
+
+
+class Sender(Protocol):
+    """
+    A stream, as the output uses it.
+
+    @ivar stream_id: The id.
+    @ivar window: Bytes that the client accepts on this stream.
+    @ivar urgent: Whether its data are sent before the data of other streams and connections.
+    @ivar backlog: Its data that wait; L{None} while all are sent.
+    """
+
+    stream_id: int
+    window: int
+    urgent: bool
+    backlog: Backlog | None
+
+    def pause_producer(self) -> None:
+        """Pause the producer of the response."""
+
+    def resume_producer(self) -> None:
+        """Resume the producer of the response."""
+
+    def end_sent(self) -> None:
+        """Handle that the end of the response was sent."""
+
+
+class Backlog:
+    """
+    Data of a stream that wait.
+
+    @ivar size: Number of bytes.
+    @ivar since: Time of the last progress.
+    @ivar ends: Whether the response ends after them.
+    """
+
+    __slots__ = ("ends", "pieces", "queued", "since", "size")
+
+    def __init__(self, now: float) -> None:
+        self.pieces: deque[memoryview] = deque()
+        self.size = 0
+        self.since = now
+        self.ends = False
+        #: Whether the stream is in a queue of streams that can send.
+        self.queued = False
+
+
+class Output:
+    """
+    The sending side of a connection.
+
+    @ivar window: Bytes that the client accepts on the connection.
+    @ivar initial_window: Window of new streams.
+    @ivar blocked: Whether the transport accepts no data for now.
+    @ivar size: Bytes that wait, of all streams.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], object],
+        write_first: Callable[[bytes], object],
+        now: Callable[[], float],
+        on_sent: Callable[[], object],
+    ) -> None:
+        """
+        @param write: Writes to the transport.
+        @param write_first: The same for data that precede the data of other connections.
+        @param now: Returns the time.
+        @param on_sent: Called for each DATA frame.
+        """
+        self._write = write
+        self._write_first = write_first
+        self._now = now
+        self._on_sent = on_sent
+        self.window = INITIAL_WINDOW
+        self.initial_window = INITIAL_WINDOW
+        self.blocked = False
+        self.size = 0
+        self._urgent: deque[Sender] = deque()
+        self._waiting: deque[Sender] = deque()
+        self._pumping = False
+        # The encoder uses no table, which the first block announces. Urgent data may overtake the first block.
+        self._prefix = self._urgent_prefix = NO_TABLE
+
+    def send_head(self, stream: Sender, block: bytes, end: bool) -> None:
+        """Send a header block, which flow control does not limit."""
+        if stream.urgent:
+            prefix, self._urgent_prefix = self._urgent_prefix, b""
+            self._write_first(header_frames(stream.stream_id, prefix + block, end))
+        else:
+            prefix, self._prefix = self._prefix, b""
+            self._write(header_frames(stream.stream_id, prefix + block, end))
+
+    def send_response(self, stream: Sender, block: bytes, body: bytes) -> None:
+        """Send a whole response: a header block, and the body if there is one."""
+        size = len(body)
+        if (
+            0 < size <= MAX_FRAME_SIZE
+            and size <= stream.window
+            and size <= self.window
+            and not (self.blocked or self._waiting or self._urgent or self._prefix or stream.urgent)
+        ):
+            stream.window -= size
+            self.window -= size
+            stream_id = stream.stream_id
+            self._write(
+                b"".join(
+                    (header_frames(stream_id, block, False), frame_header(size, DATA, END_STREAM, stream_id), body)
+                )
+            )
+            self._on_sent()
+            stream.end_sent()
+            return
+        self.send_head(stream, block, not size)
+        if size:
+            self.send_data(stream, body, True)
+        else:
+            stream.end_sent()
+
+    def send_data(self, stream: Sender, data: bytes, end: bool) -> None:
+        """
+        Send a part of a response, now or later.
+
+        @param stream: The stream; its producer is paused if data wait.
+        @param data: May be empty.
+        @param end: Whether the response ends with it.
+        """
+        backlog = stream.backlog
+        size = len(data)
+        if backlog is None:
+            if (
+                size <= MAX_FRAME_SIZE
+                and size <= stream.window
+                and size <= self.window
+                and not (self.blocked or self._waiting or self._urgent)
+            ) or not size:
+                stream.window -= size
+                self.window -= size
+                (self._write_first if stream.urgent else self._write)(
+                    frame_header(size, DATA, END_STREAM if end else 0, stream.stream_id) + data
+                )
+                self._on_sent()
+                if end:
+                    stream.end_sent()
+                return
+            backlog = stream.backlog = Backlog(self._now())
+        if size:
+            backlog.pieces.append(memoryview(data))
+            backlog.size += size
+            self.size += size
+        backlog.ends = backlog.ends or end
+        self._enqueue(stream)
+        self.pump()
+        if stream.backlog is not None:
+            stream.pause_producer()
+
+    def wait_for_window(self, stream: Sender) -> bool:
+        """
+        Return whether the client accepts no data on a stream now.
+
+        Then its producer is resumed when the client does.
+        """
+        if stream.backlog is not None:
+            return True
+        if stream.window > 0 and self.window > 0 and not (self.blocked or self._waiting or self._urgent):
+            return False
+        stream.backlog = Backlog(self._now())
+        self._enqueue(stream)
+        return True
+
+    def drop(self, stream: Sender) -> None:
+        """Drop the data of a stream that has ended."""
+        backlog, stream.backlog = stream.backlog, None
+        if backlog is not None:
+            self.size -= backlog.size
+            if backlog.queued:
+                (self._urgent if stream in self._urgent else self._waiting).remove(stream)
+
+    def add_window(self, increment: int) -> None:
+        """
+        Handle WINDOW_UPDATE of the connection.
+
+        @raise Http2ConnectionError: The window is too large.
+        """
+        self.window += increment
+        if self.window > MAX_WINDOW:
+            raise Http2ConnectionError(FLOW_CONTROL_ERROR, "the window of the connection is too large")
+        self.pump()
+
+    def add_stream_window(self, stream: Sender, increment: int) -> None:
+        """
+        Handle WINDOW_UPDATE of a stream.
+
+        @raise Http2StreamError: The window is too large.
+        """
+        stream.window += increment
+        if stream.window > MAX_WINDOW:
+            raise Http2StreamError(stream.stream_id, FLOW_CONTROL_ERROR, "the window of a stream is too large")
+        if stream.backlog is not None:
+            self._enqueue(stream)
+            self.pump()
+
+    def change_initial_window(self, streams: Iterable[Sender], window: int) -> None:
+        """
+        Handle another initial window, which applies to open streams as well.
+
+        The caller continues with L{release} when it has acknowledged the change.
+
+        @raise Http2ConnectionError: A window is too large.
+        """
+        increment, self.initial_window = window - self.initial_window, window
+        for stream in streams:
+            stream.window += increment
+            if stream.window > MAX_WINDOW:
+                raise Http2ConnectionError(FLOW_CONTROL_ERROR, "the window of a stream is too large")
+
+    def release(self, streams: Iterable[Sender]) -> None:
+        """Send what the windows of streams allow now."""
+        for stream in streams:
+            self._enqueue(stream)
+        self.pump()
+
+    def unblock(self) -> None:
+        """Handle that the transport accepts data again."""
+        self.blocked = False
+        self.pump()
+
+    def _enqueue(self, stream: Sender) -> None:
+        backlog = stream.backlog
+        if backlog is not None and not backlog.queued and stream.window > 0:
+            backlog.queued = True
+            (self._urgent if stream.urgent else self._waiting).append(stream)
+
+    def pump(self) -> None:
+        """Send waiting data, as far as the windows and the transport allow; streams take turns."""
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            while self.window > 0 and not self.blocked:
+                queue = self._urgent or self._waiting
+                if not queue:
+                    break
+                stream = queue.popleft()
+                backlog = stream.backlog
+                assert backlog is not None, "a stream without data does not wait"
+                backlog.queued = False
+                self._send_turn(stream, backlog)
+        finally:
+            self._pumping = False
+
+    def _send_turn(self, stream: Sender, backlog: Backlog) -> None:
+        """Send one frame of a stream, and continue with its producer if nothing waits after it."""
+        limit = min(MAX_FRAME_SIZE, stream.window, self.window)
+        parts: list[bytes | memoryview] = [b""]
+        pieces, size = backlog.pieces, 0
+        while pieces and size < limit:
+            piece = pieces.popleft()
+            if size + len(piece) > limit:
+                pieces.appendleft(piece[limit - size :])
+                piece = piece[: limit - size]
+            parts.append(piece)
+            size += len(piece)
+        backlog.size -= size
+        backlog.since = self._now()
+        self.size -= size
+        self.window -= size
+        stream.window -= size
+        done = not pieces
+        ends = done and backlog.ends
+        if done:
+            stream.backlog = None
+        else:
+            self._enqueue(stream)
+        if size or ends:
+            parts[0] = frame_header(size, DATA, END_STREAM if ends else 0, stream.stream_id)
+            (self._write_first if stream.urgent else self._write)(b"".join(parts))
+            self._on_sent()
+        if ends:
+            stream.end_sent()
+        elif done:
+            stream.resume_producer()
