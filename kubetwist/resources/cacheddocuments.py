@@ -8,35 +8,13 @@ from hashlib import sha512
 
 import orjson
 
-from twisted.web.resource import IResource
-from twisted.web.server import NOT_DONE_YET, Request
-from zope.interface import implementer
+from twisted.web.server import Request
 
-from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
-from ..http.negotiation import Negotiated, encode_yaml, error_media, wants_pretty
+from ..http.negotiation import Negotiated, encode_yaml, wants_pretty
 
 #: Minimum bytes of a response that is compressed for clients that accept gzip.
 MIN_GZIP_SIZE = 128 * 1024
-
-
-@implementer(IResource)
-class Leaf:
-    """A leaf resource that answers its path and everything below it."""
-
-    isLeaf = True
-
-    def render(self, request: Request) -> bytes | int:
-        """Answer any method: return the body, or C{NOT_DONE_YET}."""
-        raise NotImplementedError
-
-    def getChildWithDefault(self, name: bytes, request: Request) -> IResource:
-        """Reject the lookup of a child, as a leaf has none."""
-        raise NotImplementedError
-
-    def putChild(self, path: bytes, child: IResource) -> None:
-        """Reject a child, as a leaf has none."""
-        raise NotImplementedError
 
 
 class Document:
@@ -124,26 +102,9 @@ def answer_document(request: Request, document: Document, negotiated: Negotiated
     return _answer(request, 200, body, negotiated.content_type)
 
 
-def answer_error(request: Request, error: APIStatusError) -> bytes:
-    """Answer with a Status, in the media type that the client accepts."""
-    negotiated = error_media(header(request, b"accept"), protobuf=True)
-    status = error.status()
-    trail = getattr(request, "audit", None)
-    if trail is not None:
-        trail.set_response_status(status)
-        trail.log_response_object(orjson.dumps(status))
-    if negotiated.media != "json":
-        body = encoded(status, negotiated.media)
-    elif wants_pretty(negotiated, request.uri, header(request, b"user-agent")):
-        body = indented(status)
-    else:
-        body = orjson.dumps(status) + b"\n"
-    return answer(request, error.code, body, negotiated.content_type)
-
-
 def answer(request: Request, code: int, body: bytes, content_type: bytes) -> bytes:
     """
-    Set the head of the response, and return its body for C{render}.
+    Set the head of the response, and return its body.
 
     @param request: The request.
     @param code: The HTTP status.
@@ -165,14 +126,13 @@ def _answer(request: Request, code: int, body: bytes, content_type: bytes, compr
     return b"" if request.method == b"HEAD" else body
 
 
-def answer_bare(request: Request, code: int) -> int:
-    """Answer without a body and without a content type; return the result for C{render}."""
+def answer_bare(request: Request, code: int) -> None:
+    """Answer without a body and without a content type."""
     request.defaultContentType = None
     request.setResponseCode(code)
     if code != 304:
         request.setHeader(b"content-length", b"0")
     request.finish()
-    return NOT_DONE_YET
 
 
 def accepts_gzip(request: Request) -> bool:

@@ -7,11 +7,11 @@ entry is kept of each until the first request for its objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine
-from inspect import iscoroutine
+from collections.abc import Callable, Collection
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
 
-from twisted.internet.defer import Deferred
+from klein import Klein
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError, named
@@ -26,18 +26,19 @@ from ..registry.customresources.served import ServedResource
 from ..registry.generic.capabilities import UnopenedResource
 from ..registry.generic.parts import StatusStore
 from .capabilities import discovered_names, is_namespaced
-from .discovery.endpoints import DefinedGroupVersion, Group, page_not_found
+from .discovery.endpoints import GroupDocuments, ResourceLists, page_not_found
 from .endpoint import Endpoint, thread_deferrer
 from .handlers.read import ReadHandlers
 from .handlers.write import WriteHandlers
 from .openapi.custom import CustomSchemas
-from .routing import HandlerResource
+from .routing import RoutedApp, add_route, new_app
 from .servedresources import APIResource, IServedResources, Priority, ServedResources
 from .traced import traced_handler
 
 if TYPE_CHECKING:
     from ..http.collaborators import DeferToThread
     from ..http.request import KubeRequest
+    from ..http.requestinfo import RequestInfo
     from ..interfaces import IAuthorizer, IServerReactor
     from ..registry.assembly import ResourceRegistry
     from ..registry.customresources.conversion import CRConverter
@@ -184,64 +185,92 @@ class CRDVersionHandlers:
         return entries
 
 
-class CRDHandler(HandlerResource):
-    """Handles all paths below C{/apis/<group>/<version>}; unknown paths get a 404, as in kube-apiserver."""
+class CustomRoutes:
+    """
+    The routes of all custom resources: their rules name group, version and resource.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.resources: dict[str, CRDVersionHandlers] = {}
+    @ivar versions: The handlers of the served versions, by group-version and resource.
+    @ivar groups: The documents of their groups.
+    """
 
-    def render(self, request: KubeRequest) -> bytes | int:
-        """Answer, now or later."""
+    def __init__(self, served_resources: IServedResources) -> None:
+        """@param served_resources: The resources of the whole chain."""
+        self.versions: dict[GroupVersion, dict[str, CRDVersionHandlers]] = {}
+        self.groups = GroupDocuments(served_resources)
+        self._resource_lists = ResourceLists(served_resources)
+
+    def make_app(self) -> Klein:
+        """Return the Klein app; it accepts any method, as each definition decides about the verbs of its resources."""
+        app = new_app()
+        self.groups.route(app)
+        add_route(app, None, "/apis/<group>/<version>", self._list_resources)
+        for namespace in ("", "/namespaces/<namespace>"):
+            for path in ("<plural>", "<plural>/<name>", "<plural>/<name>/<subresource>"):
+                add_route(app, None, f"/apis/<group>/<version>{namespace}/{path}", self._serve)
+        # Deprecated forms, such as /watch/<plural>, and paths that are not found.
+        add_route(app, None, "/apis/<group>/<version>/<rest:path>", self._serve)
+        return app
+
+    def remove(self, group_version: GroupVersion) -> None:
+        """Stop serving a group-version."""
+        del self.versions[group_version]
+        self._resource_lists.forget(group_version)
+
+    def _list_resources(self, request: KubeRequest, group: str, version: str) -> bytes:
+        return self._resource_lists.respond(request, GroupVersion(group, version))
+
+    def _serve(self, request: KubeRequest, group: str, version: str, plural: str = "", **named: str) -> object:
         info = request.info
-        resource = self.resources.get(info.resource) if info.is_resource_request else None
-        if resource is None:
-            return page_not_found(request)
-        if resource.served.definition.namespaced != bool(info.namespace) and (
-            info.namespace or info.verb not in _ACROSS_NAMESPACES
+        if plural != info.resource:
+            # The request was authorized for this resource: the rules do not know C{namespaces/<namespace>/status}.
+            plural = info.resource
+        # A tuple is a faster key than the equal GroupVersion.
+        served = self.versions.get((group, version))  # type: ignore[call-overload]
+        resource = None if served is None else served.get(plural)
+        if resource is None or (
+            resource.served.definition.namespaced != bool(info.namespace)
+            and (info.namespace or info.verb not in _ACROSS_NAMESPACES)
         ):
             return page_not_found(request)
         if resource.version.warning:
             request.warn(resource.version.warning)
-        return self.run(request, self._answer, {"resource": resource})
-
-    def _answer(self, request: KubeRequest, resource: CRDVersionHandlers) -> object:
         if resource.served.ready:
             return self._handle(request, resource)
-        started = resource.served.start()
-        return started.addCallback(lambda _: self._handle(request, resource))
+        return self._handle_when_started(request, resource)
+
+    async def _handle_when_started(self, request: KubeRequest, resource: CRDVersionHandlers) -> None:
+        await resource.served.start()
+        result = self._handle(request, resource)
+        if isawaitable(result):
+            await result
 
     def _handle(self, request: KubeRequest, resource: CRDVersionHandlers) -> object:
         info = request.info
-        definition = resource.served.definition
-        group_resource = GroupResource(definition.group, definition.plural)
-        if info.subresource not in resource.subresources() or len(info.parts) > 3:
-            raise APIStatusError.not_found(group_resource, info.name)
-        verb = info.verb
+        verb, parts = info.verb, info.parts
         handler = resource.handler(info.subresource, verb)
-        if handler is None:
-            raise APIStatusError(
-                405,
-                "MethodNotAllowed",
-                f'{info.verb} is not supported on resources of kind "{group_resource}"',
-                named(group_resource, ""),
-            )
+        if handler is None or len(parts) > 3:
+            raise _unsupported(resource, info)
         arguments = {"namespace": info.namespace}
-        has_name = len(info.parts) > 1
+        has_name = len(parts) > 1
         if verb in ("get", "update", "patch", "delete"):
             if not has_name:
                 if verb == "patch":
                     patch_media(request.getHeader(b"content-type"), CUSTOM_PATCH_TYPES, routed=False)
                 raise APIStatusError.bad_request("name must be provided")
-            arguments["name"] = info.parts[1]
+            arguments["name"] = parts[1]
         elif verb == "watch" and has_name:
-            arguments["name"] = info.parts[1]
-        result = handler(request, **arguments)
-        return _to_deferred(result) if iscoroutine(result) else result
+            arguments["name"] = parts[1]
+        return handler(request, **arguments)
 
 
-def _to_deferred(result: Coroutine[Deferred[Any], Any, object]) -> Deferred[object]:
-    return Deferred.fromCoroutine(result)
+def _unsupported(resource: CRDVersionHandlers, info: RequestInfo) -> APIStatusError:
+    """Return the error for a subresource or verb that is not served."""
+    definition = resource.served.definition
+    group_resource = GroupResource(definition.group, definition.plural)
+    if info.subresource not in resource.subresources() or len(info.parts) > 3:
+        return APIStatusError.not_found(group_resource, info.name)
+    message = f'{info.verb} is not supported on resources of kind "{group_resource}"'
+    return APIStatusError(405, "MethodNotAllowed", message, named(group_resource, ""))
 
 
 class CustomResources:
@@ -298,7 +327,8 @@ class CustomResources:
         self._make_converter = make_converter
         self._served = registry.stores.custom
         self._listeners: list[Callable[[], None]] = []
-        self._handlers: dict[GroupVersion, CRDHandler] = {}
+        self._routes = CustomRoutes(all_resources)
+        self._app = RoutedApp(self._routes.make_app)
         #: Group-versions that other servers of the chain serve: custom resources do not shadow them.
         self._reserved = frozenset(all_resources.group_versions())
         self._reserved_groups = frozenset(one.group for one in self._reserved)
@@ -310,7 +340,7 @@ class CustomResources:
 
     def group_versions(self) -> set[GroupVersion]:
         """Return the group-versions that are served now."""
-        return set(self._handlers)
+        return set(self._routes.versions)
 
     def served(self, name: str) -> ServedResource | None:
         """Return the served resource of the definition with the name."""
@@ -365,7 +395,7 @@ class CustomResources:
             if group_version in self._reserved:
                 self._log.warn("{crd} is not served: {version} is built in", crd=definition.name, version=group_version)
                 continue
-            self._ensure_handler(group_version).resources[definition.plural] = self.version_handlers(served, version)
+            self._claim(group_version)[definition.plural] = self.version_handlers(served, version)
         changed_groups = {one.definition.group for one in (served, previous) if one is not None}
         for group in changed_groups:
             self._update_group(group)
@@ -390,45 +420,45 @@ class CustomResources:
         if self._computing is not None:
             self._computing.stop()
 
-    def _ensure_handler(self, group_version: GroupVersion) -> CRDHandler:
-        handler = self._handlers.get(group_version)
-        if handler is None:
-            handler = self._handlers[group_version] = CRDHandler()
-            path = f"/apis/{group_version}"
-            self._mux.handle_prefix(path, handler)
-            self._mux.handle(path, DefinedGroupVersion(self._all_resources, group_version))
+    def _claim(self, group_version: GroupVersion) -> dict[str, CRDVersionHandlers]:
+        """Route the paths of a group-version, if they are not routed yet; return its handlers by resource."""
+        resources = self._routes.versions.get(group_version)
+        if resources is None:
+            resources = self._routes.versions[group_version] = {}
+            self._mux.handle_prefix(f"/apis/{group_version}", self._app)
             if group_version.group not in self._reserved_groups:
-                self._mux.handle(f"/apis/{group_version.group}", Group(self._all_resources, group_version.group))
-        return handler
+                self._mux.handle(f"/apis/{group_version.group}", self._app)
+        return resources
 
     def _unroute(self, served: ServedResource) -> None:
         for version in served.definition.served:
-            handler = self._handlers.get(GroupVersion(served.definition.group, version.name))
-            if handler is not None and handler.resources.get(served.definition.plural, None) is not None:
-                del handler.resources[served.definition.plural]
+            resources = self._routes.versions.get(GroupVersion(served.definition.group, version.name), {})
+            resources.pop(served.definition.plural, None)
 
     def _update_group(self, group: str) -> None:
         """Update the documents of a group to match its routes."""
-        for group_version, handler in list(self._handlers.items()):
+        versions = self._routes.versions
+        for group_version, resources in list(versions.items()):
             if group_version.group != group:
                 continue
-            if handler.resources:
-                self._publish(group_version, handler)
+            if resources:
+                self._publish(group_version, resources)
             else:
-                del self._handlers[group_version]
+                self._routes.remove(group_version)
                 self._mux.unregister(f"/apis/{group_version}")
                 self.served_resources.remove_group_version(group_version)
-        if group not in self._reserved_groups and not any(one.group == group for one in self._handlers):
+        if group not in self._reserved_groups and not any(one.group == group for one in versions):
             self._mux.unregister(f"/apis/{group}")
+            self._routes.groups.forget(group)
 
     def _publish_definition(self, definition: CustomDefinition) -> None:
         for version in definition.served:
             group_version = GroupVersion(definition.group, version.name)
-            handler = self._handlers.get(group_version)
-            if handler is not None:
-                self._publish(group_version, handler)
+            resources = self._routes.versions.get(group_version)
+            if resources is not None:
+                self._publish(group_version, resources)
 
-    def _publish(self, group_version: GroupVersion, handler: CRDHandler) -> None:
-        entries = [entry for name in sorted(handler.resources) for entry in handler.resources[name].api_resources()]
+    def _publish(self, group_version: GroupVersion, resources: dict[str, CRDVersionHandlers]) -> None:
+        entries = [entry for name in sorted(resources) for entry in resources[name].api_resources()]
         if tuple(entries) != tuple(self.served_resources.resources(group_version)):
             self.served_resources.set_group_version(group_version, entries, PRIORITY)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .aggregation.remotes import AggregatedDocuments, IRemotes
-from .discovery.endpoints import CoreVersions, Group, Groups, GroupVersionResources, Index, PathNotFound, index_paths
+from .discovery.endpoints import DiscoveryDocuments, index_paths, unknown_paths_app
 from .endpoint import thread_deferrer
 from .install import group_version_path
 from .mux import DelegatingMux
-from .openapi.endpoints import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_of
+from .openapi.endpoints import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_of, openapi_app
+from .routing import RoutedApp
 from .servedresources import IServedResources
 
 if TYPE_CHECKING:
@@ -48,32 +49,35 @@ def install_documents(
     apis_groups = apis_groups or served_resources
     defer_to_thread = thread_deferrer(reactor)
     aggregated_documents = None if aggregation is None else AggregatedDocuments(aggregation, reactor, defer_to_thread)
-    beta = int(definitions.minor.partition(".")[2]) < 33
-    for path in ("/", "/index.html"):
-        front.handle(path, Index(lambda: [*index_paths(served_resources), *non_api_paths()]), exposed=False)
-    groups = Groups(
+    discovery = DiscoveryDocuments(
         served_resources,
-        beta,
-        lambda: None if aggregated_documents is None else aggregated_documents.discovery,
-        apis_groups,
-        on_build,
+        address,
+        lambda: [*index_paths(served_resources), *non_api_paths()],
+        beta=int(definitions.minor.partition(".")[2]) < 33,
+        remote=lambda: None if aggregated_documents is None else aggregated_documents.discovery,
+        apis_groups=apis_groups,
+        on_build=on_build,
     )
-    front.handle("/apis", groups, slashes=False)
-    front.handle("/api", CoreVersions(served_resources, address, beta, on_build))
+    app = RoutedApp(discovery.make_app)
+    for path in ("/", "/index.html"):
+        front.handle(path, app, exposed=False)
+    front.handle("/apis", app, slashes=False)
+    front.handle("/api", app)
     for group_version in served_resources.group_versions():
-        group = group_version.group
-        front.handle(group_version_path(group_version), GroupVersionResources(served_resources, group_version))
-        if group:
-            front.handle(f"/apis/{group}", Group(apis_groups, group))
+        front.handle(group_version_path(group_version), app)
+        if group_version.group:
+            front.handle(f"/apis/{group_version.group}", app)
     builder = builder_of(definitions, definitions.minor, non_api_paths)
 
     def documents() -> IRemoteDocuments | None:
         return None if aggregated_documents is None else aggregated_documents.openapi
 
-    front.handle_prefix("/openapi/v2", OpenAPIV2(served_resources, builder, defer_to_thread, documents))
-    # The index lists this path with and without a slash.
+    v2 = OpenAPIV2(served_resources, builder, defer_to_thread, documents)
     v3 = OpenAPIV3(served_resources, builder, defer_to_thread, remote=documents)
-    front.handle_prefix("/openapi/v3", v3, listed_subpaths=lambda: ("",))
+    openapi = RoutedApp(lambda: openapi_app(v2, v3))
+    front.handle_prefix("/openapi/v2", openapi)
+    # The index lists this path with and without a slash.
+    front.handle_prefix("/openapi/v3", openapi, listed_subpaths=lambda: ("",))
     return aggregated_documents
 
 
@@ -83,7 +87,8 @@ def install_group_not_found(last: DelegatingMux, served_resources: IServedResour
 
     Unknown groups get a 404 in plain text.
     """
-    last.handle_prefix("/api", PathNotFound())
+    app = RoutedApp(unknown_paths_app)
+    last.handle_prefix("/api", app)
     for group in {one.group for one in served_resources.group_versions()}:
         if group:
-            last.handle_prefix(f"/apis/{group}", PathNotFound())
+            last.handle_prefix(f"/apis/{group}", app)

@@ -44,7 +44,7 @@ from .endpoint import Endpoint, thread_deferrer
 from .handlers.connect import ConnectHandler, GetWithOptionsHandler
 from .handlers.read import ReadHandlers
 from .handlers.write import WriteHandlers
-from .routing import RoutedResource, resource_routes, route_method
+from .routing import RoutedApp, add_route, new_app
 from .servedresources import APIResource, ServedResources
 from .traced import traced_handler
 
@@ -143,16 +143,16 @@ class Installer:
         for group_version, endpoints in by_version.items():
             self.served_resources.set_group_version(group_version, [api_resource(endpoint) for endpoint in endpoints])
             path = group_version_path(group_version)
-            self.mux.handle_prefix(path, self._make_resource(path, endpoints))
+            self.mux.handle_prefix(path, self._routed_app(path, endpoints))
 
-    def _make_resource(self, path: str, endpoints: list[Endpoint]) -> Callable[[], RoutedResource]:
-        def make() -> RoutedResource:
-            app = resource_routes()
+    def _routed_app(self, path: str, endpoints: list[Endpoint]) -> RoutedApp:
+        def make() -> Klein:
+            app = new_app()
             for endpoint in endpoints:
                 self._route(app, path, endpoint)
-            return RoutedResource(app)
+            return app
 
-        return make
+        return RoutedApp(make)
 
     def _endpoints(self, info: ResourceInfo, version: str) -> Iterable[Endpoint]:
         storage: object
@@ -280,20 +280,6 @@ class Handlers:
         raise AssertionError(f"no handler for {verb.names}")
 
 
-def add_route(app: Klein, method: str, path: str, handler: Callable[..., object]) -> None:
-    """
-    Register a route with a Klein app.
-
-    @param app: The app.
-    @param method: The HTTP method.
-    @param path: The pattern of the path, from the root of the server.
-    @param handler: Called with the request and the named segments of the path.
-    """
-    app.route(path, methods=[route_method(method)], endpoint=f"{method} {path}", strict_slashes=False)(
-        as_function(handler)
-    )
-
-
 def with_warning(handler: Callable[..., object], warning: str) -> Callable[..., object]:
     """Return a handler that adds a warning to every response, also to errors, and records it in audit events."""
 
@@ -301,15 +287,6 @@ def with_warning(handler: Callable[..., object], warning: str) -> Callable[..., 
         request.warn(warning)
         request.annotate("k8s.io/deprecated", "true", "Metadata")
         return handler(request, *arguments, **named)
-
-    return handle
-
-
-def as_function(handler: Callable[..., object]) -> Callable[..., Any]:
-    """Return a handler as a plain function for Klein, which cannot wrap bound methods."""
-
-    def handle(request: KubeRequest, **arguments: str) -> object:
-        return handler(request, **arguments)
 
     return handle
 

@@ -1,18 +1,28 @@
-"""One server of the chain, as a resource of Twisted's traversal."""
+"""
+One server of the chain, as a resource of Twisted's traversal.
+
+A server claims paths for its Klein apps. It delegates a request to the next server if no app claims its path, or if the
+app that claims it has no route there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource
+
+from ..http.request import KubeRequest
+from .routing import Route, RoutedApp
+
+#: Maximum number of segments of the paths that are claimed.
+MAX_SEGMENTS = 3
 
 
 class DelegatingMux(Resource):
     """
-    One server of the chain: routes its registered paths, and delegates all further paths.
+    One server of the chain: routes the paths that its apps claim, and delegates all further paths.
 
-    @ivar name: The name in logs and health checks: C{"kube-aggregator"}.
+    @ivar name: The name in logs, traces and health checks: C{"kube-aggregator"}.
     @ivar delegate: The next server's mux, or the end of the chain.
     """
 
@@ -20,16 +30,18 @@ class DelegatingMux(Resource):
         super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self.name = name
         self.delegate = delegate
-        self._exact: dict[tuple[bytes, ...], IResource] = {}
-        self._prefixes: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
-        self._overrides: dict[tuple[bytes, ...], IResource] = {}
+        self._exact: dict[tuple[bytes, ...], RoutedApp] = {}
+        self._prefixes: dict[tuple[bytes, ...], RoutedApp] = {}
+        self._overrides: dict[tuple[bytes, ...], RoutedApp] = {}
+        #: The lengths of prefixes by their first segment, the longest first.
+        self._lengths: dict[bytes, tuple[int, ...]] = {}
         self._unlisted: set[tuple[bytes, ...]] = set()
         self._one_slash: set[tuple[bytes, ...]] = set()
         self._listed_subpaths: dict[str, Callable[[], Iterable[str]]] = {}
 
-    def handle(self, path: str, resource: IResource, *, exposed: bool = True, slashes: bool = True) -> None:
+    def handle(self, path: str, app: RoutedApp, *, exposed: bool = True, slashes: bool = True) -> None:
         """
-        Answer C{path} itself, with or without a trailing slash, but no paths below it.
+        Claim C{path} itself for an app, with or without a trailing slash, but no paths below it.
 
         @param exposed: Whether the index lists the path.
         @param slashes: Whether any number of trailing slashes is allowed, not only one.
@@ -38,20 +50,20 @@ class DelegatingMux(Resource):
             self._one_slash.add(segments(path))
         if not exposed:
             self._unlisted.add(segments(path))
-        self._exact[segments(path)] = resource
+        self._exact[segments(path)] = app
 
     def handle_prefix(
         self,
         path: str,
-        resource: IResource | Callable[[], IResource],
+        app: RoutedApp,
         *,
         exposed: bool = True,
         listed_subpaths: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """
-        Answer C{path} and everything below it.
+        Claim C{path} and everything below it for an app.
 
-        @param resource: A leaf that routes on the whole path, or the function that creates it at the first request.
+        @param app: The app, whose routes are of whole paths.
         @param exposed: Whether the index lists this path.
         @param listed_subpaths: The paths below it that the index lists, too, without C{path} and a slash.
         """
@@ -59,20 +71,28 @@ class DelegatingMux(Resource):
             self._unlisted.add(segments(path))
         if listed_subpaths is not tuple:
             self._listed_subpaths[path] = listed_subpaths
-        self._prefixes[segments(path)] = resource
+        key = segments(path)
+        self._prefixes[key] = app
+        self._lengths[key[0]] = tuple(sorted({len(key), *self._lengths.get(key[0], ())}, reverse=True))
 
-    def override(self, path: str, resource: IResource) -> None:
-        """Answer C{path} and everything below it, instead of its registered handler, until L{remove_override}."""
-        self._overrides[segments(path)] = resource
+    def override(self, path: str, app: RoutedApp) -> None:
+        """Claim C{path} and everything below it, before all other claims, until L{remove_override}."""
+        self._overrides[segments(path)] = app
 
     def remove_override(self, path: str) -> None:
-        """Restore the registered handler of C{path}."""
+        """End the claim of L{override}."""
         self._overrides.pop(segments(path), None)
 
     def unregister(self, path: str) -> None:
-        """Unregister both handlers of C{path}."""
+        """End the claims of C{path} and of everything below it."""
         self._exact.pop(segments(path), None)
         self._prefixes.pop(segments(path), None)
+
+    def claims(self) -> Iterator[tuple[str, RoutedApp]]:
+        """Return all claimed paths with their apps, in the order in which they are compared."""
+        for claims in (self._overrides, self._exact, self._prefixes):
+            for path, app in claims.items():
+                yield _joined(path), app
 
     def listed_paths(self) -> list[str]:
         """Return all listed paths and their listed subpaths, sorted."""
@@ -80,47 +100,53 @@ class DelegatingMux(Resource):
         subpaths = (
             f"{path}/{rest}" for path, list_subpaths in self._listed_subpaths.items() for rest in list_subpaths()
         )
-        return sorted({*("/" + b"/".join(path).decode() for path in listed), *subpaths})
+        return sorted({*map(_joined, listed), *subpaths})
 
-    def getChild(self, path: bytes, request: IRequest) -> IResource:
-        """Restore the segment that traversal has consumed, as resources route on the whole path."""
+    def getChild(self, path: bytes, request: KubeRequest) -> IResource:
+        """Restore the segment that traversal has consumed, as apps route on the whole path."""
         del request.prepath[-1]
         request.postpath = [path, *request.postpath]
-        resource = self._find(request.postpath)
-        return self.delegate if resource is None else resource
+        return self._find(request) or self.delegate
 
-    def _find(self, path: list[bytes]) -> IResource | None:
+    def _find(self, request: KubeRequest) -> Route | None:
         """
-        Return the registered handler of a path.
+        Return the route of a request, if an app has one.
 
-        @param path: The segments of the path; a trailing slash is an empty segment. A path that begins with several
-            slashes has no handler.
+        A trailing slash is an empty segment. A path that begins with several slashes is not claimed.
         """
+        path = request.postpath
         if len(path) > 1 and not path[0]:
             return None
-        full_path = path
-        while path and not path[-1]:
-            path = path[:-1]
+        count = len(path)
+        while count and not path[count - 1]:
+            count -= 1
         if self._overrides:
-            for length in (3, 1):
-                override = self._overrides.get(tuple(path[:length]))
-                if override is not None:
-                    return override
-        exact = self._exact.get(tuple(path))
-        if exact is not None:
-            return None if len(full_path) > len(path) + 1 and tuple(path) in self._one_slash else exact
-        prefixes = self._prefixes
-        for length in (3, 2, 1):
-            key = tuple(path[:length])
-            resource = prefixes.get(key)
-            if resource is not None:
-                if not IResource.providedBy(resource):
-                    assert callable(resource)
-                    resource = prefixes[key] = resource()
-                return resource
+            for length in (MAX_SEGMENTS, 1):
+                app = self._overrides.get(tuple(path[:length]))
+                if app is not None:
+                    return app.find(request)
+        if count <= MAX_SEGMENTS:
+            key = tuple(path[:count])
+            app = self._exact.get(key)
+            if app is not None and not (len(path) > count + 1 and key in self._one_slash):
+                route = app.find(request)
+                if route is not None:
+                    return route
+        for length in self._lengths.get(path[0], ()):
+            app = self._prefixes.get(tuple(path[:length]))
+            if app is not None:
+                route = app.find(request)
+                if route is not None:
+                    return route
         return None
 
 
 def segments(path: str) -> tuple[bytes, ...]:
     """Return the segments of a path, as in traversal: two for C{"/apis/apps"}, none for C{"/"}."""
-    return tuple(part.encode() for part in path.split("/") if part)
+    found = tuple(part.encode() for part in path.split("/") if part)
+    assert len(found) <= MAX_SEGMENTS, f"{path} is too long for a claim"
+    return found
+
+
+def _joined(path: tuple[bytes, ...]) -> str:
+    return "/" + b"/".join(path).decode()

@@ -1,88 +1,153 @@
 """
-Serves a Klein app as a leaf of the chain, with cached routing.
+Klein apps as parts of a server of the chain.
 
-Klein's own resource binds and matches werkzeug's map, and builds several Deferreds, at every request; that costs about
-as much as all the rest of a small GET. Here the match of a method and path is looked up once and cached, and a handler
-that answers synchronously needs no Deferred. Klein's map remains the only source of routes.
+Klein's own resource builds several objects for each request, which costs about as much as all the rest of a small GET.
+Here the route of a method and path is found once and cached, and a handler that answers synchronously needs no
+Deferred. The map of the Klein app remains the only source of routes, and Klein calls the handlers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from werkzeug.exceptions import MethodNotAllowed, NotFound
-from werkzeug.routing import BaseConverter, MapAdapter, RequestRedirect
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from klein import Klein
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.resource import Resource
+from twisted.web.iweb import IRequest
+from twisted.web.resource import IResource
 from twisted.web.server import NOT_DONE_YET
+from zope.interface import implementer
 
 from ..api.errors import APIStatusError, clear_frames
 from ..http.request import KubeRequest
 from ..http.responses import respond_error, respond_status
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
+from .routetree import CONVERTERS, Found, MethodNotAllowed, RouteTree
 
-#: Maximum number of cached matches per app; the cache is cleared above that.
-MATCH_CACHE_SIZE = 16384
-#: Longer paths are not cached, so that a client cannot fill the memory.
-MAX_CACHED_PATH_LENGTH = 256
+#: Maximum number of cached routes per app; the cache is cleared above that.
+ROUTE_CACHE_SIZE = 16384
+#: Longer methods and paths are not cached, so that a client cannot fill the memory.
+MAX_CACHED_LENGTH = 256
+#: HEAD in routes: werkzeug routes HEAD to every GET handler; the reference supports HEAD only on some paths.
+_HEAD: Final = "HEAD-ALONE"
 
-
-def route_method(method: str) -> str:
-    """
-    Return the method to match in routes.
-
-    werkzeug routes HEAD to every GET handler; the reference supports HEAD only on some paths.
-    """
-    return "HEAD-ALONE" if method == "HEAD" else method
-
-
-class Segment(BaseConverter):
-    """A segment of a path that a route names. It may be empty: handlers reject that, as in the reference."""
-
-    regex = "[^/]*"
-    part_isolating = True
+Handler = Callable[..., Any]
+#: Answers a request whose method is not allowed; the second argument has the allowed methods, sorted.
+Refuse = Callable[[KubeRequest, list[str]], object]
+_log = Logger()
 
 
-def resource_routes() -> Klein:
-    """Return a Klein app without routes, for paths of resources: empty segments are not skipped."""
+def new_app() -> Klein:
+    """Return a Klein app without routes: empty segments are not skipped, and L{handle_failure} handles errors."""
     app = Klein()
     app.url_map.merge_slashes = False
-    app.url_map.converters["default"] = Segment
+    app.url_map.converters.update(CONVERTERS)
+    app.handle_errors(handle_failure)  # type: ignore[call-overload] # all requests are KubeRequests
     return app
 
 
-class HandlerResource(Resource):
+def add_route(
+    app: Klein, methods: str | Iterable[str] | None, path: str, handler: Handler, *, slashes: bool = True
+) -> None:
     """
-    Calls handlers.
+    Register a route with a Klein app.
 
-    A handler returns L{None} after it has answered, or a Deferred. An L{APIStatusError} becomes its Status.
-    Unavailable storage becomes a 500 with its message, as in kube-apiserver. Any other exception is a bug: it is
-    logged, and answered with a 500 without details.
+    A handler returns L{None} after it has answered, the body of the response, or a Deferred. It may raise an
+    L{APIStatusError}.
+
+    @param app: The app.
+    @param methods: The HTTP methods; L{None} for any.
+    @param path: The pattern of the path, from the root of the server.
+    @param handler: Called with the request and the named segments of the path.
+    @param slashes: Whether the path may have any number of trailing slashes, or only as many as the pattern.
     """
+    if isinstance(methods, str):
+        methods = (methods,)
+    name = "any method" if methods is None else " ".join(methods)
+    routed = None if methods is None else [_HEAD if method == "HEAD" else method for method in methods]
+    app.route(path, methods=routed, endpoint=f"{name} {path}", strict_slashes=not slashes)(handler)
+
+
+def handle_failure(request: KubeRequest, failure: Failure) -> None:
+    """
+    Answer a request whose handler has failed.
+
+    An L{APIStatusError} becomes its Status. Unavailable storage becomes a 500 with its message, as in kube-apiserver.
+    Any other exception is a bug: it is logged, and answered with a 500 without details.
+    """
+    error = failure.value
+    if isinstance(error, CancelledError):
+        clear_frames(error)
+    elif isinstance(error, APIStatusError):
+        respond_error(request, error, True)
+    elif isinstance(error, (StorageUnavailable, OutcomeUnknown)):
+        clear_frames(error)
+        respond_error(request, APIStatusError.unknown(error.client_message), True)
+    else:
+        _handle_bug(request, failure)
+
+
+def _handle_bug(request: KubeRequest, failure: Failure) -> None:
+    _log.failure(
+        "{method} {path} failed (audit id {audit_id})",
+        failure,
+        method=request.method.decode("latin-1"),
+        path=request.info.path,
+        audit_id=request.audit_id,
+    )
+    request.panicked(failure)
+    if not request.startedWriting:
+        respond_status(request, 500, APIStatusError.internal("the server met an unexpected condition").status())
+    elif not request.finished:
+        request.abort()
+
+
+def path_not_found(request: KubeRequest, **named: str) -> None:
+    """Answer an unknown path with a 404 Status."""
+    raise APIStatusError.path_not_found()
+
+
+def refuse_method(request: KubeRequest, allowed: list[str]) -> None:
+    """Answer a request whose method its path does not support."""
+    raise APIStatusError.method_not_allowed()
+
+
+@implementer(IResource)
+class Route:
+    """
+    The handler of one method and path, with its arguments; Twisted's traversal of resources ends here.
+
+    @ivar rule: The pattern of the path.
+    @ivar endpoint: The name of the handler in its Klein app.
+    """
+
+    __slots__ = ("_arguments", "_execute", "endpoint", "rule")
 
     isLeaf = True
-    _log = Logger()
 
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
+    def __init__(self, execute: Handler, found: Found) -> None:
+        """@param execute: Klein's function that calls the handler with a name."""
+        self._execute = execute
+        self._arguments: dict[str, Any] = found.arguments
+        self.endpoint = found.endpoint
+        self.rule = found.rule
 
-    def run(self, request: KubeRequest, handler: Callable[..., object], arguments: Mapping[str, object]) -> int:
-        """Call C{handler}, and respond with its error if it fails, now or later."""
+    def render(self, request: KubeRequest) -> bytes | int:
+        """Call the handler, and respond with its error if it fails, now or later."""
         try:
-            result = handler(request, **arguments)
+            result = self._execute(self.endpoint, request, **self._arguments)
         except APIStatusError as error:
             respond_error(request, error, True)
             return NOT_DONE_YET
         except Exception:
-            self._handle_failure(Failure(), request)
+            handle_failure(request, Failure())
             return NOT_DONE_YET
         if isinstance(result, Deferred):
             self._handle_deferred(result, request)
+        elif isinstance(result, bytes):
+            return result
         return NOT_DONE_YET
 
     def _handle_deferred(self, result: Deferred[object], request: KubeRequest) -> None:
@@ -93,80 +158,66 @@ class HandlerResource(Resource):
         """
         if request.method == b"GET" and (not result.called or result.paused):
             request.notifyFinish().addErrback(lambda reason: result.cancel())
-        result.addErrback(self._handle_failure, request)
+        result.addErrback(lambda failure: handle_failure(request, failure))
 
-    def _handle_failure(self, failure: Failure, request: KubeRequest) -> None:
-        error = failure.value
-        if isinstance(error, CancelledError):
-            clear_frames(error)
-        elif isinstance(error, APIStatusError):
-            respond_error(request, error, True)
-        elif isinstance(error, (StorageUnavailable, OutcomeUnknown)):
-            clear_frames(error)
-            respond_error(request, APIStatusError.unknown(error.client_message), True)
-        else:
-            self._handle_bug(failure, request)
+    def getChildWithDefault(self, name: bytes, request: IRequest) -> IResource:
+        """Reject the lookup of a child, as a leaf has none."""
+        raise NotImplementedError
 
-    def _handle_bug(self, failure: Failure, request: KubeRequest) -> None:
-        self._log.failure(
-            "{method} {path} failed (audit id {audit_id})",
-            failure,
-            method=request.method.decode("latin-1"),
-            path=request.info.path,
-            audit_id=request.audit_id,
-        )
-        request.panicked(failure)
-        if not request.startedWriting:
-            respond_status(request, 500, APIStatusError.internal("the server met an unexpected condition").status())
-        elif not request.finished:
-            request.abort()
+    def putChild(self, path: bytes, child: IResource) -> None:
+        """Reject a child, as a leaf has none."""
+        raise NotImplementedError
 
 
-class RoutedResource(HandlerResource):
-    """Routes on the whole path by a Klein app's map."""
+class RoutedApp:
+    """A Klein app, created at its first request, with a cache of the routes of paths."""
 
-    def __init__(self, app: Klein) -> None:
-        super().__init__()
-        self._app = app
-        self._map: MapAdapter = app.url_map.bind("kubetwist")
-        self._matches: dict[tuple[bytes, str], tuple[Callable[..., Any], dict[str, Any]]] = {}
+    def __init__(self, make: Callable[[], Klein], refuse: Refuse = refuse_method) -> None:
+        """
+        @param make: Creates the app, see L{new_app}.
+        @param refuse: Answers requests whose method is not allowed.
+        """
+        self._make = make
+        self._refuse = refuse
+        self._app: Klein | None = None
+        self._tree: RouteTree | None = None
+        self._routes: dict[tuple[bytes, bytes], Route] = {}
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer, now or later."""
-        path = request.info.path
-        match = self._matches.get((request.method, path))
-        if match is None:
-            try:
-                match = self._match(request.method, path)
-            except APIStatusError as error:
-                respond_error(request, error, True)
-                return NOT_DONE_YET
-        handler, arguments = match
-        return self.run(request, handler, arguments)
+    @property
+    def app(self) -> Klein:
+        """Return the Klein app."""
+        if self._app is None:
+            self._app = self._make()
+        return self._app
 
-    def _match(self, method: bytes, path: str) -> tuple[Callable[..., object], dict[str, object]]:
-        verb = route_method(method.decode("latin-1"))
+    def find(self, request: KubeRequest) -> Route | None:
+        """Return the route of a request whose C{postpath} has the segments of the path; L{None} if there is none."""
+        key = (request.method, request.path)
+        route = self._routes.get(key)
+        if route is not None:
+            return route
         try:
-            endpoint, arguments = self._map.match(path.rstrip("/"), verb)
-            if "path" in arguments:
-                # Trailing slashes are significant for the target of a proxy.
-                endpoint, arguments = self._map.match(path, verb)
-        except (NotFound, RequestRedirect):
-            raise APIStatusError.path_not_found() from None
-        except MethodNotAllowed:
-            raise APIStatusError.method_not_allowed() from None
-        handler = self._handler(endpoint)
-        match = (handler, dict(arguments))
-        if len(path) <= MAX_CACHED_PATH_LENGTH:
-            if len(self._matches) >= MATCH_CACHE_SIZE:
-                self._matches.clear()
-            self._matches[method, path] = match
-        return match
+            found = self._match(request)
+        except MethodNotAllowed as error:
+            # werkzeug adds HEAD to all routes of GET.
+            allowed = sorted("HEAD" if one == _HEAD else one for one in error.allowed - {"HEAD"})
+            return Route(self._execute_refusal, Found("", "", {"allowed": allowed}))
+        if found is None:
+            return None
+        route = Route(self.app.execute_endpoint, found)
+        if len(request.method) + len(request.path) <= MAX_CACHED_LENGTH:
+            if len(self._routes) >= ROUTE_CACHE_SIZE:
+                self._routes.clear()
+            self._routes[key] = route
+        return route
 
-    def _handler(self, endpoint: str) -> Callable[..., object]:
-        execute = self._app.execute_endpoint
+    def _match(self, request: KubeRequest) -> Found | None:
+        if self._tree is None:
+            self._tree = RouteTree(self.app.url_map)
+        method = request.method.decode("latin-1")
+        segments = [segment.decode("utf-8", "replace") for segment in request.postpath]
+        return self._tree.find(_HEAD if method == "HEAD" else method, segments)
 
-        def handle(request: KubeRequest, **arguments: object) -> object:
-            return execute(endpoint, request, **arguments)
-
-        return handle
+    def _execute_refusal(self, endpoint: str, request: KubeRequest, allowed: list[str]) -> object:
+        request.setHeader(b"allow", ", ".join(allowed).encode("latin-1"))
+        return self._refuse(request, allowed)

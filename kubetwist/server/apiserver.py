@@ -29,6 +29,7 @@ from ..http.connection.memoryrelease import MemoryRelease, find_trim
 from ..http.site import DEFAULT_MAX_STREAMS, KubeSite, traverse
 from ..logs.httplog import RequestLog
 from ..metrics.requests import RequestMetrics
+from ..resources.routing import RoutedApp
 from ..storage.wrappers import find_shared_storage
 from .apis import InstalledAPIs
 from .collectors import register_collectors, register_connection_collectors
@@ -38,20 +39,20 @@ from .encryption import register_encryption_checks
 from .endpoints.configz import install_configz
 from .endpoints.debugging import install_debugging
 from .endpoints.fairness import PATH as FAIRNESS
-from .endpoints.fairness import FlowControlDebugResource
+from .endpoints.fairness import FlowControlDebugging
 from .endpoints.flagz import install_flagz
 from .endpoints.logs import install_logs
 from .endpoints.metrics import ServedResourceNames, install_metrics
 from .endpoints.openid import serve_documents
 from .endpoints.statusz import install_statusz
-from .endpoints.version import VersionResource
+from .endpoints.version import VersionEndpoint
 from .etcdbackend import register_etcd_metrics
 from .flowcontrolsampler import FlowControlSampler
 from .lifecycle import PreparedAPIServer, RunState
 from .serverchecks import ServerChecks
 
 if TYPE_CHECKING:
-    from twisted.web.resource import Resource
+    from klein import Klein
 
     from ..flowcontrol.controller import FlowControl
     from ..http.request import Handler, KubeRequest
@@ -147,8 +148,8 @@ class APIServer:
     def _install_endpoints(self, state: RunState) -> None:
         """Register the paths and checks that all servers have."""
         config, server, apis = self.config, self.front, self.apis
-        server.mux.handle_prefix("/version", VersionResource(config.kubernetes_version))
-        server.mux.handle_prefix(WHY, lambda: _make_why_resource(config))
+        server.mux.handle_prefix("/version", RoutedApp(VersionEndpoint(config.kubernetes_version).make_app))
+        server.mux.handle_prefix(WHY, RoutedApp(lambda: _make_why_app(config)))
         if config.token_keys:
             drop_documents = serve_documents(
                 server.mux, self._options, config.token_keys, lambda: config.external_address
@@ -161,7 +162,8 @@ class APIServer:
         install_statusz(server.mux, config, lambda: [path for one in server.chain() for path in one.mux.listed_paths()])
         register_collectors(config, apis)
         if apis is not None and apis.flow is not None:
-            server.mux.handle_prefix(FAIRNESS, FlowControlDebugResource(apis.flow, config.reactor), exposed=False)
+            debugging = FlowControlDebugging(apis.flow, config.reactor)
+            server.mux.handle_prefix(FAIRNESS, RoutedApp(debugging.make_app), exposed=False)
         checks = ServerChecks(
             config,
             started_at=config.started_at,
@@ -310,8 +312,8 @@ def _local_host(bind_address: str) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def _make_why_resource(config: ServerConfig) -> Resource:
+def _make_why_app(config: ServerConfig) -> Klein:
     # Imported late: most servers never need it.
-    from .endpoints.why import WhyResource
+    from .endpoints.why import WhyEndpoint
 
-    return WhyResource(config)
+    return WhyEndpoint(config).make_app()

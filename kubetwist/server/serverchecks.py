@@ -9,10 +9,11 @@ from twisted.internet.defer import Deferred, TimeoutError
 
 from ..interfaces import IProbedStorage, ISharedStorage
 from ..metrics.health import HealthMetrics
+from ..resources.routing import RoutedApp
 from ..storage.errors import KeyNotFound, StorageError
 from ..storage.wrappers import find_shared_storage, unwrap_backend
 from .config import ServerConfig
-from .endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
+from .endpoints.health import LOG, PING, HealthCheck, HealthEndpoints, Unhealthy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 
 
@@ -65,9 +66,10 @@ class ServerChecks:
 
             return checks
 
+        checks = {path: checks_of(path) for path in EVERYWHERE}
+        app = RoutedApp(HealthEndpoints(checks, health).make_app)
         for path in EVERYWHERE:
-            checks = checks_of(path)
-            server.mux.handle_prefix(f"/{path}", HealthResource(path, checks, health), listed_subpaths=_names(checks))
+            server.mux.handle_prefix(f"/{path}", app, listed_subpaths=_names(checks[path]))
 
     async def _check_storage(self, timeout_flag: str = "etcd-healthcheck-timeout") -> None:
         shared = find_shared_storage(self._config.backend)

@@ -23,8 +23,8 @@ from kubetwist.audit.errors import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import KubeRequest
+from kubetwist.http.responses import respond_error
 from kubetwist.http.site import KubeSite, traverse
-from kubetwist.resources.cacheddocuments import answer_error
 
 from ..audit.events import RecordingBackend
 from ..http.harness import Allow, Client, Everyone, Leaf, echo, make_site
@@ -337,8 +337,7 @@ class ContentTests(AuditCase):
         """An error of discovery is recorded like any other error."""
 
         def handle(request: Any) -> None:
-            request.write(answer_error(request, APIStatusError.path_not_found()))
-            request.finish()
+            respond_error(request, APIStatusError.path_not_found(), protobuf=True)
 
         Client(self.site(handle, "RequestResponse")).request("GET", POD)
         event = self.events()[1]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
-from kubetwist.resources.cacheddocuments import Leaf
 from kubetwist.resources.capabilities import ProducedResponse
-from kubetwist.resources.discovery.endpoints import page_not_found
 from kubetwist.resources.servedresources import APIResource, ServedResources
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -143,9 +142,12 @@ APPS = GroupVersion("apps", "v1")
 CORE = GroupVersion("", "v1")
 
 
-class NotFound(Leaf):
-    """The end of a delegation chain."""
+class NotFound(Resource):
+    """The end of a delegation chain, for any request of Twisted."""
+
+    isLeaf = True
 
     def render(self, request: Request) -> bytes:
         """Answer any method."""
-        return page_not_found(request)
+        request.setResponseCode(404)
+        return b"404 page not found\n"

@@ -20,6 +20,7 @@ from kubetwist.registry.core.servercontext import ServerContext
 from kubetwist.registry.generic.resourceinfo import ResourceInfo
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.rbac.ruleresolver import RuleResolver
+from kubetwist.resources.documents import install_group_not_found
 from kubetwist.resources.handlers.watch import WatchFlusher
 from kubetwist.resources.install import Installer
 from kubetwist.resources.mux import DelegatingMux
@@ -127,6 +128,7 @@ class Server:
             traced=traced,
         )
         self.installer.install(self.infos)
+        install_group_not_found(mux, self.installer.served_resources)
         handler = build_handler_chain(
             traverse(mux),
             reactor=self.clock,

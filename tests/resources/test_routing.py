@@ -15,9 +15,8 @@ from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import traverse
 from kubetwist.resources import routing
-from kubetwist.resources.install import add_route
 from kubetwist.resources.mux import DelegatingMux
-from kubetwist.resources.routing import RoutedResource
+from kubetwist.resources.routing import RoutedApp, add_route, new_app
 from kubetwist.server.chain import NotFound
 from kubetwist.storage.errors import OutcomeUnknown, StorageUnwritable
 from tests.http.harness import Allow, Everyone, make_site
@@ -35,11 +34,15 @@ class HandlerTests(SynchronousTestCase):
 
     def client(self, handler: Any, method: str = "GET") -> JSONClient:
         """Connect a client to a server with one route, C{/api/v1/things/<name>}."""
-        app = Klein()
-        add_route(app, method, "/api/v1/things/<name>", handler)
+
+        def make() -> Klein:
+            app = new_app()
+            add_route(app, method, "/api/v1/things/<name>", handler)
+            return app
+
         mux = DelegatingMux("test", NotFound())
-        self.resource = RoutedResource(app)
-        mux.handle_prefix("/api/v1", self.resource)
+        self.app = RoutedApp(make)
+        mux.handle_prefix("/api/v1", self.app)
         site = make_site()
         handle = build_handler_chain(traverse(mux), reactor=site.reactor, authenticator=Everyone(), authorizer=Allow())
         return JSONClient(make_site(handle))
@@ -48,6 +51,18 @@ class HandlerTests(SynchronousTestCase):
         """A handler may respond immediately."""
         client = self.client(lambda request, name: request.respond(200, name.encode(), b"text/plain"))
         self.assertEqual(client.request("GET", "/api/v1/things/a").body, b"a")
+
+    def test_body(self) -> None:
+        """A handler may return the body of its response."""
+        answer = self.client(lambda request, name: name.encode()).request("GET", "/api/v1/things/a")
+        self.assertEqual((answer.code, answer.body), (200, b"a"))
+
+    def test_refused_method(self) -> None:
+        """A method without a route is answered with a Status and the methods that are allowed."""
+        for method in ("PUT", "HEAD", "OPTIONS", "X"):
+            answer = self.client(lambda request, name: b"").answer(method, "/api/v1/things/a")
+            self.assertEqual((answer.code, answer.header("allow")), (405, "GET"))
+        self.assertEqual(self.client(lambda request, name: b"", "HEAD").answer("HEAD", "/api/v1/things/a").code, 200)
 
     def test_later(self) -> None:
         """A handler may respond later."""
@@ -148,15 +163,16 @@ class HandlerTests(SynchronousTestCase):
             self.assertEqual(seen, ["cancelled" if cancelled else "done"])
 
     def test_cached_matches(self) -> None:
-        """Matches are cached for short paths only, up to a limit."""
-        self.patch(routing, "MATCH_CACHE_SIZE", 3)
+        """Routes are cached for short paths and methods with a handler only, up to a limit."""
+        self.patch(routing, "ROUTE_CACHE_SIZE", 3)
         client = self.client(lambda request, name: request.respond(200, b"", b"text/plain"))
         for name in ("a", "b", "a", "c", "d", "e", "x" * 300):
             self.assertEqual(client.request("GET", f"/api/v1/things/{name}").code, 200)
-            self.assertLessEqual(len(self.resource._matches), 3)
-        self.assertFalse(any(len(path) > 256 for _, path in self.resource._matches))
-        client.request("GET", "/api/v1/nothing")
-        self.assertNotIn((b"GET", "/api/v1/nothing"), self.resource._matches)
+            self.assertLessEqual(len(self.app._routes), 3)
+        self.assertFalse(any(len(path) > 256 for _, path in self.app._routes))
+        for method, path, code in (("GET", "/api/v1/nothing", 404), ("PUT", "/api/v1/things/a", 405)):
+            self.assertEqual(client.request(method, path).code, code)
+            self.assertNotIn((method.encode(), path.encode()), self.app._routes)
 
 
 class PathTests(SynchronousTestCase):

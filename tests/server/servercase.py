@@ -21,7 +21,8 @@ from kubetwist.http.request import KubeRequest
 from kubetwist.server.credentials.certificates import CertKeyPair
 from kubetwist.server.errors import StartError
 from kubetwist.server.service import KubeAPIService
-from tests.http.harness import Answer, Leaf, parse_answers
+from tests.http.harness import Answer, parse_answers
+from tests.resources.apps import app_of
 
 reactor: Any = the_reactor
 
@@ -100,7 +101,7 @@ class ServerCase(TestCase):
     def install(self, config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
         """Install one API and one hook of each kind."""
         self.config = config
-        kube.mux.handle_prefix("/api", Leaf(self.handle))
+        kube.mux.handle_prefix("/api", app_of(self.handle))
         kube.add_pre_listen_hook("cache", lambda: self.calls.append("cache"))
         kube.add_post_start_hook("mine", lambda: self.calls.append("hook"))
         kube.add_pre_shutdown_hook("mine", lambda: self.calls.append("pre-shutdown"))

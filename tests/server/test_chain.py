@@ -9,7 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.site import traverse
 from kubetwist.server.chain import create_server_chain
-from tests.http.harness import Client, Leaf, make_site
+from tests.http.harness import Client, make_site
+from tests.resources.apps import text_app
 
 
 class ChainTests(SynchronousTestCase):
@@ -19,15 +20,12 @@ class ChainTests(SynchronousTestCase):
         """A path is answered by the first server that has it; an unknown path is not found."""
         config: Any = SimpleNamespace(options={}, reactor=None)
 
-        def leaf(text: bytes) -> Leaf:
-            return Leaf(lambda request: request.respond(200, text, b"text/plain"))
-
         def install(given: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
             self.assertIs(given, config)
-            aggregator.mux.handle_prefix("/apis/a", leaf(b"aggregator"))
-            kube.mux.handle_prefix("/apis/b", leaf(b"kube"))
-            extensions.mux.handle_prefix("/apis/b", leaf(b"never"))
-            extensions.mux.handle_prefix("/apis/c", leaf(b"extensions"))
+            aggregator.mux.handle_prefix("/apis/a", text_app(b"aggregator"))
+            kube.mux.handle_prefix("/apis/b", text_app(b"kube"))
+            extensions.mux.handle_prefix("/apis/b", text_app(b"never"))
+            extensions.mux.handle_prefix("/apis/c", text_app(b"extensions"))
 
         front = create_server_chain(config, install).front
         self.assertEqual(

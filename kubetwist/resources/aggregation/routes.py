@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes
 
 from attrs import frozen
 
+from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.web.server import NOT_DONE_YET
 
 from ...api.go.url import escape_path, normalized_query
 from ...api.identityheaders import AmbiguousHeaderError, identity_fields
@@ -35,9 +35,9 @@ from ...metrics.registry import MetricSnapshot, Registry
 from ...registry.kinds import Priority
 from ...tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE
 from ...tracing.spans import CLIENT, Value, current
-from ..cacheddocuments import Leaf
-from ..discovery.endpoints import Group
+from ..discovery.endpoints import GroupDocuments
 from ..mux import DelegatingMux
+from ..routing import RoutedApp, add_route, new_app
 from ..servedresources import APIResource, IServedResources
 
 if TYPE_CHECKING:
@@ -112,6 +112,10 @@ class APIServiceRoutes:
         self._aggregation = aggregation
         self._built_in = frozenset(one.group for one in served_resources.group_versions())
         self._groups: set[str] = set()
+        self._documents = GroupDocuments(self.apis_groups)
+        self._group_app = RoutedApp(self._documents.make_app)
+        self._proxies = APIServiceProxies()
+        self._proxy_app = RoutedApp(self._proxies.make_app)
         self._prefixes: dict[GroupVersion, tuple[bytes, ...]] = {}
         self._proxied_prefixes: set[tuple[bytes, ...]] = set()
         aggregation.subscribe(self._changed)
@@ -132,8 +136,10 @@ class APIServiceRoutes:
             self._proxied_prefixes.discard(old_prefix)
         if remote is None:
             self._front.remove_override(path)
+            self._proxies.remotes.pop(path, None)
             return
-        self._front.override(path, APIServiceProxy(remote))
+        self._proxies.remotes[path] = remote
+        self._front.override(path, self._proxy_app)
         prefix = tuple(part.encode() for part in path.split("/") if part)
         self._prefixes[group_version] = prefix
         self._proxied_prefixes.add(prefix)
@@ -146,30 +152,40 @@ class APIServiceRoutes:
         is_registered = group in self._aggregation.api_services.groups
         if is_registered and group not in self._groups:
             self._groups.add(group)
-            self._front.handle(f"/apis/{group}", Group(self.apis_groups, group))
+            self._front.handle(f"/apis/{group}", self._group_app)
         elif not is_registered:
             self._groups.discard(group)
+            self._documents.forget(group)
             self._front.unregister(f"/apis/{group}")
 
 
-class APIServiceProxy(Leaf):
-    """Forwards requests to another server."""
+class APIServiceProxies:
+    """
+    Forwards requests to other servers.
 
-    def __init__(self, remote: AggregatedServer) -> None:
-        self._remote = remote
+    @ivar remotes: The servers by the path of their group-version; C{/api} is the path of the core group.
+    """
 
-    def render(self, request: Any) -> int:
-        """Handle any method."""
-        remote = self._remote
+    def __init__(self) -> None:
+        self.remotes: dict[str, AggregatedServer] = {}
+
+    def make_app(self) -> Klein:
+        """Return the Klein app, which passes on any method and path of a group-version."""
+        app = new_app()
+        for path in ("/apis/<group>/<version>", "/api"):
+            add_route(app, None, path, self._proxy)
+            add_route(app, None, f"{path}/<rest:path>", self._proxy)
+        return app
+
+    def _proxy(self, request: KubeRequest, group: str = "", version: str = "", path: str = "") -> None:
+        remote = self.remotes[f"/apis/{group}/{version}" if group else "/api"]
         if not remote.available:
             request.respond_text(503, UNAVAILABLE)
-            return NOT_DONE_YET
+            return
         if sum(value.count(b",") + 1 for value in request.fields.get(b"x-forwarded-for", ())) > MAX_PROXIES:
             request.respond_text(508, LOOP)
-            return NOT_DONE_YET
-        forwarding = Deferred.fromCoroutine(self._forward(request, remote))
-        forwarding.addErrback(request.handle_failure)
-        return NOT_DONE_YET
+            return
+        Deferred.fromCoroutine(self._forward(request, remote)).addErrback(request.handle_failure)
 
     async def _forward(self, request: KubeRequest, remote: AggregatedServer) -> None:
         from ...client.dialing import join_host_port

@@ -1,17 +1,15 @@
 """
 Serves discovery: C{/}, C{/api}, C{/apis}, the paths directly below them, and the responses for unknown paths.
 
-All are leaf resources of a L{kubetwist.resources.mux.DelegatingMux}. They compare the whole path of the request, and
-respond 404 for paths below it. Documents that kube-apiserver serves behind its router support GET only; all further
-documents accept any method.
+Documents that kube-apiserver serves behind its router support GET only; all further documents accept any method.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from twisted.web.server import Request
+from klein import Klein
 
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersion, JSONObject
@@ -24,17 +22,17 @@ from ...http.negotiation import (
     negotiate_document,
     negotiate_unrouted,
 )
+from ...http.request import KubeRequest
 from ..cacheddocuments import (
     CachedDocument,
     Document,
-    Leaf,
     answer,
     answer_bare,
     answer_document,
-    answer_error,
     header,
     indented,
 )
+from ..routing import add_route, new_app, path_not_found
 from ..servedresources import IServedResources
 from .documents import (
     EncodedVersions,
@@ -50,60 +48,10 @@ from .documents import (
 FindRemote = Callable[[], IRemoteVersions | None]
 
 
-def page_not_found(request: Request) -> bytes:
+def page_not_found(request: KubeRequest) -> bytes:
     """Answer a path that no server of the chain serves: a 404 in plain text, without negotiation."""
     request.setHeader(b"x-content-type-options", b"nosniff")
     return answer(request, 404, b"404 page not found\n", b"text/plain; charset=utf-8")
-
-
-class PathNotFound(Leaf):
-    """Answers an unknown resource or version of a served group: a 404 Status."""
-
-    def render(self, request: Request) -> bytes:
-        """Handle any method."""
-        return answer_error(request, APIStatusError.path_not_found())
-
-
-class _Routed(Leaf):
-    """
-    Serves a document at one path, with or without a trailing slash, as the reference's router does: by GET.
-
-    @ivar depth: The number of segments of the path.
-    """
-
-    depth = 0
-
-    def render(self, request: Request) -> bytes | int:
-        """Answer the document's path; errors are checked in the order of kube-apiserver's router."""
-        if len(parts(request)) != self.depth:
-            return answer_error(request, APIStatusError.path_not_found())
-        if request.method != b"GET":
-            return answer_error(request, APIStatusError.method_not_allowed())
-        try:
-            return self.document(request, header(request, b"accept"))
-        except NotAcceptable as error:
-            return answer_error(request, error)
-
-    def document(self, request: Request, accept: bytes | None) -> bytes | int:
-        """
-        Answer with the document.
-
-        @raise NotAcceptable: The client accepts none of its media types.
-        """
-        raise NotImplementedError
-
-
-class Index(Leaf):
-    """C{/} and C{/index.html}: lists all paths, in one media type, by any method."""
-
-    def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
-        """@param paths: Returns the paths of the servers of the chain, including the L{index_paths} of groups."""
-        self._paths = paths
-
-    def render(self, request: Request) -> bytes:
-        """Handle any method."""
-        body = indented({"paths": sorted(set(self._paths()))})
-        return answer(request, 200, body, b"application/json")
 
 
 def index_paths(served_resources: IServedResources) -> list[str]:
@@ -149,61 +97,37 @@ class _Aggregated:
             version: CachedDocument(generation, partial(build, version)) for version in ("v2", "v2beta1")
         }
 
-    def answer(self, request: Request, accept: bytes | None) -> bytes | int | None:
-        """Return the document; L{None} if the client does not accept aggregated discovery."""
+    def negotiate(self, accept: bytes | None) -> Negotiated | None:
+        """Return the form of aggregated discovery that the client accepts; L{None} if it accepts none."""
         if not accept:
             return None
         try:
-            negotiated = self._negotiate(accept)
+            return self._negotiate(accept)
         except NotAcceptable:
             return None
+
+    def respond(self, request: KubeRequest, negotiated: Negotiated) -> bytes | None:
+        """Return the document in the negotiated form; L{None} after an answer without a body."""
         document = self._documents[negotiated.version].get()
         assert document is not None
         request.setHeader(b"etag", document.etag)
         request.setHeader(b"vary", b"Accept")
         request.setHeader(b"cache-control", b"public")
         if header(request, b"if-none-match") == document.etag:
-            return answer_bare(request, 304)
+            answer_bare(request, 304)
+            return None
         return answer_document(request, document, negotiated)
 
 
-class CoreVersions(_Routed):
-    """C{/api}."""
-
-    depth = 1
+class DiscoveryDocuments:
+    """The documents of a whole chain, for its first server."""
 
     def __init__(
         self,
         served_resources: IServedResources,
         address: Callable[[], str],
-        beta: bool = False,
-        on_build: Callable[[], object] = lambda: None,
-    ) -> None:
-        """
-        @param served_resources: The local resources.
-        @param address: Returns the address and port of this server, for clients.
-        @param beta: Whether aggregated discovery is served in its beta version, too.
-        @param on_build: Called when an aggregated document is built.
-        """
-        self._address = address
-        self._served_resources = served_resources
-        self._aggregated = _Aggregated(served_resources, core=True, beta=beta, remote=lambda: None, on_build=on_build)
-
-    def document(self, request: Request, accept: bytes | None) -> bytes | int:
-        """@see: L{_Routed.document}."""
-        aggregated = self._aggregated.answer(request, accept)
-        if aggregated is not None:
-            return aggregated
-        negotiated = negotiate_document(accept)
-        return answer_document(request, Document(api_versions(self._served_resources, self._address())), negotiated)
-
-
-class Groups(Leaf):
-    """C{/apis}, by any method."""
-
-    def __init__(
-        self,
-        served_resources: IServedResources,
+        paths: Callable[[], Iterable[str]],
+        *,
         beta: bool = False,
         remote: FindRemote = lambda: None,
         apis_groups: IServedResources | None = None,
@@ -211,78 +135,129 @@ class Groups(Leaf):
     ) -> None:
         """
         @param served_resources: The local resources.
+        @param address: Returns the address and port of this server, for clients.
+        @param paths: Returns the paths that the index lists, including the L{index_paths} of groups.
         @param beta: Whether aggregated discovery is served in its beta version, too.
         @param remote: Returns the entries of aggregated servers; L{None} without such servers.
         @param apis_groups: The groups and versions in the C{APIGroupList}; L{None} lists C{served_resources}.
         @param on_build: Called when an aggregated document is built.
         """
         groups = apis_groups or served_resources
-        self._aggregated = _Aggregated(served_resources, core=False, beta=beta, remote=remote, on_build=on_build)
-        self._document = CachedDocument(lambda: groups.generation, lambda: api_group_list(groups))
+        self._served_resources = served_resources
+        self._address = address
+        self._paths = paths
+        self._aggregated_core = _Aggregated(served_resources, True, beta, lambda: None, on_build)
+        self._aggregated = _Aggregated(served_resources, False, beta, remote, on_build)
+        self._group_list = CachedDocument(lambda: groups.generation, lambda: api_group_list(groups))
+        self._groups = GroupDocuments(groups)
+        self._resource_lists = ResourceLists(served_resources)
 
-    def render(self, request: Request) -> bytes | int:
-        """Handle any method."""
+    def make_app(self) -> Klein:
+        """Return the Klein app."""
+        app = new_app()
+        for path in ("/", "/index.html"):
+            add_route(app, None, path, self._index)
+        add_route(app, "GET", "/api", self._core_versions)
+        add_route(app, None, "/apis", self._list_groups)
+        add_route(app, "GET", "/api/<version>", self._list_resources)
+        add_route(app, "GET", "/apis/<group>/<version>", self._list_resources)
+        self._groups.route(app)
+        return app
+
+    def _index(self, request: KubeRequest) -> bytes:
+        body = indented({"paths": sorted(set(self._paths()))})
+        return answer(request, 200, body, b"application/json")
+
+    def _core_versions(self, request: KubeRequest) -> bytes | None:
         accept = header(request, b"accept")
+        aggregated = self._aggregated_core.negotiate(accept)
+        if aggregated is not None:
+            return self._aggregated_core.respond(request, aggregated)
+        negotiated = negotiate_document(accept)
+        return answer_document(request, Document(api_versions(self._served_resources, self._address())), negotiated)
+
+    def _list_groups(self, request: KubeRequest) -> bytes | None:
         # In the reference, only the path without a slash serves the aggregated document.
-        has_slash = request.uri.partition(b"?")[0].endswith(b"/")
-        aggregated = None if has_slash else self._aggregated.answer(request, accept)
-        return _unrouted(request, self._document.get(), accept) if aggregated is None else aggregated
+        has_slash = request.path.endswith(b"/")
+        aggregated = None if has_slash else self._aggregated.negotiate(header(request, b"accept"))
+        if aggregated is not None:
+            return self._aggregated.respond(request, aggregated)
+        return _respond_unrouted(request, self._group_list.get())
 
-
-class Group(Leaf):
-    """C{/apis/<group>}, by any method; paths below it are not found."""
-
-    def __init__(self, served_resources: IServedResources, group: str) -> None:
-        self._document = CachedDocument(lambda: served_resources.generation, lambda: api_group(served_resources, group))
-
-    def render(self, request: Request) -> bytes:
-        """Handle any method."""
-        if len(parts(request)) != 2:
-            return answer_error(request, APIStatusError.path_not_found())
-        return _unrouted(request, self._document.get(), header(request, b"accept"))
-
-
-class GroupVersionResources(_Routed):
-    """C{/api/v1} or C{/apis/<group>/<version>}; paths below it are not found."""
-
-    def __init__(self, served_resources: IServedResources, group_version: GroupVersion) -> None:
-        self.depth = 3 if group_version.group else 2
-        self._document = CachedDocument(
-            lambda: served_resources.generation, lambda: api_resource_list(served_resources, group_version)
-        )
-
-    def document(self, request: Request, accept: bytes | None) -> bytes | int:
-        """@see: L{_Routed.document}."""
-        negotiated: Negotiated = negotiate_document(accept)
-        document = self._document.get()
+    def _list_resources(self, request: KubeRequest, version: str, group: str = "") -> bytes:
+        negotiated = negotiate_document(header(request, b"accept"))
+        document = self._resource_lists.get(GroupVersion(group, version))
         if document is None:
-            return answer_error(request, APIStatusError.path_not_found())
+            raise APIStatusError.path_not_found()
         return answer_document(request, document, negotiated)
 
 
-class DefinedGroupVersion(Leaf):
-    """C{/apis/<group>/<version>} of custom resources, by any method."""
+class GroupDocuments:
+    """C{/apis/<group>}, by any method."""
 
-    def __init__(self, served_resources: IServedResources, group_version: GroupVersion) -> None:
-        self._document = CachedDocument(
-            lambda: served_resources.generation, lambda: api_resource_list(served_resources, group_version)
-        )
+    def __init__(self, served_resources: IServedResources) -> None:
+        self._served_resources = served_resources
+        self._documents: dict[str, CachedDocument] = {}
 
-    def render(self, request: Request) -> bytes:
-        """Handle any method."""
-        return _unrouted(request, self._document.get(), header(request, b"accept"))
+    def make_app(self) -> Klein:
+        """Return a Klein app with this route only."""
+        app = new_app()
+        self.route(app)
+        return app
+
+    def route(self, app: Klein) -> None:
+        """Add the route to an app."""
+        add_route(app, None, "/apis/<group>", self._respond)
+
+    def forget(self, group: str) -> None:
+        """Drop the document of a group that is no longer served."""
+        self._documents.pop(group, None)
+
+    def _respond(self, request: KubeRequest, group: str) -> bytes:
+        served_resources = self._served_resources
+        document = self._documents.get(group)
+        if document is None:
+            document = self._documents[group] = CachedDocument(
+                lambda: served_resources.generation, lambda: api_group(served_resources, group)
+            )
+        return _respond_unrouted(request, document.get())
 
 
-def _unrouted(request: Request, document: Document | None, accept: bytes | None) -> bytes:
+class ResourceLists:
+    """The lists of the resources of group-versions."""
+
+    def __init__(self, served_resources: IServedResources) -> None:
+        self._served_resources = served_resources
+        self._documents: dict[GroupVersion, CachedDocument] = {}
+
+    def get(self, group_version: GroupVersion) -> Document | None:
+        """Return the document of a group-version; L{None} if it is not served."""
+        served_resources = self._served_resources
+        document = self._documents.get(group_version)
+        if document is None:
+            document = self._documents[group_version] = CachedDocument(
+                lambda: served_resources.generation, lambda: api_resource_list(served_resources, group_version)
+            )
+        return document.get()
+
+    def forget(self, group_version: GroupVersion) -> None:
+        """Drop the document of a group-version that is no longer served."""
+        self._documents.pop(group_version, None)
+
+    def respond(self, request: KubeRequest, group_version: GroupVersion) -> bytes:
+        """Answer as for custom resources, which are not behind kube-apiserver's router."""
+        return _respond_unrouted(request, self.get(group_version))
+
+
+def _respond_unrouted(request: KubeRequest, document: Document | None) -> bytes:
     if document is None:
         return page_not_found(request)
-    try:
-        negotiated = negotiate_unrouted(accept)
-    except NotAcceptable as error:
-        return answer_error(request, error)
-    return answer_document(request, document, negotiated)
+    return answer_document(request, document, negotiate_unrouted(header(request, b"accept")))
 
 
-def parts(request: Request) -> Sequence[bytes]:
-    """Return the segments of the path, without empty ones."""
-    return [part for part in request.uri.partition(b"?")[0].split(b"/") if part]
+def unknown_paths_app() -> Klein:
+    """Return the Klein app that answers unknown resources and versions of served groups with a 404 Status."""
+    app = new_app()
+    for path in ("/<prefix>", "/<prefix>/<rest:path>"):
+        add_route(app, None, path, path_not_found)
+    return app

@@ -65,7 +65,9 @@ def needs_decompression(request: Request, document: CompressedDocument) -> bool:
     return document.size > LARGE and request.method != b"HEAD" and not accepts_gzip(request)
 
 
-def answer_compressed(request: Request, document: CompressedDocument, decompressed: bytes | None = None) -> bytes | int:
+def answer_compressed(
+    request: Request, document: CompressedDocument, decompressed: bytes | None = None
+) -> bytes | None:
     """
     Set the head of the response and return its body; respond without a body if the client has a current copy.
 
@@ -75,7 +77,8 @@ def answer_compressed(request: Request, document: CompressedDocument, decompress
     request.setHeader(b"etag", etag)
     known = header(request, b"if-none-match")
     if known is not None and _matches(known, etag):
-        return answer_bare(request, 304 if request.method in (b"GET", b"HEAD") else 412)
+        answer_bare(request, 304 if request.method in (b"GET", b"HEAD") else 412)
+        return None
     request.setHeader(b"content-type", document.media)
     body: bytes
     if accepts_gzip(request):

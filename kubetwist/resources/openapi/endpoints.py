@@ -10,20 +10,21 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
 import orjson
 
+from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.server import NOT_DONE_YET, Request
 
 from ...api.resource import GroupVersion
 from ...http.negotiation import parse_accept
-from ..cacheddocuments import Leaf, answer_bare, header
-from ..discovery.endpoints import page_not_found
+from ...http.request import KubeRequest
+from ..cacheddocuments import answer_bare, header
 from ..remotedocuments import FAILURES
+from ..routing import add_route, new_app
 from ..servedresources import APIResource, IServedResources
 from .compressed import V2_PROTOBUF, V3_PROTOBUF, CompressedDocument, answer_compressed, needs_decompression
 
@@ -151,25 +152,27 @@ class _DocumentCache(Generic[T]):
             waiter.errback(failure)
 
 
-class _OpenAPI(Leaf):
+class _OpenAPI:
+    """One version of OpenAPI."""
+
     _log = Logger()
 
     def __init__(self, defer_to_thread: DeferToThread) -> None:
         self._defer_to_thread = defer_to_thread
 
-    def answer_compressed(self, request: Request, document: CompressedDocument) -> bytes | int:
+    def answer_compressed(self, request: KubeRequest, document: CompressedDocument) -> bytes | None:
         """Answer as L{answer_compressed} does, but decompress large documents in a thread."""
         if not needs_decompression(request, document):
             return answer_compressed(request, document)
 
-        def answer(request: Request, decompressed: bytes) -> bytes | int:
+        def answer(request: KubeRequest, decompressed: bytes) -> bytes | None:
             return answer_compressed(request, document, decompressed)
 
         return self.answer_from(self._defer_to_thread(document.decompress), request, answer)
 
     def answer_from(
-        self, found: T | Deferred[T], request: Request, answer: Callable[[Request, T], bytes | int]
-    ) -> bytes | int:
+        self, found: T | Deferred[T], request: KubeRequest, answer: Callable[[KubeRequest, T], bytes | None]
+    ) -> bytes | None:
         """Answer any method, immediately or when the document is built."""
         if not isinstance(found, Deferred):
             return answer(request, found)
@@ -191,10 +194,10 @@ class _OpenAPI(Leaf):
                 answer_bare(request, 503)
 
         found.addCallback(ready).addErrback(failed)
-        return NOT_DONE_YET
+        return None
 
-    def _send(self, request: Request, body: bytes | int) -> None:
-        if isinstance(body, bytes):
+    def _send(self, request: KubeRequest, body: bytes | None) -> None:
+        if body is not None:
             if body:
                 request.write(body)
             request.finish()
@@ -227,15 +230,17 @@ class OpenAPIV2(_OpenAPI):
             remote,
         )
 
-    def render(self, request: Request) -> bytes | int:
-        """Handle any method."""
-        if _path(request) != "/openapi/v2":
-            return page_not_found(request)
+    def route(self, app: Klein) -> None:
+        """Add the route to an app."""
+        add_route(app, None, "/openapi/v2", self._respond, slashes=False)
+
+    def _respond(self, request: KubeRequest) -> bytes | None:
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
         request.responseHeaders.addRawHeader(b"vary", b"Accept")
         subtype = _accepted(request, "json", V2_PROTOBUF, _V2_PROTOBUF_OLD)
         if not subtype:
-            return answer_bare(request, 406)
+            answer_bare(request, 406)
+            return None
         cache = self._json if subtype == "json" else self._protobuf
         return self.answer_from(cache.get(), request, self.answer_compressed)
 
@@ -268,27 +273,34 @@ class OpenAPIV3(_OpenAPI):
         #: By name: a document, and its protobuf form.
         self._protobuf: dict[str, tuple[CompressedDocument, CompressedDocument]] = {}
 
-    def render(self, request: Request) -> bytes | int:
-        """Handle any method."""
-        path = _path(request)
-        if path == _V3:
-            return self.answer_from(self._cache.get(), request, self._index)
-        name = path.removeprefix(f"{_V3}/")
+    def route(self, app: Klein) -> None:
+        """Add the routes to an app."""
+        add_route(app, None, _V3, self._list_documents, slashes=False)
+        add_route(app, None, f"{_V3}/<rest:name>", self._respond)
+
+    def _list_documents(self, request: KubeRequest) -> bytes | None:
+        return self.answer_from(self._cache.get(), request, self._index)
+
+    def _respond(self, request: KubeRequest, name: str) -> bytes | None:
         remote = self._remote()
         if remote is not None and name in remote.listed():
             return self.answer_from(remote.document(name), request, partial(self._document, name))
         return self.answer_from(self._cache.get(), request, partial(self._local_document, name))
 
     def _local_document(
-        self, name: str, request: Request, built: dict[str, tuple[object, CompressedDocument]]
-    ) -> bytes | int:
-        return self._document(name, request, built[name][1]) if name in built else answer_bare(request, 404)
+        self, name: str, request: KubeRequest, built: dict[str, tuple[object, CompressedDocument]]
+    ) -> bytes | None:
+        if name not in built:
+            answer_bare(request, 404)
+            return None
+        return self._document(name, request, built[name][1])
 
-    def _document(self, name: str, request: Request, document: CompressedDocument) -> bytes | int:
+    def _document(self, name: str, request: KubeRequest, document: CompressedDocument) -> bytes | None:
         request.setHeader(b"vary", b"Accept")
         subtype = _accepted(request, "json", V3_PROTOBUF, _V3_PROTOBUF_OLD)
         if not subtype:
-            return answer_bare(request, 406)
+            answer_bare(request, 406)
+            return None
         requested_hash = parse_qs(request.uri.partition(b"?")[2].decode("latin-1")).get("hash", [""])[0]
         if requested_hash and requested_hash != document.hash:
             media = "json" if subtype == "json" else V3_PROTOBUF
@@ -319,7 +331,7 @@ class OpenAPIV3(_OpenAPI):
 
         return self._defer_to_thread(_in_protobuf, document).addCallback(store)
 
-    def _index(self, request: Request, built: dict[str, tuple[object, CompressedDocument]]) -> bytes:
+    def _index(self, request: KubeRequest, built: dict[str, tuple[object, CompressedDocument]]) -> bytes:
         hashes = {name: document.hash for name, (_, document) in built.items()}
         remote = self._remote()
         if remote is not None:
@@ -330,6 +342,14 @@ class OpenAPIV3(_OpenAPI):
         request.setHeader(b"content-type", b"text/plain; charset=utf-8")
         request.setHeader(b"content-length", b"%d" % len(body))
         return b"" if request.method == b"HEAD" else body
+
+
+def openapi_app(v2: OpenAPIV2, v3: OpenAPIV3) -> Klein:
+    """Return the Klein app of both versions."""
+    app = new_app()
+    v2.route(app)
+    v3.route(app)
+    return app
 
 
 _V3: Final = "/openapi/v3"
@@ -343,12 +363,7 @@ def _url(name: str, found: str) -> str:
     return f"{_V3}/{name}?hash={found}" if found else f"{_V3}/{name}"
 
 
-def _path(request: Request) -> str:
-    path: bytes = request.uri.partition(b"?")[0]
-    return unquote(path.decode("latin-1"))
-
-
-def _accepted(request: Request, *subtypes: str) -> str:
+def _accepted(request: KubeRequest, *subtypes: str) -> str:
     """
     Return the one of C{subtypes} of C{application} that the client prefers: the first without a preference, or C{""}.
     """

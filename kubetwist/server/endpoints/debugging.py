@@ -10,9 +10,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
+from klein import Klein
 from twisted.internet.threads import deferToThreadPool
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
 from ...api.go.quote import quoted
 from ...http.request import TEXT, KubeRequest
@@ -21,6 +20,7 @@ from ...logs.profiling import Sampler, heap_text, stacks_text
 from ...logs.redaction import without_passwords
 from ...logs.verbosity import Verbosity, parse_level
 from ...resources.mux import DelegatingMux
+from ...resources.routing import RoutedApp, add_route, new_app
 
 if TYPE_CHECKING:
     from ..config import ServerConfig
@@ -53,71 +53,88 @@ _PPROF_PAGE: Final = b"""<html>
 """
 
 
-class FlagsResource(Resource):
+class FlagsEndpoint:
     """The one flag that can be set at run time."""
 
-    isLeaf = True
-
     def __init__(self, verbosity: Verbosity) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._verbosity = verbosity
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer any method."""
-        if request.info.path != f"{FLAGS}/v":
-            request.respond(200, _FLAGS_PAGE, _HTML)
-        elif request.method != b"PUT":
-            request.respond_text(406, "unsupported http method\n")
+    def make_app(self) -> Klein:
+        """Return the Klein app."""
+        app = new_app()
+        add_route(app, None, FLAGS, self._respond)
+        add_route(app, None, f"{FLAGS}/<rest:path>", self._respond)
+        add_route(app, "PUT", f"{FLAGS}/v", self._set_verbosity, slashes=False)
+        add_route(app, None, f"{FLAGS}/v", self._refuse, slashes=False)
+        return app
+
+    def _respond(self, request: KubeRequest, path: str = "") -> None:
+        request.respond(200, _FLAGS_PAGE, _HTML)
+
+    def _refuse(self, request: KubeRequest) -> None:
+        # The reference answers 406 instead of 405.
+        request.respond_text(406, "unsupported http method\n")
+
+    def _set_verbosity(self, request: KubeRequest) -> None:
+        text = request.read_body()[: _MAX_LEVEL_LENGTH + 1].decode("utf-8", "replace")
+        try:
+            if len(text) > _MAX_LEVEL_LENGTH:
+                raise ValueError("value out of range")
+            self._verbosity.set(parse_level(text))
+        except ValueError as error:
+            reason = f"strconv.ParseInt: parsing {quoted(text)}: {error}"
+            request.respond_text(400, f"failed set klog.logging.verbosity {text}: {reason}\n")
         else:
-            text = request.read_body()[: _MAX_LEVEL_LENGTH + 1].decode("utf-8", "replace")
-            try:
-                if len(text) > _MAX_LEVEL_LENGTH:
-                    raise ValueError("value out of range")
-                self._verbosity.set(parse_level(text))
-            except ValueError as error:
-                reason = f"strconv.ParseInt: parsing {quoted(text)}: {error}"
-                request.respond_text(400, f"failed set klog.logging.verbosity {text}: {reason}\n")
-            else:
-                request.respond_text(200, f"successfully set klog.logging.verbosity to {text}\n")
-        return NOT_DONE_YET
+            request.respond_text(200, f"successfully set klog.logging.verbosity to {text}\n")
 
 
-class ProfilesResource(Resource):
+class ProfilesEndpoint:
     """Profiles of the process; one is taken at a time."""
 
-    isLeaf = True
-
     def __init__(self, reactor: IServerReactor) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._reactor = reactor
         self._sampler: Sampler | None = None
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer any method."""
-        name = request.info.path.removeprefix(PPROF)
-        if not name:
-            request.setHeader(b"location", f"{PPROF}/".encode())
-            request.respond(302, b"", TEXT)
-        elif name == "/":
-            request.respond(200, _PPROF_PAGE, _HTML)
-        elif name == "/profile":
-            self._profile(request)
-        elif name == "/heap":
-            text = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), heap_text)
-            text.addCallback(lambda found: request.respond(200, found.encode(), TEXT)).addErrback(
-                request.handle_failure
-            )
-        elif name == "/goroutine":
-            calls = self._reactor.getDelayedCalls()
-            request.respond(200, stacks_text(calls, self._reactor.seconds()).encode(), TEXT)
-        elif name == "/cmdline":
-            request.respond(200, without_passwords("\0".join(sys.argv)).encode("utf-8", "surrogateescape"), TEXT)
-        elif name == "/symbol":
-            # Python profiles contain names, so there are no addresses to look up.
-            request.respond(200, b"num_symbols: 0\n", TEXT)
-        else:
-            request.respond_text(404, "Unknown profile\n")
-        return NOT_DONE_YET
+    def make_app(self) -> Klein:
+        """Return the Klein app; it accepts any method."""
+        app = new_app()
+        add_route(app, None, PPROF, self._redirect, slashes=False)
+        add_route(app, None, f"{PPROF}/", self._list_profiles, slashes=False)
+        for name, handler in (
+            ("profile", self._profile),
+            ("heap", self._heap),
+            ("goroutine", self._stacks),
+            ("cmdline", self._command_line),
+            ("symbol", self._symbol),
+        ):
+            add_route(app, None, f"{PPROF}/{name}", handler, slashes=False)
+        add_route(app, None, f"{PPROF}/<rest:name>", self._unknown)
+        return app
+
+    def _redirect(self, request: KubeRequest) -> None:
+        request.setHeader(b"location", f"{PPROF}/".encode())
+        request.respond(302, b"", TEXT)
+
+    def _list_profiles(self, request: KubeRequest) -> None:
+        request.respond(200, _PPROF_PAGE, _HTML)
+
+    async def _heap(self, request: KubeRequest) -> None:
+        text = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), heap_text)
+        request.respond(200, text.encode(), TEXT)
+
+    def _stacks(self, request: KubeRequest) -> None:
+        calls = self._reactor.getDelayedCalls()
+        request.respond(200, stacks_text(calls, self._reactor.seconds()).encode(), TEXT)
+
+    def _command_line(self, request: KubeRequest) -> None:
+        request.respond(200, without_passwords("\0".join(sys.argv)).encode("utf-8", "surrogateescape"), TEXT)
+
+    def _symbol(self, request: KubeRequest) -> None:
+        # Python profiles contain names, so there are no addresses to look up.
+        request.respond(200, b"num_symbols: 0\n", TEXT)
+
+    def _unknown(self, request: KubeRequest, name: str) -> None:
+        request.respond_text(404, "Unknown profile\n")
 
     def _profile(self, request: KubeRequest) -> None:
         parameter = (request.query.get("seconds") or ("",))[0]
@@ -153,5 +170,5 @@ def install_debugging(mux: DelegatingMux, config: ServerConfig) -> None:
     options = config.options
     if not options["profiling"]:
         return
-    mux.handle_prefix(FLAGS, FlagsResource(options.verbosity), exposed=False)
-    mux.handle_prefix(PPROF, ProfilesResource(config.reactor), exposed=False)
+    mux.handle_prefix(FLAGS, RoutedApp(FlagsEndpoint(options.verbosity).make_app), exposed=False)
+    mux.handle_prefix(PPROF, RoutedApp(ProfilesEndpoint(config.reactor).make_app), exposed=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...resources.mux import DelegatingMux
+from ...resources.routing import RoutedApp
 from ..config import ServerConfig
 from .zpages import NAME, WARNING, ZPage, is_enabled
 
@@ -23,4 +24,5 @@ def install_flagz(mux: DelegatingMux, config: ServerConfig) -> None:
     """Register the page if its feature gate is enabled."""
     if is_enabled(config, "ComponentFlagz"):
         flags = config.options.formatted_values
-        mux.handle("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))
+        page = ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()})
+        mux.handle("/flagz", RoutedApp(page.make_app))

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
-from typing import Any
 
 from attrs import frozen
 
-from twisted.internet.defer import Deferred
+from klein import Klein
+from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
 from ...http.request import TEXT, KubeRequest
 from ...metrics.health import HealthMetrics
+from ...resources.routing import add_route, new_app
 
 _log = Logger()
-
-_Answer = Coroutine["Deferred[Any]", Any, None]
 
 
 class Unhealthy(Exception):
@@ -48,6 +45,9 @@ class HealthCheck:
                 await result
         except Unhealthy as error:
             return str(error)
+        except CancelledError:
+            # The client has disconnected.
+            raise
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return None
@@ -68,49 +68,39 @@ LOG = HealthCheck("log", write_log)
 NOT_APPLICABLE = "not applicable"
 
 
-class HealthResource(Resource):
-    """
-    One of the three paths, and the checks below it.
-
-    @ivar checks: Returns the checks of this path; may change while the server runs.
-    """
-
-    isLeaf = True
+class HealthEndpoints:
+    """The health paths, and the checks below them."""
 
     def __init__(
-        self, name: str, checks: Callable[[], Sequence[HealthCheck]], metrics: HealthMetrics | None = None
+        self, checks: Mapping[str, Callable[[], Sequence[HealthCheck]]], metrics: HealthMetrics | None = None
     ) -> None:
         """
-        @param name: C{"readyz"}.
-        @param checks: Returns the checks in the order of the output.
+        @param checks: For each claimed path, such as C{"readyz"}, the function that returns its checks in the order of
+            the output; they may change while the server runs.
         @param metrics: Counts the results of checks.
         """
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
-        self._name = name
         self._checks = checks
         self._metrics = metrics
 
-    async def _problem(self, check: HealthCheck) -> str | None:
+    def make_app(self) -> Klein:
+        """Return the Klein app; it accepts any method, as the reference does."""
+        app = new_app()
+        add_route(app, None, "/<path>", self._all, slashes=False)
+        add_route(app, None, "/<path>/<rest:name>", self._one)
+        return app
+
+    async def _problem(self, path: str, check: HealthCheck) -> str | None:
         problem = await check.problem()
         if self._metrics is not None and check.check is not None:
-            self._metrics.checked(check.name, self._name, problem is None)
+            self._metrics.checked(check.name, path, problem is None)
         return problem
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer any method, as the reference does."""
-        subpath = request.info.path.removeprefix(f"/{self._name}")
-        if not subpath:
-            _answer_when_done(self._all(request), request)
-            return NOT_DONE_YET
-        for check in self._checks():
-            if subpath == f"/{check.name}":
-                _answer_when_done(self._one(request, check), request)
-                return NOT_DONE_YET
-        request.respond_text(404, "404 page not found\n")
-        return NOT_DONE_YET
-
-    async def _one(self, request: KubeRequest, check: HealthCheck) -> None:
-        problem = await self._problem(check)
+    async def _one(self, request: KubeRequest, path: str, name: str) -> None:
+        check = next((check for check in self._checks[path]() if check.name == name), None)
+        if check is None:
+            request.respond_text(404, "404 page not found\n")
+            return
+        problem = await self._problem(path, check)
         if check.check is None:
             request.respond_text(200, NOT_APPLICABLE)
         elif problem is None:
@@ -118,12 +108,12 @@ class HealthResource(Resource):
         else:
             request.respond_text(500, f"internal server error: {problem}\n")
 
-    async def _all(self, request: KubeRequest) -> None:
+    async def _all(self, request: KubeRequest, path: str) -> None:
         excluded = set(request.query.get("exclude", ()))
         unknown = set(excluded)
         lines: list[str] = []
         failed: list[str] = []
-        for check in self._checks():
+        for check in self._checks[path]():
             unknown.discard(check.name)
             if check.check is None:
                 lines.append(f"[+]{check.name} {NOT_APPLICABLE}\n")
@@ -131,7 +121,7 @@ class HealthResource(Resource):
             if check.name in excluded:
                 lines.append(f"[+]{check.name} excluded: ok\n")
                 continue
-            problem = await self._problem(check)
+            problem = await self._problem(path, check)
             if problem is None:
                 lines.append(f"[+]{check.name} ok\n")
             else:
@@ -141,13 +131,9 @@ class HealthResource(Resource):
             names = ",".join(json.dumps(name, ensure_ascii=False) for name in sorted(unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
         if failed:
-            _log.info("{name} check failed: {failed}", name=self._name, failed="; ".join(failed))
-            request.respond_text(500, f"{''.join(lines)}{self._name} check failed\n")
+            _log.info("{name} check failed: {failed}", name=path, failed="; ".join(failed))
+            request.respond_text(500, f"{''.join(lines)}{path} check failed\n")
         elif "verbose" in request.query:
-            request.respond_text(200, f"{''.join(lines)}{self._name} check passed\n")
+            request.respond_text(200, f"{''.join(lines)}{path} check passed\n")
         else:
             request.respond_text(200, "ok")
-
-
-def _answer_when_done(answer: _Answer, request: KubeRequest) -> None:
-    Deferred.fromCoroutine(answer).addErrback(request.handle_failure)

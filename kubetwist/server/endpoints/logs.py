@@ -13,16 +13,16 @@ from html import escape
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from urllib.parse import quote
 
+from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPullProducer, IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
 from ...http.request import TEXT, KubeRequest
 from ...resources.mux import DelegatingMux
+from ...resources.routing import RoutedApp, add_route, new_app
 
 if TYPE_CHECKING:
     from ..config import ServerConfig
@@ -87,32 +87,30 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class LogsResource(Resource):
-    """Resource that serves files as text, and directories as pages of links."""
-
-    isLeaf = True
+class LogsEndpoint:
+    """Serves files as text, and directories as pages of links."""
 
     def __init__(self, root: str, reactor: IReactorThreads) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._root = root
         self._reactor = reactor
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer GET and HEAD."""
-        if request.method not in (b"GET", b"HEAD"):
-            request.setHeader(b"allow", b"GET, HEAD")
-            request.respond_text(405, "405: Method Not Allowed\n")
-            return NOT_DONE_YET
-        path = request.info.path
-        if path == PATH:
-            request.setHeader(b"location", f"{PATH}/".encode())
-            request.respond(301, b"", TEXT)
-            return NOT_DONE_YET
-        parts = [part for part in path.removeprefix(PATH).split("/") if part]
-        opened = self._in_thread(self._open, parts)
-        opened.addCallbacks(self._send, self._respond_not_found, callbackArgs=(request, path), errbackArgs=(request,))
+    def make_app(self) -> Klein:
+        """Return the Klein app."""
+        app = new_app()
+        add_route(app, ("GET", "HEAD"), PATH, self._redirect, slashes=False)
+        add_route(app, ("GET", "HEAD"), f"{PATH}/<rest:path>", self._respond)
+        return app
+
+    def _redirect(self, request: KubeRequest) -> None:
+        request.setHeader(b"location", f"{PATH}/".encode())
+        request.respond(301, b"", TEXT)
+
+    def _respond(self, request: KubeRequest, path: str) -> None:
+        opened = self._in_thread(self._open, [part for part in path.split("/") if part])
+        opened.addCallbacks(
+            self._send, self._respond_not_found, callbackArgs=(request, f"{PATH}/{path}"), errbackArgs=(request,)
+        )
         opened.addErrback(request.handle_failure)
-        return NOT_DONE_YET
 
     def _in_thread(self, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Deferred[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call, *arguments, **options)
@@ -227,7 +225,13 @@ class _File:
             self._close()
 
 
+def refuse_method(request: KubeRequest, allowed: list[str]) -> None:
+    """Answer a request with another method, in the reference's text."""
+    request.respond_text(405, "405: Method Not Allowed\n")
+
+
 def install_logs(mux: DelegatingMux, config: ServerConfig) -> None:
     """Register the path if it is enabled."""
     if config.options["enable-logs-handler"]:
-        mux.handle_prefix(PATH, LogsResource(config.options["logs-directory"], config.reactor))
+        endpoint = LogsEndpoint(config.options["logs-directory"], config.reactor)
+        mux.handle_prefix(PATH, RoutedApp(endpoint.make_app, refuse_method))

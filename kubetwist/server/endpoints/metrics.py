@@ -6,10 +6,9 @@ import gzip
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
 from ...api.resource import GroupVersion
 from ...http.request import KubeRequest
@@ -20,6 +19,7 @@ from ...metrics.options import MetricsOptions
 from ...metrics.registry import Registry
 from ...registry.generic.deprecations import deprecation_warning
 from ...resources.mux import DelegatingMux
+from ...resources.routing import RoutedApp, add_route, new_app
 
 if TYPE_CHECKING:
     from ...interfaces import IServerReactor
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MetricsResource(Resource):
-    """Resource that returns all metrics of a registry to any method, as in the reference."""
-
-    isLeaf = True
+class MetricsEndpoint:
+    """Returns all metrics of a registry to any method, as in the reference."""
 
     def __init__(
         self,
@@ -52,8 +50,7 @@ class MetricsResource(Resource):
         @param resets: Whether DELETE resets the metrics.
         @param after_reset: Called after a reset.
         """
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
-        self._path = path.encode()
+        self._path = path
         self._registry = registry
         self._reactor = reactor
         self._options = options
@@ -62,18 +59,21 @@ class MetricsResource(Resource):
         self._baseline = Baseline()
         self._after_reset = after_reset
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer when the metrics are encoded."""
-        if request.path != self._path:
-            request.respond_text(404, "404 page not found\n")
-            return NOT_DONE_YET
-        if self._resets and request.method == b"DELETE":
-            written = self._in_thread(self._baseline.take(self._registry))
-            self._after_reset()
-            written.addCallback(lambda _: request.respond_text(200, "metrics reset\n")).addErrback(
-                request.handle_failure
-            )
-            return NOT_DONE_YET
+    def make_app(self) -> Klein:
+        """Return the Klein app."""
+        app = new_app()
+        if self._resets:
+            add_route(app, "DELETE", self._path, self._reset, slashes=False)
+        add_route(app, None, self._path, self._respond, slashes=False)
+        return app
+
+    async def _reset(self, request: KubeRequest) -> None:
+        written = self._in_thread(self._baseline.take(self._registry))
+        self._after_reset()
+        await written
+        request.respond_text(200, "metrics reset\n")
+
+    async def _respond(self, request: KubeRequest) -> None:
         families, snapshots = self._registry.families(), list(self._registry.collect())
 
         gzipped = accepts_gzip(request)
@@ -83,14 +83,11 @@ class MetricsResource(Resource):
             body = render(families, all_snapshots, self._baseline.since, self._options.apply)
             return gzip.compress(body, GZIP_LEVEL, mtime=0) if gzipped else body
 
-        def respond(body: bytes) -> None:
-            if gzipped:
-                request.setHeader(b"content-encoding", b"gzip")
-            request.respond(200, body, CONTENT_TYPE)
-
         # Thousands of lines: encode them outside of the reactor's thread.
-        self._in_thread(text).addCallback(respond).addErrback(request.handle_failure)
-        return NOT_DONE_YET
+        body = await self._in_thread(text)
+        if gzipped:
+            request.setHeader(b"content-encoding", b"gzip")
+        request.respond(200, body, CONTENT_TYPE)
 
     def _in_thread(self, work: Callable[[], T]) -> Deferred[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work)
@@ -141,9 +138,9 @@ def install_metrics(mux: DelegatingMux, config: ServerConfig, after_reset: Calla
     @param after_reset: Called when gauges are reset: references to them must be looked up again.
     """
     reactor, metrics_options, resets = config.reactor, config.options.metrics_options, config.options["profiling"]
-    slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, metrics_options, resets=resets)
-    mux.handle_prefix("/metrics/slis", slis)
-    metrics = MetricsResource(
+    slis = MetricsEndpoint("/metrics/slis", config.health_metrics, reactor, metrics_options, resets=resets)
+    mux.handle("/metrics/slis", RoutedApp(slis.make_app))
+    metrics = MetricsEndpoint(
         "/metrics", config.metrics, reactor, metrics_options, process=True, resets=resets, after_reset=after_reset
     )
-    mux.handle_prefix("/metrics", metrics)
+    mux.handle("/metrics", RoutedApp(metrics.make_app))

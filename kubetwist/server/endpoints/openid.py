@@ -7,17 +7,16 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from klein import Klein
 from twisted.logger import Logger
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
-from ...api.errors import APIStatusError
 from ...api.flagvalues import FlagValues
 from ...api.jsontypes import JSONObject
 from ...http.negotiation import check_router
 from ...http.request import KubeRequest
 from ...registry.core.serviceaccount.tokenkeys import TokenKey
 from ...resources.mux import DelegatingMux
+from ...resources.routing import RoutedApp, add_route, new_app, path_not_found
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEYS = "/openid/v1/jwks"
@@ -29,14 +28,11 @@ class BadIssuer(ValueError):
     """The issuer cannot have discovery documents."""
 
 
-class PublicDocument(Resource):
+class PublicDocument:
     """A document that is created at the first request, and that clients may cache for an hour."""
 
-    isLeaf = True
-
     def __init__(self, path: str, media_type: str, make: Callable[[], JSONObject]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
-        self._path = path.strip("/")
+        self._path = path
         self._media_type = media_type
         self._make = make
         self._body: bytes | None = None
@@ -45,22 +41,19 @@ class PublicDocument(Resource):
         """Drop the document; the next request creates it."""
         self._body = None
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer GET on the path itself."""
-        try:
-            if request.info.path.strip("/") != self._path:
-                raise APIStatusError.path_not_found()
-            if request.method != b"GET":
-                raise APIStatusError.method_not_allowed()
-            check_router(request.header(b"accept"), (self._media_type,))
-        except APIStatusError as error:
-            request.fail(error)
-        else:
-            if self._body is None:
-                self._body = orjson.dumps(self._make())
-            request.setHeader(b"Cache-Control", b"public, max-age=3600")
-            request.respond(200, self._body, self._media_type.encode())
-        return NOT_DONE_YET
+    def make_app(self) -> Klein:
+        """Return the Klein app."""
+        app = new_app()
+        add_route(app, "GET", self._path, self._respond)
+        add_route(app, None, f"{self._path}/<rest:path>", path_not_found)
+        return app
+
+    def _respond(self, request: KubeRequest) -> None:
+        check_router(request.header(b"accept"), (self._media_type,))
+        if self._body is None:
+            self._body = orjson.dumps(self._make())
+        request.setHeader(b"Cache-Control", b"public, max-age=3600")
+        request.respond(200, self._body, self._media_type.encode())
 
 
 def check_issuer(issuer: str, jwks_uri: str) -> None:
@@ -116,7 +109,7 @@ def serve_documents(
         PublicDocument(KEYS, "application/jwk-set+json", key_set),
     ]
     for path, document in zip((CONFIGURATION, KEYS), documents, strict=True):
-        mux.handle_prefix(path, document)
+        mux.handle_prefix(path, RoutedApp(document.make_app))
 
     def forget() -> None:
         for document in documents:

@@ -12,6 +12,7 @@ from typing import Final
 
 from ...api.jsontypes import JSONObject, JSONValue
 from ...resources.mux import DelegatingMux
+from ...resources.routing import RoutedApp
 from ..config import ServerConfig
 from ..version import git_version, version_document
 from .zpages import NAME, WARNING, ZPage, is_enabled
@@ -67,4 +68,5 @@ def install_statusz(mux: DelegatingMux, config: ServerConfig, paths: Callable[[]
     def status() -> JSONObject:
         return status_fields(config.kubernetes_version, paths(), started_at, time())
 
-    mux.handle("/statusz", ZPage("Statusz", lambda: status_text(status(), started_at), status))
+    page = ZPage("Statusz", lambda: status_text(status(), started_at), status)
+    mux.handle("/statusz", RoutedApp(page.make_app))

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import orjson
 
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
+from klein import Klein
 
-from ...api.errors import APIStatusError
 from ...http.negotiation import check_router
 from ...http.request import KubeRequest
+from ...resources.routing import add_route, new_app, path_not_found
 from ..version import version_document
 
 
-class VersionResource(Resource):
-    """Resource that returns the emulated Kubernetes version."""
-
-    isLeaf = True
+class VersionEndpoint:
+    """Returns the emulated Kubernetes version."""
 
     def __init__(self, kubernetes_version: str) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
-        self._body = orjson.dumps(version_document(kubernetes_version), option=orjson.OPT_INDENT_2)
+        self._kubernetes_version = kubernetes_version
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer GET on the path itself."""
-        try:
-            if request.info.path.strip("/") != "version":
-                raise APIStatusError.path_not_found()
-            if request.method != b"GET":
-                raise APIStatusError.method_not_allowed()
-            check_router(request.header(b"accept"), ("application/json",))
-        except APIStatusError as error:
-            request.fail(error)
-        else:
-            request.respond(200, self._body, b"application/json")
-        return NOT_DONE_YET
+    def make_app(self) -> Klein:
+        """Return the Klein app."""
+        self._body = orjson.dumps(version_document(self._kubernetes_version), option=orjson.OPT_INDENT_2)
+        app = new_app()
+        add_route(app, "GET", "/version", self._respond)
+        add_route(app, None, "/version/<rest:path>", path_not_found)
+        return app
+
+    def _respond(self, request: KubeRequest) -> None:
+        check_router(request.header(b"accept"), ("application/json",))
+        request.respond(200, self._body, b"application/json")

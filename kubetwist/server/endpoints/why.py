@@ -13,11 +13,9 @@ from typing import Any, Final
 
 import orjson
 
-from twisted.internet.defer import Deferred
+from klein import Klein
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
 from ...admission.decisions import decide
 from ...api.authorization import AuthorizerAttributes, Decision, Verdict
@@ -35,6 +33,7 @@ from ...http.request import TEXT, KubeRequest
 from ...interfaces import IAuthorizer, IAuthorizerUnion, IGrantExplainer, IRuleExplainer
 from ...registry.kinds import groups_in_order
 from ...registry.kindtable import KINDS
+from ...resources.routing import add_route, new_app, path_not_found
 from ..config import ServerConfig
 
 JSON: Final = "application/json"
@@ -65,31 +64,25 @@ SLICE: Final = 500
 MAX_RULES: Final = 200_000
 
 
-class WhyResource(Resource):
-    """Resource that explains an authorization decision."""
-
-    isLeaf = True
+class WhyEndpoint:
+    """Explains an authorization decision."""
 
     def __init__(self, config: ServerConfig) -> None:
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._config = config
 
-    def render(self, request: KubeRequest) -> int:
+    def make_app(self) -> Klein:
+        """Return the Klein app."""
+        app = new_app()
+        add_route(app, "GET", WHY, self._respond, slashes=False)
+        add_route(app, None, f"{WHY}/<rest:path>", path_not_found)
+        return app
+
+    async def _respond(self, request: KubeRequest) -> None:
         """Answer as JSON, or in plain text to clients that prefer it."""
-        try:
-            if request.info.path != WHY:
-                raise APIStatusError.path_not_found()
-            if request.method != b"GET":
-                raise APIStatusError.method_not_allowed()
-            accept = request.header(b"accept")
-            check_router(accept, (JSON, PLAIN))
-            question, text = self._question(request, _prefers_text(accept))
-        except APIStatusError as error:
-            request.fail(error)
-            return NOT_DONE_YET
-        answer = Deferred.fromCoroutine(explain(self._config, question))
-        answer.addCallback(_respond, request, text).addErrback(request.handle_failure)
-        return NOT_DONE_YET
+        accept = request.header(b"accept")
+        check_router(accept, (JSON, PLAIN))
+        question, text = self._question(request, _prefers_text(accept))
+        _respond(await explain(self._config, question), request, text)
 
     def _question(self, request: KubeRequest, text: bool) -> tuple[AuthorizerAttributes, bool]:
         if len(request.uri) > _MAX_QUERY_LENGTH:

@@ -11,13 +11,13 @@ from typing import Final
 
 import orjson
 
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
+from klein import Klein
 
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...http.negotiation import encode_yaml, parse_accept
 from ...http.request import TEXT, KubeRequest
+from ...resources.routing import add_route, new_app
 from ..config import ServerConfig
 
 #: The component, in all pages.
@@ -31,32 +31,30 @@ _MEDIA: Final = ("application/json", "application/yaml", "text/plain")
 _GROUP: Final = "config.k8s.io"
 
 
-class ZPage(Resource):
+class ZPage:
     """One z-page: text, or an object if C{Accept} requests its kind."""
-
-    isLeaf = True
 
     def __init__(self, kind: str, text: Callable[[], str], content: Callable[[], Mapping[str, JSONValue]]) -> None:
         """
-        @param kind: The kind of the object: C{"Statusz"}.
+        @param kind: The kind of the object, and in lower case its path: C{"Statusz"}.
         @param text: Returns the page as text.
         @param content: Returns the fields of the object, without kind, version and metadata.
         """
-        super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self._kind = kind
         self._text = text
         self._content = content
 
-    def render(self, request: KubeRequest) -> int:
-        """Answer any method, as the reference does."""
-        try:
-            media, version = self._negotiate((request.getHeader(b"accept") or b"").decode("latin-1"))
-        except APIStatusError as error:
-            request.fail(error)
-            return NOT_DONE_YET
+    def make_app(self) -> Klein:
+        """Return the Klein app; it accepts any method, as the reference does."""
+        app = new_app()
+        add_route(app, None, f"/{self._kind.lower()}", self._respond)
+        return app
+
+    def _respond(self, request: KubeRequest) -> None:
+        media, version = self._negotiate((request.getHeader(b"accept") or b"").decode("latin-1"))
         if media == "text/plain":
             request.respond(200, self._text().encode(), TEXT)
-            return NOT_DONE_YET
+            return
         document = {
             "kind": self._kind,
             "apiVersion": f"{_GROUP}/{version}",
@@ -70,7 +68,6 @@ class ZPage(Resource):
             request.respond(200, encode_yaml(document), b"application/yaml")
         else:
             request.respond(200, orjson.dumps(document) + b"\n", b"application/json")
-        return NOT_DONE_YET
 
     def _negotiate(self, accept: str) -> tuple[str, str]:
         """Return the media type and the version of the object; @raise APIStatusError: None is accepted."""

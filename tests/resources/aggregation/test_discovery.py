@@ -12,8 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.kinds import Priority
 from kubetwist.resources.aggregation.discovery import RemoteDiscovery
-from kubetwist.resources.discovery.endpoints import Groups
+from kubetwist.resources.discovery.endpoints import DiscoveryDocuments
 from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.routing import RoutedApp
 from tests.resources.aggregation.discoverytools import LAMPS, everything
 from tests.resources.aggregation.remotesfake import AGGREGATED_TYPE, FakeRemotes, FakeServer, answer, refused
 from tests.resources.fakeservedresources import NotFound, served_resources
@@ -28,7 +29,8 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.remotes = FakeRemotes()
         self.discovery = RemoteDiscovery(self.remotes, self.clock, execute)
         mux = DelegatingMux("test", NotFound())
-        mux.handle("/apis", Groups(served_resources(), remote=lambda: self.discovery))
+        documents = DiscoveryDocuments(served_resources(), lambda: "", list, remote=lambda: self.discovery)
+        mux.handle("/apis", RoutedApp(documents.make_app))
         self.client = StubTreq(mux)
         self.far = FakeServer("far")
         self.far.answers["/apis"] = answer(

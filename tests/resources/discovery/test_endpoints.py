@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import yaml
 from attrs import evolve
 
-from treq.testing import StubTreq
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion
 from kubetwist.resources.discovery.documents import aggregated_discovery, api_resource_list
-from kubetwist.resources.discovery.endpoints import (
-    CoreVersions,
-    Group,
-    Groups,
-    GroupVersionResources,
-    Index,
-    PathNotFound,
-    index_paths,
-)
+from kubetwist.resources.documents import install_documents, install_group_not_found
 from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.servedresources import Priority, ServedResources
+from kubetwist.server.chain import NotFound
 
-from ..fakeservedresources import ALL_VERBS, APPS, CORE, SCALE, NotFound, custom, served_resources
+from ..apps import ask
+from ..fakeservedresources import ALL_VERBS, APPS, SCALE, custom, served_resources
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList"
 
@@ -33,16 +28,10 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryLi
 def server(groups: ServedResources, beta: bool = False) -> DelegatingMux:
     """Return a mux with the paths of discovery."""
     mux = DelegatingMux("test", NotFound())
-    index = Index(lambda: [*mux.listed_paths(), *index_paths(groups)])
-    mux.handle("/", index)
-    mux.handle("/index.html", index)
-    mux.handle_prefix("/api", CoreVersions(groups, lambda: "192.0.2.1:6443", beta))
-    mux.handle_prefix("/api/v1", GroupVersionResources(groups, CORE))
-    mux.handle("/apis", Groups(groups, beta))
-    mux.handle_prefix("/apis/apps/v1", GroupVersionResources(groups, APPS))
-    mux.handle_prefix("/apis/apps", Group(groups, "apps"))
-    mux.handle("/apis/autoscaling", Group(groups, "autoscaling"))
-    mux.handle_prefix("/apis/autoscaling/v9", PathNotFound())
+    definitions: Any = SimpleNamespace(minor="1.32" if beta else "1.36")
+    reactor: Any = Clock()
+    install_documents(mux, groups, definitions, reactor, lambda: "192.0.2.1:6443", mux.listed_paths)
+    install_group_not_found(mux, groups)
     return mux
 
 
@@ -52,13 +41,11 @@ class DiscoveryCase(SynchronousTestCase):
     def setUp(self) -> None:
         """Create a server for each test."""
         self.groups = served_resources()
-        self.client = StubTreq(server(self.groups))
+        self.mux = server(self.groups)
 
     def ask(self, method: str, path: str, **headers: str) -> tuple[int, Any, bytes]:
         """Return the code, the headers and the body of a response."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        response = self.successResultOf(self.client.request(method, f"http://kube.invalid{path}", headers=sent))
-        return response.code, response.headers, self.successResultOf(response.content())
+        return ask(self.mux, method, path, **headers)
 
     def get(self, path: str, **headers: str) -> Any:
         """Return the decoded JSON of a successful response."""
@@ -287,7 +274,7 @@ class AggregatedDiscoveryTests(DiscoveryCase):
         """
         accept = f"{AGGREGATED % 'v2beta1'},application/json"
         self.assertEqual(self.get("/apis", accept=accept)["kind"], "APIGroupList")
-        self.client = StubTreq(server(self.groups, beta=True))
+        self.mux = server(self.groups, beta=True)
         self.assertEqual(self.get("/apis", accept=accept)["apiVersion"], "apidiscovery.k8s.io/v2beta1")
 
     def test_resource(self) -> None:

@@ -15,7 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.resources.aggregation.openapi import RemoteOpenAPI
 from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.openapi.builder import Builder
-from kubetwist.resources.openapi.endpoints import OpenAPIV2, OpenAPIV3
+from kubetwist.resources.openapi.endpoints import OpenAPIV2, OpenAPIV3, openapi_app
+from kubetwist.resources.routing import RoutedApp
 from tests.resources.fakeservedresources import APPS, NotFound, custom, served_resources
 from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
 from tests.resources.openapi.test_protobufv2 import every
@@ -53,9 +54,12 @@ class OpenAPICase(SynchronousTestCase):
         """Create the server."""
         builder = Builder(self.definitions, "1.36", self.non_api_paths)
         mux = DelegatingMux("test", NotFound())
-        mux.handle_prefix("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
+        v2 = OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote)
         now = datetime(2026, 1, 2, tzinfo=UTC)
-        mux.handle_prefix("/openapi/v3", OpenAPIV3(self.groups, lambda: builder, run, lambda: now, lambda: self.remote))
+        v3 = OpenAPIV3(self.groups, lambda: builder, run, lambda: now, lambda: self.remote)
+        app = RoutedApp(lambda: openapi_app(v2, v3))
+        mux.handle_prefix("/openapi/v2", app)
+        mux.handle_prefix("/openapi/v3", app)
         self.client = StubTreq(mux)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, bytes]:

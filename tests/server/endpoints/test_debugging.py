@@ -11,7 +11,11 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.server.endpoints.debugging import ProfilesResource
+from kubetwist.http.site import traverse
+from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.routing import RoutedApp
+from kubetwist.server.chain import NotFound
+from kubetwist.server.endpoints.debugging import ProfilesEndpoint
 
 from ...http.harness import Client, filtered_site
 from .endpointcase import EndpointCase
@@ -113,8 +117,9 @@ class OneProfileTests(SynchronousTestCase):
     def test_one(self) -> None:
         """One profile is taken at a time; it ends when its client disconnects, and another one can be taken."""
         reactor = FakeReactor()
-        resource = ProfilesResource(reactor)
-        site = filtered_site(resource.render)
+        mux = DelegatingMux("test", NotFound())
+        mux.handle_prefix("/debug/pprof", RoutedApp(ProfilesEndpoint(reactor).make_app))
+        site = filtered_site(traverse(mux))
         first, second = Client(site), Client(site)
         first.send(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: x\r\n\r\n")
         self.assertEqual(first.answers(), [])

@@ -7,27 +7,34 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.resource import Resource
 
 from kubetwist.http.site import traverse
 from kubetwist.metrics.exposition import render
 from kubetwist.metrics.health import HealthMetrics
 from kubetwist.metrics.registry import Registry
-from kubetwist.server.endpoints.health import LOG, PING, HealthCheck, HealthResource, Unhealthy
+from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.routing import RoutedApp
+from kubetwist.server.chain import NotFound
+from kubetwist.server.endpoints.health import LOG, PING, HealthCheck, HealthEndpoints, Unhealthy
 from tests.http.harness import Client, filtered_site
 
 
 class HealthTests(SynchronousTestCase):
-    """L{HealthResource}."""
+    """L{HealthEndpoints}."""
 
     def setUp(self) -> None:
         """Create a path with three checks, one of which is set by the test."""
         self.problem: str | None = None
         self.later: Deferred[None] | None = None
         self.checks = [PING, LOG, HealthCheck("etcd", self.check)]
-        self.root = Resource()
-        self.root.putChild(b"readyz", HealthResource("readyz", lambda: self.checks))
-        self.client = Client(filtered_site(traverse(self.root)))
+        self.serve()
+
+    def serve(self, metrics: HealthMetrics | None = None) -> None:
+        """Serve the path."""
+        mux = DelegatingMux("test", NotFound())
+        endpoints = HealthEndpoints({"readyz": lambda: self.checks}, metrics)
+        mux.handle_prefix("/readyz", RoutedApp(endpoints.make_app))
+        self.client = Client(filtered_site(traverse(mux)))
 
     def check(self) -> Any:
         """Return or raise the result that the test has set."""
@@ -83,11 +90,11 @@ class HealthTests(SynchronousTestCase):
         """Results of checks are counted, but a check that is not applicable has no result."""
         registry = Registry()
         self.checks[1:] = [HealthCheck("elsewhere", None)]
-        self.root.putChild(b"livez", HealthResource("livez", lambda: self.checks, HealthMetrics(registry)))
-        self.ask("/livez?verbose")
-        self.ask("/livez/elsewhere")
+        self.serve(HealthMetrics(registry))
+        self.ask("/readyz?verbose")
+        self.ask("/readyz/elsewhere")
         text = render(registry.families(), ())
-        self.assertIn(b'kubernetes_healthcheck{name="ping",type="livez"} 1', text)
+        self.assertIn(b'kubernetes_healthcheck{name="ping",type="readyz"} 1', text)
         self.assertNotIn(b"elsewhere", text)
 
     def test_log(self) -> None:

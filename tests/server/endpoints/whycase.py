@@ -15,6 +15,7 @@ from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.node.graph import NodeGraph
 from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.routing import RoutedApp
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints import why
 from tests.http.harness import Answer, make_site
@@ -37,7 +38,7 @@ class WhyTestCase(SynchronousTestCase):
         union = AuthorizerUnion([PrivilegedGroup(), node, self.server.rbac, abac])
         config = SimpleNamespace(stores=self.server.stores, authorizer=union, reactor=self.server.clock)
         mux = DelegatingMux("why", NotFound())
-        mux.handle_prefix(WHY, why.WhyResource(config))
+        mux.handle_prefix(WHY, RoutedApp(why.WhyEndpoint(config).make_app))
         handler = build_handler_chain(
             traverse(mux), reactor=self.server.clock, authenticator=Tokens(), authorizer=union
         )
