@@ -106,19 +106,24 @@ class JournalFile:
         """
         try:
             # The lock is another file, as a compaction replaces the journal.
-            self._lock = self.path.with_suffix(".lock").open("ab")
+            self._lock = self.path.with_name(f"{self.path.name}.lock").open("ab")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._temporary.unlink(missing_ok=True)
             if not self.path.exists():
                 with self._create() as new:
                     new.write(HEADER)
                     _synchronize(new)
-                self._rename()
+                self._temporary.replace(self.path)
+                self._synchronize_directory()
             self._file = FileIO(self.path, "r+b")
-            self.size = length = os.stat(self.path).st_size
-            entries = [entry for _, frame in self._frames() for entry in frame]
-            self.dropped = length - self.size
+            self.size = os.stat(self.path).st_size
+            entries: list[Entry] = []
+            complete = len(HEADER)
+            for complete, frame in self._frames(may_be_incomplete=True):  # noqa: B007 # used after the loop
+                entries += frame
+            self.dropped = self.size - complete
             if self.dropped:
+                self.size = complete
                 self._truncate()
         except BlockingIOError as error:
             raise StorageUnavailable(f"another process uses {self.path}") from error
@@ -141,15 +146,16 @@ class JournalFile:
 
     @property
     def _temporary(self) -> Path:
-        return self.path.with_suffix(".new")
+        return self.path.with_name(f"{self.path.name}.new")
 
     # --- reading
 
-    def _frames(self) -> Iterator[tuple[int, list[Entry]]]:
+    def _frames(self, *, may_be_incomplete: bool = False) -> Iterator[tuple[int, list[Entry]]]:
         """
         Return the entries of each frame, with the offset behind it, up to L{size}.
 
-        An incomplete last frame is not returned: L{size} is set to its start.
+        @param may_be_incomplete: Whether the last frame may be incomplete. It is not returned then.
+        @raise StorageCorrupt: A frame is damaged or incomplete.
         """
         offset = len(HEADER)
         with self.path.open("rb") as file:
@@ -158,8 +164,9 @@ class JournalFile:
             while offset < self.size:
                 end, content = self._read_content(file, offset)
                 if content is None:
-                    self.size = offset
-                    return
+                    if may_be_incomplete:
+                        return
+                    raise StorageCorrupt(f"{self.path} is damaged at byte {offset}")
                 yield end, list(decode_entries(content))
                 offset = end
 
@@ -198,7 +205,7 @@ class JournalFile:
         @raise OutcomeUnknown: The frame may be in the file. Nothing can be written until the file is opened again.
         """
         if self._damaged:
-            raise StorageUnwritable(str(self.path), "an earlier write may be incomplete")
+            raise StorageUnwritable(str(self.path), "it must be opened again after an error")
         frame = encode_frame(entries)
         try:
             self._write(frame)
@@ -237,18 +244,18 @@ class JournalFile:
 
         Frames can be appended between two steps.
 
-        @raise StorageUnwritable: The new file cannot be written; the journal is unchanged.
+        @raise StorageUnwritable: The new file cannot be written, and the journal is unchanged; or it is in use, and
+            nothing can be written until it is opened again.
+        @raise StorageCorrupt: The journal is damaged.
         """
-        #: The revision of the entry that is the state of a key at the revision.
-        latest: dict[str, int] = {}
-        for entry in self._entries_in_slices():
-            if entry is None:
-                yield
-            elif entry.value is not None and entry.revision <= revision:
-                latest[entry.key] = entry.revision
-            elif entry.revision <= revision:
-                latest.pop(entry.key, None)
         try:
+            #: The revision of the state of a key at the revision of the compaction; 0 for a deleted key.
+            latest: dict[str, int] = {}
+            for entry in self._entries_in_slices():
+                if entry is None:
+                    yield
+                elif entry.revision <= revision:
+                    latest[entry.key] = 0 if entry.value is None else entry.revision
             with self._create() as new:
                 new.write(HEADER)
                 kept = [Entry("", None, revision)]
@@ -257,17 +264,30 @@ class JournalFile:
                         new.write(encode_frame(kept))
                         kept.clear()
                         yield
-                    elif entry.revision > revision or latest.get(entry.key) == entry.revision:
+                    elif entry.revision > revision or entry.revision == latest[entry.key]:
                         kept.append(entry)
                 new.write(encode_frame(kept))
                 _synchronize(new)
-            size = self._temporary.stat().st_size
-            self._rename()
-            self._opened.close()
-            self._file = FileIO(self.path, "r+b")
+            self._use_compacted()
         except OSError as error:
-            raise StorageUnwritable(str(self._temporary), error.strerror or "an input/output error") from error
-        self.size = self._compacted_size = size
+            raise StorageUnwritable(str(self.path), error.strerror or "an input/output error") from error
+
+    def _use_compacted(self) -> None:
+        file = FileIO(self._temporary, "r+b")
+        try:
+            self._temporary.replace(self.path)
+        except OSError:
+            file.close()
+            raise
+        self._opened.close()
+        self._file = file
+        self.size = self._compacted_size = os.stat(self.path).st_size
+        try:
+            self._synchronize_directory()
+        except OSError:
+            # After a power failure the directory could have the previous file, without the writes that follow.
+            self._damaged = True
+            raise
 
     def _entries_in_slices(self) -> Iterator[Entry | None]:
         """Return all entries, and L{None} after about L{SLICE_SIZE} bytes."""
@@ -283,8 +303,7 @@ class JournalFile:
         descriptor = os.open(self._temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         return os.fdopen(descriptor, "wb")
 
-    def _rename(self) -> None:
-        self._temporary.replace(self.path)
+    def _synchronize_directory(self) -> None:
         directory = os.open(self.path.parent, os.O_RDONLY)
         try:
             os.fsync(directory)

@@ -188,12 +188,17 @@ class FailingDiskTests(JournalTestCase):
         self.close(storage)
         self.assertIn(self.contents(self.open()), ([("/r/a", b"1", 2)], [("/r/a", b"2", 3)]))
 
-    def test_compaction(self) -> None:
-        """A compaction that fails changes nothing."""
+    def overwritten(self) -> JournalStorage:
+        """Return a store whose compaction makes it smaller."""
         self.patch(journalfile, "MIN_COMPACTED_SIZE", 0)
         storage = self.open()
         for _ in range(10):
             self.commit(storage, Write("/r/a", b"1" * 100, None))
+        return storage
+
+    def test_compaction(self) -> None:
+        """A compaction that cannot write its file changes nothing."""
+        storage = self.overwritten()
         size = self.path.stat().st_size
         self.fail_fsync([OSError(28, "No space left on device")])
         with self.assertRaises(StorageUnwritable):
@@ -202,6 +207,36 @@ class FailingDiskTests(JournalTestCase):
         self.commit(storage, Write("/r/a", b"2", None))
         self.close(storage)
         self.assertEqual(self.contents(self.open()), [("/r/a", b"2", 12)])
+
+    def test_directory(self) -> None:
+        """If the name of a compacted file may not be stored, nothing is written that a power failure could remove."""
+        storage = self.overwritten()
+        size = self.path.stat().st_size
+        self.fail_fsync([None, OSError(5, "Input/output error")])
+        with self.assertRaises(StorageUnwritable):
+            self.reactor.run(storage.compact(storage.revision))
+        self.assertLess(self.path.stat().st_size, size)
+        with self.assertRaises(StorageUnwritable):
+            self.commit(storage, Write("/r/a", b"2", None))
+        self.close(storage)
+        storage = self.open()
+        self.commit(storage, Write("/r/b", b"", 0))
+        self.assertEqual(self.contents(storage), [("/r/a", b"1" * 100, 11), ("/r/b", b"", 12)])
+
+    def test_damaged_later(self) -> None:
+        """A compaction of a file that was damaged after it was opened fails, and leaves the file as it is."""
+        storage = self.overwritten()
+        complete = self.path.read_bytes()
+        for offset in (len(complete) - 1, len(complete) // 2):
+            damaged = bytearray(complete)
+            damaged[offset] ^= 1
+            self.path.write_bytes(damaged)
+            with self.assertRaises(StorageCorrupt):
+                self.reactor.run(storage.compact(storage.revision))
+            self.assertEqual(self.path.read_bytes(), damaged)
+            self.path.write_bytes(complete)
+            self.commit(storage, Write("/r/a", b"1" * 100, None))
+            complete = self.path.read_bytes()
 
 
 class CompactionTests(JournalTestCase):
