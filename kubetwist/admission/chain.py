@@ -220,10 +220,12 @@ class AdmissionChain:
                         if result is not None:
                             result = run_until_blocked(result)
                             if result is not None:
-                                await (
-                                    result
-                                    if handler.timeout is None
-                                    else with_timeout(result, handler.timeout, self._clock())
+                                check_result(
+                                    await (
+                                        result
+                                        if handler.timeout is None
+                                        else with_timeout(result, handler.timeout, self._clock())
+                                    )
                                 )
                     except (APIStatusError, CancelledError):
                         raise
@@ -288,7 +290,11 @@ class AdmissionChain:
             if result is not None:
                 result = run_until_blocked(result)
                 if result is not None:
-                    await (result if handler.timeout is None else with_timeout(result, handler.timeout, self._clock()))
+                    check_result(
+                        await (
+                            result if handler.timeout is None else with_timeout(result, handler.timeout, self._clock())
+                        )
+                    )
         except (APIStatusError, CancelledError):
             raise
         except Exception as error:
@@ -310,11 +316,22 @@ class AdmissionChain:
         text = f'admission plugin "{name}" failed to complete {handler.phase}'
         if isinstance(error, TimedOut):
             text += f" in {handler.timeout:g}s"
-            self._log.error("{text}; the failure policy is {policy}", text=text, policy=_policy(handler))
-        else:
-            self._log.failure("{text}; the failure policy is {policy}", text=text, policy=_policy(handler))
+        self._report_failure(text, error, "Ignore" if handler.ignore_failures else "Fail")
         if not handler.ignore_failures:
             raise APIStatusError.internal(text) from None
+
+    def _report_failure(self, text: str, error: Exception, policy: str) -> None:
+        """
+        Log the failure of a plugin; called while C{error} is handled.
+
+        @param text: The failure, for clients.
+        @param error: The exception of the plugin, or L{TimedOut}.
+        @param policy: The failure policy of the plugin.
+        """
+        if isinstance(error, TimedOut):
+            self._log.error("{text}; the failure policy is {policy}", text=text, policy=policy)
+        else:
+            self._log.failure("{text}; the failure policy is {policy}", text=text, policy=policy)
 
     def _clock(self) -> IReactorTime:
         if self._reactor is None:
@@ -322,10 +339,6 @@ class AdmissionChain:
 
             self._reactor = reactor
         return self._reactor
-
-
-def _policy(handler: _Handler) -> str:
-    return "Ignore" if handler.ignore_failures else "Fail"
 
 
 def handles_resource(plugin: IAdmissionPlugin, group: str, resource: str, subresource: str) -> bool:
@@ -355,14 +368,29 @@ def run_until_blocked(result: object) -> Awaitable[object] | None:
 
     @param result: The result of a plugin's method: a coroutine, another awaitable, or L{None}.
     @return: An awaitable of the remaining coroutine; L{None} if it has finished.
+    @raise TypeError: The plugin returned a value.
     """
     if not isinstance(result, Coroutine):
-        return result if isinstance(result, Awaitable) else None
+        if isinstance(result, Awaitable):
+            return result
+        check_result(result)
+        return None
     try:
         awaited = result.send(None)
-    except StopIteration:
+    except StopIteration as stop:
+        check_result(stop.value)
         return None
     return _StartedCoroutine(result, awaited)
+
+
+def check_result(result: object) -> None:
+    """
+    Check that a plugin returned nothing. A returned C{False} is no denial, and must not admit the request either.
+
+    @raise TypeError: The plugin returned a value.
+    """
+    if result is not None:
+        raise TypeError(f"the plugin returned {result!r} instead of None; it rejects a request with an APIStatusError")
 
 
 class _StartedCoroutine:

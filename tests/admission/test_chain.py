@@ -131,6 +131,29 @@ class ChainTests(SynchronousTestCase):
             self.assertEqual((error.code, error.message), (500, text))
             self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
 
+    def test_results(self) -> None:
+        """A plugin that returns a value has failed, also if it does so later: False must not admit the request."""
+        waiting: Deferred[None] = Deferred()
+
+        class Wrong(Validating):
+            def validate(self, attributes: Any) -> Any:
+                return results.pop()
+
+        async def later() -> bool:
+            await waiting
+            return False
+
+        async def now() -> bool:
+            return False
+
+        results: list[Any] = [False, now(), later(), succeed(False)]
+        chain = AdmissionChain([Wrong("Rusty")])
+        pending = [Deferred.fromCoroutine(chain.validate(write(obj={}))) for _ in range(4)]
+        waiting.callback(None)
+        for validated in pending:
+            self.assertEqual(self.failureResultOf(validated, APIStatusError).value.code, 500)
+        self.assertEqual(len(self.flushLoggedErrors(TypeError)), 4)
+
     def test_ignored_exception(self) -> None:
         """With failure policy Ignore the request continues with the object as it was before the call."""
 
