@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 
-class TimedOut(Exception):
+class TimedOut(TimeoutError):
     """The operation exceeded its timeout."""
 
 

@@ -45,10 +45,10 @@ def read_configurations(path: str) -> dict[str, JSONValue]:
             f'failed to read plugin config: unable to read admission control configuration from "{path}" [{cause}]'
         ) from error
     try:
-        value = _decode(data)
+        value = decode_configuration(data)
         if _is_legacy(value):
             return dict.fromkeys(_LEGACY.values(), value)
-        return _configurations(value, data, file.parent)
+        return plugin_configurations(value, data, file.parent)
     except ValueError as error:
         raise AdmissionConfigError(f"failed to read plugin config: {error}") from error
 
@@ -71,7 +71,12 @@ def reason(error: OSError, path: str) -> str:
     return f"open {path}: {(error.strerror or str(error)).lower()}"
 
 
-def _decode(data: bytes) -> JSONValue:
+def decode_configuration(data: bytes) -> JSONValue:
+    """
+    Return a configuration in YAML or JSON as a value.
+
+    @raise ValueError: It is malformed, or has repeated keys.
+    """
     try:
         document = decode_yaml(data)
     except BodyError as error:
@@ -85,7 +90,15 @@ def _is_legacy(value: JSONValue) -> bool:
     return isinstance(value, dict) and "kind" not in value and any(name in value for name in _LEGACY)
 
 
-def _configurations(value: JSONValue, data: bytes, folder: Path) -> dict[str, JSONValue]:
+def plugin_configurations(value: JSONValue, data: bytes, folder: Path) -> dict[str, JSONValue]:
+    """
+    Return the configurations in an C{AdmissionConfiguration}, by the name of the plugin.
+
+    @param value: The decoded configuration.
+    @param data: Its text, for errors.
+    @param folder: The folder of relative paths.
+    @raise ValueError: The configuration is invalid, or a file that it names.
+    """
     check_kind(value, data, "AdmissionConfiguration", _VERSIONS, _SCHEME)
     problems = [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion", "plugins")]
     plugins = value.get("plugins") or []
@@ -118,7 +131,7 @@ def _configuration(plugin: JSONObject, folder: Path) -> JSONValue:
         return inline
     file = folder / path
     try:
-        return _decode(read(file))
+        return decode_configuration(read(file))
     except OSError as error:
         cause = reason(error, str(file))
         raise ValueError(f"Couldn't open admission plugin configuration {file}: {cause}") from error

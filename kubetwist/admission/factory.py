@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,13 @@ class AdmissionPluginFactory:
     def make(self, server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
         """@see: L{IAdmissionPluginFactory.make}."""
         module, _, name = self.place.partition(":")
-        plugin_class = getattr(import_module(module), name)
-        configured = getattr(plugin_class, "configured", None)
-        plugin: IAdmissionPlugin = plugin_class() if configured is None else configured(server, configuration)
-        return plugin
+        return make_from_class(getattr(import_module(module), name), server, configuration)
+
+
+def make_from_class(
+    plugin_class: Callable[[], IAdmissionPlugin], server: AdmissionContext, configuration: JSONValue
+) -> IAdmissionPlugin:
+    """Return an instance of a plugin's class, which may have a class method C{configured}."""
+    configured = getattr(plugin_class, "configured", None)
+    plugin: IAdmissionPlugin = plugin_class() if configured is None else configured(server, configuration)
+    return plugin

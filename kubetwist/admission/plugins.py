@@ -156,7 +156,7 @@ def build_chain(
     for name in order(factories):
         factory = factories[name]
         if name not in disabled and (factory.default or name in enabled):
-            plugins.append(_make_plugin(factory, server, configurations.get(name)))
+            plugins.append(make_plugin(factory, server, configurations.get(name)))
     make_chain = TracedChain if traced else AdmissionChain
     return make_chain(plugins, getattr(server, "reactor", None))
 
@@ -178,9 +178,14 @@ def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, I
         )
 
 
-def _make_plugin(
+def make_plugin(
     factory: IAdmissionPluginFactory, server: AdmissionContext, configuration: JSONValue
 ) -> IAdmissionPlugin:
+    """
+    Create a plugin, and check that it can be used.
+
+    @raise PluginInitError: The factory fails, or the plugin lacks an interface or has another name.
+    """
     try:
         plugin = factory.make(server, configuration)
     except Exception as error:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -32,6 +33,21 @@ def use_clock(clock: Callable[[], float] = time.time) -> None:
     """
     global _clock
     _clock = clock
+
+
+@contextmanager
+def temporary_clock(clock: Callable[[], float]) -> Iterator[None]:
+    """
+    Replace the clock of this process until the end of the block.
+
+    @param clock: Returns POSIX seconds.
+    """
+    before = _clock
+    use_clock(clock)
+    try:
+        yield
+    finally:
+        use_clock(before)
 
 
 def posix_now() -> float:

@@ -98,7 +98,7 @@ class CRDVersionHandlers:
 
     def handlers(self, subresource: str) -> dict[str, Callable[..., object]]:
         """Return the handlers of one of its L{subresources}, by verb."""
-        endpoint = self._endpoint(subresource)
+        endpoint = self.endpoint(subresource)
         reads = ReadHandlers(endpoint, self._server.reactor, self._server.flusher)
         writes = WriteHandlers(endpoint, reads)
         handlers: dict[str, Callable[..., Any]] = {"get": reads.get, "update": writes.update, "patch": writes.patch}
@@ -112,7 +112,8 @@ class CRDVersionHandlers:
             }
         return handlers
 
-    def _endpoint(self, subresource: str) -> Endpoint:
+    def endpoint(self, subresource: str) -> Endpoint:
+        """Return the endpoint of one of the L{subresources}. Requires the served objects."""
         version = self.version
         definition = version.definition
         store = self.served.store(version)

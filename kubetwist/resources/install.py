@@ -139,7 +139,7 @@ class Installer:
         for info in infos:
             for version in info.versions:
                 endpoints = by_version.setdefault(GroupVersion(info.group, version), [])
-                endpoints.extend(self._endpoints(info, version))
+                endpoints.extend(self.endpoints(info, version))
         for group_version, endpoints in by_version.items():
             self.served_resources.set_group_version(group_version, [api_resource(endpoint) for endpoint in endpoints])
             path = group_version_path(group_version)
@@ -154,7 +154,8 @@ class Installer:
 
         return RoutedApp(make)
 
-    def _endpoints(self, info: ResourceInfo, version: str) -> Iterable[Endpoint]:
+    def endpoints(self, info: ResourceInfo, version: str) -> Iterable[Endpoint]:
+        """Return the endpoints of a resource and its subresources in one version."""
         storage: object
         if info.stored:
             storage = self._context.stores.get(info.group, info.resource)

@@ -50,8 +50,8 @@ _SERVER_CREATED: Final = frozenset(
 )
 
 
-class LoadError(Exception):
-    """The server rejected an object; the text names it and the reason."""
+class LoadError(ValueError):
+    """An object is malformed, or the server rejected it; the text names it and the reason."""
 
 
 def objects_of(source: str | Path | Iterable[Mapping[str, JSONValue]]) -> list[JSONObject]:

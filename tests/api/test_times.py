@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api import times
 from kubetwist.api.times import format_time, now, now_micro, parse_micro_time, parse_time, seconds_since_epoch
 
 moments = st.datetimes(
@@ -33,6 +34,15 @@ class TimeTests(SynchronousTestCase):
         }.items():
             self.assertEqual(parse_time(text), stored)
         self.assertEqual(parse_micro_time("2020-01-02T03:04:05.120000+01:00"), "2020-01-02T02:04:05.120000Z")
+
+    def test_temporary_clock(self) -> None:
+        """A temporary clock is replaced by the previous one at the end of its block, also after an exception."""
+        with times.temporary_clock(lambda: 1.0):
+            with self.assertRaises(KeyError), times.temporary_clock(lambda: 2.0):
+                self.assertEqual(times.posix_now(), 2.0)
+                raise KeyError
+            self.assertEqual(times.posix_now(), 1.0)
+        self.assertGreater(times.posix_now(), 2.0)
 
     def test_errors(self) -> None:
         """An invalid time is rejected with Go's message."""

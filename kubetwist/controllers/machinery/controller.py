@@ -151,6 +151,11 @@ class Controller(Generic[Key]):
             self.queue.forget(key)
 
     def _failed(self, key: Key, error: Exception) -> None:
+        self.report_failure(key, error)
+        self.queue.add_rate_limited(key)
+
+    def report_failure(self, key: Key, error: Exception) -> None:
+        """Log the first failure of a key; it is reconciled again later."""
         # Conflicts and deleted objects are expected: retry without a log line.
         quiet = isinstance(error, APIStatusError) and error.code in (404, 409)
         if not quiet and not self.queue.num_requeues(key) and not self.stopped:
@@ -160,4 +165,3 @@ class Controller(Generic[Key]):
                 )
             else:
                 self._log.failure("reconcile failed: controller={name} key={key}", name=self.name, key=key)
-        self.queue.add_rate_limited(key)

@@ -25,6 +25,8 @@ RETRY_MAX = 1000.0
 BUCKETS = exponential(1e-8, 10.0, 10)
 #: Maximum time, in seconds, that a queue blocks the reactor before it yields.
 MAX_BLOCKING_SECONDS = 0.004
+#: Maximum number of keys for which a queue does so. It bounds the work while the clock of a test is stopped.
+MAX_BLOCKING_KEYS = 100
 
 
 @define(eq=False)
@@ -224,7 +226,9 @@ class WorkQueue(Generic[Key]):
     def _dispatch(self) -> None:
         self._dispatch_call = None
         started = self._last_yield = self._clock.seconds()
-        while self._waiting and len(self._processing) < self._workers and not self._stopped:
+        for _ in range(MAX_BLOCKING_KEYS):
+            if not self._waiting or len(self._processing) >= self._workers or self._stopped:
+                break
             self._start_work(self._waiting.popleft())
             if self._clock.seconds() - started > MAX_BLOCKING_SECONDS:
                 break
