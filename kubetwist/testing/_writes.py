@@ -129,7 +129,7 @@ def _find_info(server: MemoryServer, obj: JSONObject | None, resource: str, subr
         raise ValueError("the resource is unknown: pass an object, or resource=")
     gvk = kind_of(obj)
     found = [info for info in infos if (info.kind, info.group) == (gvk.kind, gvk.group)]
-    # The objects of many subresources have kinds of their own, which belong to one resource.
+    # Many subresources have another kind, such as PodExecOptions, which belongs to one resource.
     found += [
         info
         for info in infos
