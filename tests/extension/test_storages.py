@@ -8,13 +8,14 @@ from typing import Any
 from attrs import evolve
 
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface import implementer
+from zope.interface import implementer, implementer_only
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.record import Listing, Record
 from kubetwist.api.resource import GroupResource, GroupVersion, GroupVersionKind
 from kubetwist.api.tables import TableDefinition
+from kubetwist.extension import fields_except
 from kubetwist.extension._resources import BadResource
 from kubetwist.extension._server import _Resources
 from kubetwist.interfaces import (
@@ -34,7 +35,6 @@ from kubetwist.interfaces import (
 )
 from kubetwist.registry.generic.resourceinfo import storage_version_hash
 from kubetwist.resources.handlers.watch import WatchFlusher
-from kubetwist.schema.merge.ownership import Filter
 from tests.extension.test_resources import FORTUNE
 from tests.resources.openapi.test_operations import paths_of
 from tests.resources.server import Server, definitions
@@ -43,7 +43,7 @@ GROUP = "/apis/fun.example.com/v1"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-def fortune(name: str, text: str = "", **meta: str) -> dict[str, Any]:
+def fortune(name: str, text: str = "", **meta: Any) -> dict[str, Any]:
     """Return an object."""
     return {
         "apiVersion": "fun.example.com/v1",
@@ -96,7 +96,7 @@ class Full:
 
     def __init__(self) -> None:
         self.objects: dict[str, Record] = {}
-        self.reset_fields = {"fun.example.com/v1": Filter()}
+        self.reset_fields = {"fun.example.com/v1": fields_except("spec")}
 
     def produced_media_types(self, verb: str) -> tuple[str, ...]:
         """See L{IStorageMetadata.produced_media_types}."""
@@ -136,6 +136,11 @@ class Full:
     async def delete(self, scope: Any, name: str, options: Any) -> tuple[Record, bool]:
         """See L{IGracefulDeleter.delete}."""
         return self.objects.pop(name), True
+
+
+@implementer_only(IScoper, ICreator)
+class NoResetFields(Full):
+    """A storage object with one verb; its attributes of other interfaces are ignored."""
 
 
 class StorageTests(SynchronousTestCase):
@@ -210,6 +215,18 @@ class StorageTests(SynchronousTestCase):
         self.assertEqual(list(storage.objects), ["a"])
         self.assertEqual(client.answer("GET", f"{GROUP}/namespaces/default/fortunes").code, 404)
 
+    def test_reset_fields(self) -> None:
+        """Clients do not own the fields that a storage object resets, and own all fields of one that states none."""
+        path, obj = f"{GROUP}/fortunes", fortune("a", "x", labels={"a": "b"})
+        owned = {}
+        for storage in (Full(), NoResetFields()):
+            created = self.serve(storage).ask("POST", path, obj)[1]
+            (entry,) = created["metadata"]["managedFields"]
+            owned[type(storage)] = entry["fieldsV1"]
+        self.assertNotIn("f:spec", owned[Full])
+        self.assertIn("f:metadata", owned[Full])
+        self.assertEqual(owned[NoResetFields]["f:spec"], {".": {}, "f:text": {}})
+
     def test_options(self) -> None:
         """The query of a GET is decoded by the storage object, which states the media types that clients may accept."""
         client = self.serve(Full())
@@ -235,7 +252,7 @@ class StorageTests(SynchronousTestCase):
 
     def test_interfaces(self) -> None:
         """The storage objects of these tests provide what they declare."""
-        for storage in (Bare(), Full()):
+        for storage in (Bare(), Full(), NoResetFields()):
             for interface in type(storage).__implemented__:  # type: ignore[attr-defined]
                 verifyObject(interface, storage)
 

@@ -15,29 +15,34 @@ if TYPE_CHECKING:
     from ..resourceinfo import ResourceInfo
 
 
-def _without(*paths: str) -> Filter:
+def fields_except(*paths: str) -> Filter:
+    """
+    Return all fields of an object except some, for C{reset_fields} of L{kubetwist.interfaces.IResetFieldsProvider}.
+
+    @param paths: The paths of fields: C{"status"}, C{"metadata.labels"}.
+    """
     return Filter(excluded=field_set_from_paths([[f"f:{name}" for name in path.split(".")] for path in paths]))
 
 
 EVERYTHING: Final = Filter()
-EXCEPT_STATUS: Final = _without("status")
-EXCEPT_SPEC: Final = _without("spec")
+EXCEPT_STATUS: Final = fields_except("status")
+EXCEPT_SPEC: Final = fields_except("spec")
 #: For status subresources that do not change the metadata.
-EXCEPT_SPEC_AND_METADATA: Final = _without("spec", "metadata")
+EXCEPT_SPEC_AND_METADATA: Final = fields_except("spec", "metadata")
 
 _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
-    ("", "pods", "status"): _without("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
+    ("", "pods", "status"): fields_except("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
     # The reference lists no reset fields for these, although they restore fields.
     ("", "pods", "ephemeralcontainers"): EVERYTHING,
     ("", "pods", "resize"): EVERYTHING,
     ("", "namespaces", "finalize"): EXCEPT_STATUS,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", "status"): EXCEPT_SPEC_AND_METADATA,
     ("apiregistration.k8s.io", "apiservices", "status"): EXCEPT_SPEC_AND_METADATA,
-    ("apps", "deployments", "status"): _without("spec", "metadata.labels"),
+    ("apps", "deployments", "status"): fields_except("spec", "metadata.labels"),
     ("certificates.k8s.io", "podcertificaterequests", ""): EVERYTHING,
-    ("certificates.k8s.io", "certificatesigningrequests", ""): _without("spec", "status"),
-    ("certificates.k8s.io", "certificatesigningrequests", "status"): _without("spec", "status.conditions"),
-    ("certificates.k8s.io", "certificatesigningrequests", "approval"): _without("spec", "status.certificate"),
+    ("certificates.k8s.io", "certificatesigningrequests", ""): fields_except("spec", "status"),
+    ("certificates.k8s.io", "certificatesigningrequests", "status"): fields_except("spec", "status.conditions"),
+    ("certificates.k8s.io", "certificatesigningrequests", "approval"): fields_except("spec", "status.certificate"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas", "status"): EXCEPT_SPEC_AND_METADATA,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", "status"): EXCEPT_SPEC_AND_METADATA,
     ("networking.k8s.io", "servicecidrs", "status"): EXCEPT_SPEC_AND_METADATA,
