@@ -27,7 +27,8 @@ pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reaso
 SEED = 10
 
 
-def test_faults(start_server: Callable[..., SubprocessServer], long: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("transport", ["grpc", "gateway"])
+def test_faults(start_server: Callable[..., SubprocessServer], long: bool, tmp_path: Path, transport: str) -> None:
     """
     Guarantees hold while servers and members are killed, paused, disconnected, left without responses, and compacted.
 
@@ -41,6 +42,7 @@ def test_faults(start_server: Callable[..., SubprocessServer], long: bool, tmp_p
         servers = [
             start_server(
                 f"--etcd-servers={','.join(each.urls)}",
+                f"--etcd-transport={transport}",
                 "--etcd-compaction-interval=15s",
                 "--controllers=",
                 timeout=RECOVERY,

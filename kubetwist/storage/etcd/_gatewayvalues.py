@@ -15,7 +15,7 @@ _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 
 def _octets(found: dict[str, Any], name: str) -> bytes | None:
     text = found.get(name)
-    return a2b_base64(text) if text else None
+    return a2b_base64(text, strict_mode=True) if text else None
 
 
 def _integer(found: dict[str, Any], name: str) -> int | None:
@@ -57,7 +57,7 @@ def parse_time_to_live(found: dict[str, Any]) -> LeaseTimeToLive:
     @raise ProtocolError: It is malformed.
     """
     try:
-        keys = [a2b_base64(key) for key in found.get("keys", ())]
+        keys = [a2b_base64(key, strict_mode=True) for key in found.get("keys", ())]
         return LeaseTimeToLive(Header._parse(found["header"]), _integer(found, "TTL") or 0, keys)
     except _UNREADABLE as error:
         raise ProtocolError(f"etcd sent a lease that cannot be read: {error!r}") from None

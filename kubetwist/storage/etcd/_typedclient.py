@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred, DeferredList, FirstError, fail
 from twisted.internet.interfaces import IReactorTime
 
 from ._interfaces import IEtcdMember
+from ._metrics import EtcdMetrics
 from ._values import WatchRequest
 from ._watch import watch_keys
 
@@ -20,9 +21,11 @@ class TypedClient(Client):  # type: ignore[misc]
     A C{txaioetcd.Client} whose reads have all options, and whose watches report why they end.
 
     @ivar reactor: The reactor.
+    @ivar metrics: The metrics of its calls.
     """
 
     reactor: IReactorTime
+    metrics: EtcdMetrics
 
     @abstractmethod
     def pick_member(self, without: Sequence[IEtcdMember] = ()) -> IEtcdMember | None:
@@ -35,6 +38,10 @@ class TypedClient(Client):  # type: ignore[misc]
     @abstractmethod
     def read(self, op: OpGet, timeout: float | None = None) -> Deferred[Range]:
         """See L{IEtcdMember.read}."""
+
+    def stats(self) -> dict[str, dict[str, int]]:
+        """Return the number of calls by method."""
+        return {"posts": self.metrics.started()}
 
     def get(
         self,

@@ -241,29 +241,51 @@ async def watch_keys(client: WatchingClient, request: WatchRequest, on_event: Ca
     """
     following = request.start_revision or await client.revision() + 1
     delay = 0.0
+    stopped = False
 
     def receive(changes: list[WatchEvent]) -> None:
         nonlocal following, delay
         following, delay = changes[-1].mod_revision + 1, 0.0
         for change in changes:
+            if stopped:
+                # The callback has cancelled the watch.
+                return
             try:
                 on_event(change)
             except Exception:
                 _log.failure("the callback of a watch of etcd failed")
 
-    while True:
-        member = client.pick_member()
-        assert member is not None, "there are members"
-        lost: Deferred[None] = Deferred()
-        watch = EtcdWatch(member, client.reactor, evolve(request, start_revision=following), receive, lost.errback)
-        try:
-            await lost
-        except WatchLost as reason:
-            if reason.canceled:
-                code = OUT_OF_RANGE if reason.compacted else UNKNOWN
-                raise RPCError(code, f"etcdserver: {reason}") from None
-            member.mark_unhealthy(str(reason))
-        finally:
-            watch.stop()
-        await deferLater(client.reactor, delay)
-        delay = min(max(delay * 2, RETRY_FIRST), RETRY_MAX)
+    try:
+        while True:
+            member = client.pick_member()
+            assert member is not None, "there are members"
+            await _watch_member(client, member, evolve(request, start_revision=following), receive)
+            await deferLater(client.reactor, delay)
+            delay = min(max(delay * 2, RETRY_FIRST), RETRY_MAX)
+    finally:
+        stopped = True
+
+
+async def _watch_member(
+    client: WatchingClient, member: IEtcdMember, request: WatchRequest, receive: Callable[[list[WatchEvent]], object]
+) -> None:
+    """
+    Watch keys until the member is lost.
+
+    @param client: The client.
+    @param member: The member.
+    @param request: The keys, and the first revision.
+    @param receive: Called with changes.
+    @raise RPCError: The member refuses the watch.
+    """
+    lost: Deferred[None] = Deferred()
+    watch = EtcdWatch(member, client.reactor, request, receive, lost.errback)
+    try:
+        await lost
+    except WatchLost as reason:
+        if reason.canceled:
+            code = OUT_OF_RANGE if reason.compacted else UNKNOWN
+            raise RPCError(code, f"etcdserver: {reason}") from None
+        member.mark_unhealthy(str(reason))
+    finally:
+        watch.stop()

@@ -244,10 +244,6 @@ class EtcdClient(TypedClient):
 
     # --- txaioetcd's methods
 
-    def stats(self) -> dict[str, dict[str, int]]:
-        """Return the number of calls by method."""
-        return {"posts": self.metrics.started()}
-
     def status(self, timeout: float | None = None) -> Deferred[Status]:
         """Return the status of a member."""
         return self._call(lambda member, seconds: member.status(seconds), timeout, repeatable=True)

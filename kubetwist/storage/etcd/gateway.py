@@ -17,7 +17,6 @@ import orjson
 from txaioetcd import (
     Client,
     Deleted,
-    Error,
     Failed,
     Header,
     KeySet,
@@ -226,10 +225,7 @@ def _readable(result: Deferred[T]) -> Deferred[T]:
     def convert(failure: Failure) -> Failure:
         if failure.check(RPCError, Failed, NotSent, NoResponse, ProtocolError, CancelledError):
             return failure
-        error = failure.value
-        if isinstance(error, Error):
-            return Failure(RPCError(error.code or UNKNOWN, error.message or "etcd sent an error without a text"))
-        return Failure(ProtocolError(f"etcd sent a response that cannot be read: {error!r}"))
+        return Failure(ProtocolError(f"etcd sent a response that cannot be read: {failure.value!r}"))
 
     return result.addErrback(convert)
 

@@ -86,10 +86,6 @@ class RunningReactor(StorageReactor):
         self.real.disconnectAll()
 
 
-#: How a test connects to etcd: C{"grpc"} or C{"gateway"}, as in --etcd-transport.
-TRANSPORTS = ("grpc", "gateway")
-
-
 def etcd_client(
     reactor: Any, urls: list[str], settings: RESTConfig | None = None, shuffle_members: bool = True, *, transport: str
 ) -> EtcdClient:
@@ -97,6 +93,7 @@ def etcd_client(
     Return a client of an etcd.
 
     @param settings: The credentials over TLS; L{None} for none.
+    @param transport: C{"grpc"} or C{"gateway"}, as in --etcd-transport.
     """
     settings = settings or RESTConfig(url="", dial_timeout=DIAL_TIMEOUT)
     make_member = (

@@ -95,6 +95,7 @@ class ClientTests(EtcdCase):
         revision = self.write(storage, "/r/a", b"1", 0)
         self.write(storage, "/r/a", None, revision)
         self.assertEqual(len(made), 2)
+        self.assertEqual(storage.client.stats()["posts"]["/etcdserverpb.KV/Txn"], 2)
 
     def test_large_value(self) -> None:
         """A value larger than the flow control windows is written and read during other calls."""

@@ -142,7 +142,13 @@ async def run(client: Any) -> dict[str, Any]:
     """Do everything; return what was found."""
     status = await client.status()
     return {
-        "status": (status.version, status.db_size > 0, status.leader, status.raft_term, status.header.revision),
+        "status": {
+            "version": status.version,
+            "filled": status.db_size > 0,
+            "leader": status.leader,
+            "terms": (status.raft_term, status.header.raft_term),
+            "revision": status.header.revision,
+        },
         "keys": await keys(client),
         "transactions": await transactions(client),
         "watches": await watches(client),
