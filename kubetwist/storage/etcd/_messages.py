@@ -8,8 +8,9 @@ They are encoded and parsed directly, by the numbers of their fields, without th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from txaioetcd import (
@@ -83,6 +84,9 @@ _STATUS_LEADER: Final = 4 << 3 | VARINT
 _STATUS_INDEX: Final = 5 << 3 | VARINT
 _STATUS_TERM: Final = 6 << 3 | VARINT
 
+#: The fields with the ids of cluster and member, at the begin of a header.
+_IDS: Final = re.compile(rb"\x08[\x80-\xff]{0,9}[\0-\x7f]\x10[\x80-\xff]{0,9}[\0-\x7f]")
+
 # The values of enumerations.
 _RESULTS: Final = {"==": 0, ">": 1, "<": 2, "!=": 3}
 _FILTERS: Final = {"NOPUT": 0, "NODELETE": 1}
@@ -138,9 +142,14 @@ def scan(data: bytes, position: int, end: int) -> list[Field]:
 # --- requests
 
 
+#: The tags of fields of bytes or messages, and of numbers, by the number of the field.
+_BYTES_TAGS: Final = [bytes((number << 3 | LENGTH,)) for number in range(16)]
+_NUMBER_TAGS: Final = [bytes((number << 3 | VARINT,)) for number in range(16)]
+
+
 def _bytes_field(number: int, content: bytes) -> bytes:
     """Encode a field of bytes or a message; an empty one, too."""
-    return b"%c%b%b" % (number << 3 | LENGTH, encode_varint(len(content)), content)
+    return _BYTES_TAGS[number] + encode_varint(len(content)) + content
 
 
 def _octets(number: int, content: bytes | None) -> bytes:
@@ -150,7 +159,7 @@ def _octets(number: int, content: bytes | None) -> bytes:
 
 def _count(number: int, value: int | None) -> bytes:
     """Encode a field with a number or a boolean; zero is omitted."""
-    return b"%c%b" % (number << 3 | VARINT, encode_varint(value)) if value else b""
+    return _NUMBER_TAGS[number] + encode_varint(value) if value else b""
 
 
 def _encode_keys(keys: KeySet) -> bytes:
@@ -206,12 +215,13 @@ _OPERATIONS: Final[dict[type, tuple[int, Callable[[Any], bytes]]]] = {
     OpSet: (2, encode_set),
     OpDel: (3, encode_delete),
 }
+_VALUE: Final = 3
 #: The target of each comparison, with its attribute.
 _TARGETS: Final[dict[type, tuple[int, str]]] = {
     CompVersion: (0, "version"),
     CompCreated: (1, "create_revision"),
     CompModified: (2, "mod_revision"),
-    CompValue: (3, "value"),
+    CompValue: (_VALUE, "value"),
 }
 
 
@@ -226,21 +236,18 @@ def _base(known: dict[type, Any], value: object) -> Any:
 def _encode_comparison(comparison: Comp) -> bytes:
     target, name = _TARGETS.get(type(comparison)) or _base(_TARGETS, comparison)
     value = getattr(comparison, name)
-    result = _RESULTS[comparison.compare]
+    request = _count(1, _RESULTS[comparison.compare]) + _count(2, target) + _octets(3, comparison.key)
     # The value must be encoded even if it is 0: a comparison without one would not be valid.
-    return b"".join(
-        (
-            b"\x08%c" % result if result else b"",
-            b"\x10%c" % target if target else b"",
-            _octets(3, comparison.key),
-            _bytes_field(7, value) if target == 3 else b"%c%b" % (4 + target << 3 | VARINT, encode_varint(value)),
-        )
-    )
+    if target == _VALUE:
+        return request + _bytes_field(7, value)
+    return request + _NUMBER_TAGS[4 + target] + encode_varint(value)
 
 
 def _encode_operation(number: int, op: Op) -> bytes:
     kind, encode = _OPERATIONS.get(type(op)) or _base(_OPERATIONS, op)
-    return _bytes_field(number, _bytes_field(kind, encode(op)))
+    request = encode(op)
+    head = _BYTES_TAGS[kind] + encode_varint(len(request))
+    return _BYTES_TAGS[number] + encode_varint(len(head) + len(request)) + head + request
 
 
 def encode_transaction(txn: Transaction) -> bytes:
@@ -287,8 +294,19 @@ def encode_lease(lease_id: int, keys: bool = False) -> bytes:
 # --- responses
 
 
+@lru_cache(maxsize=64)
+def _read_ids(ids: bytes) -> tuple[int, int]:
+    (_, cluster, _), (_, member, _) = scan(ids, 0, len(ids))
+    return cluster, member
+
+
 def _read_header(response: bytes, start: int, stop: int) -> Header:
     cluster = member = revision = term = None
+    # The ids of cluster and member are the same in all responses, and long.
+    ids = _IDS.match(response, start, stop)
+    if ids is not None:
+        cluster, member = _read_ids(ids[0])
+        start = ids.end()
     for tag, value, _ in scan(response, start, stop):
         if tag == _REVISION:
             revision = value
