@@ -1,4 +1,4 @@
-"""Decoding of request bodies in JSON and YAML, with the reference's limits, leniencies and error messages."""
+"""Decoding of request bodies in JSON, YAML and CBOR, with the reference's limits, leniencies and error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,28 @@ from .documents import (
 )
 from .jsondecoding import decode_json
 
-__all__ = ["ENCODER_DEPTH", "MAX_DEPTH", "BodyError", "Decoded", "decode_json", "decode_yaml", "json_type"]
+__all__ = [
+    "ENCODER_DEPTH",
+    "MAX_DEPTH",
+    "BodyError",
+    "Decoded",
+    "decode_cbor",
+    "decode_json",
+    "decode_yaml",
+    "json_type",
+]
+
+
+def decode_cbor(data: bytes) -> Decoded:
+    """
+    Decode a CBOR document.
+
+    @raise BodyError: The document is invalid, nested too deep, or has no counterpart in JSON.
+    """
+    # Imported lazily: few servers enable CBOR.
+    from .cbor import decode_cbor
+
+    return decode_cbor(data)
 
 
 def decode_yaml(data: bytes) -> Decoded:

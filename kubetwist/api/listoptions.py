@@ -42,8 +42,8 @@ __all__ = [
 
 Query = Mapping[str, Sequence[str]]
 
-#: Media type of server-side apply, which requires a field manager and allows C{force}.
-APPLY: Final = "application/apply-patch+yaml"
+#: Media types of server-side apply, which requires a field manager and allows C{force}.
+APPLY: Final = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 
 _MANAGER_LENGTH: Final = 128
 _FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
@@ -234,7 +234,7 @@ def parse_patch_options(query: Query, media_type: str) -> PatchOptions:
     """
     options = PatchOptions(force=_bool(query, "force"))
     errors = []
-    if media_type == APPLY:
+    if media_type in APPLY:
         if not _first(query, "fieldManager"):
             errors.append(required("fieldManager", "is required for apply patch"))
     elif options.force is not None:

@@ -22,16 +22,22 @@ from ..api.jsontypes import JSONValue
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+#: Available if the server enables it.
+CBOR: Final = "application/cbor"
 
 #: The media types that the router's errors list. Custom resources have no protobuf, but clients only log this text.
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
-_FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
+_FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf", CBOR: "cbor"}
 STREAM_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+#: The same of servers with CBOR.
+MEDIA_TYPES_WITH_CBOR: Final = (*MEDIA_TYPES, CBOR)
+STREAM_TYPES_WITH_CBOR: Final = (*STREAM_TYPES, f"{CBOR}-seq")
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+APPLY_CBOR_PATCH: Final = "application/apply-patch+cbor"
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 #: Custom resources do not support strategic merge patches.
 CUSTOM_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
@@ -52,7 +58,7 @@ class Negotiated:
     """
     The media type and the view of a response.
 
-    @ivar media: C{"json"}, C{"yaml"} or C{"protobuf"}.
+    @ivar media: C{"json"}, C{"yaml"}, C{"protobuf"} or C{"cbor"}.
     @ivar transform: The kind that is requested instead of the object's kind: C{"Table"}, C{"PartialObjectMetadata"},
         C{"PartialObjectMetadataList"}, C{"APIGroupDiscoveryList"}; or C{""}.
     @ivar group: The group of C{transform}.
@@ -187,6 +193,7 @@ class Negotiator:
         full_content_type: bool = False,
         protobuf: bool = False,
         protobuf_views: bool = False,
+        cbor: bool = False,
     ) -> None:
         """
         @param views: Returns whether a media type may name a group, version and kind of the response.
@@ -197,6 +204,7 @@ class Negotiator:
         @param protobuf_views: Whether views have one, even if the object has none: custom resources have no protobuf
             form, but the metadata of all objects has (apiextensions-apiserver,
             C{pkg/apiserver/customresource_handler.go}).
+        @param cbor: Whether CBOR is available.
         """
         self.routed = routed
         self._views = views
@@ -205,6 +213,8 @@ class Negotiator:
         self._full_content_type = full_content_type
         self._protobuf = protobuf
         self._protobuf_views = protobuf or protobuf_views
+        self._media_types = MEDIA_TYPES_WITH_CBOR if cbor else MEDIA_TYPES
+        self._stream_types = STREAM_TYPES_WITH_CBOR if cbor else STREAM_TYPES
         self._cache: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
 
     def __call__(self, accept: bytes | None, bodiless: bool = False) -> Negotiated:
@@ -239,14 +249,14 @@ class Negotiator:
             return 406, _not_produced(self.routed), True
         clauses = parse_accept(header)
         for clause in clauses:
-            for media in (JSON, YAML, PROTOBUF):
+            for media in self._media_types:
                 result = self._match(clause, media)
                 if result is None or (media == PROTOBUF and not self._has_protobuf(result)):
                     continue
                 if self._stream and media == YAML:
-                    return 406, _accepted(STREAM_TYPES), False
+                    return 406, _accepted(self._stream_types), False
                 return result
-        return 406, _accepted(MEDIA_TYPES), False
+        return 406, _accepted(self._media_types), False
 
     def _has_protobuf(self, result: Negotiated) -> bool:
         return self._protobuf_views if result.transform else self._protobuf
@@ -270,7 +280,7 @@ class Negotiator:
                 return None
         elif not self._views(media, group, version, transform):
             return None
-        content_type = f"{media};stream=watch" if self._stream and media == PROTOBUF else media
+        content_type = _STREAM_CONTENT_TYPES.get(media, media) if self._stream else media
         if self._full_content_type and transform:
             content_type = f"{media};g={group};v={version};as={transform}"
         return Negotiated(
@@ -282,6 +292,10 @@ class Negotiator:
             content_type=content_type.encode("latin-1"),
             profile=params.get("profile", ""),
         )
+
+
+#: The content types of watches in media types that have a separate one.
+_STREAM_CONTENT_TYPES: Final = {PROTOBUF: f"{PROTOBUF};stream=watch", CBOR: f"{CBOR}-seq"}
 
 
 def _accepted(media_types: tuple[str, ...]) -> str:
@@ -317,20 +331,22 @@ class EndpointNegotiators:
     watch: Negotiator
 
     @classmethod
-    def create(cls, protobuf: bool) -> EndpointNegotiators:
+    def create(cls, protobuf: bool, cbor: bool) -> EndpointNegotiators:
         """
         Return the negotiators of an endpoint.
 
         @param protobuf: Whether protobuf is available, and a router precedes the handler, as for all built-in
             resources.
+        @param cbor: Whether CBOR is available.
         """
-        single = MEDIA_TYPES if protobuf else None
-        routed = MEDIA_TYPES + STREAM_TYPES if protobuf else None
+        media_types = MEDIA_TYPES_WITH_CBOR if cbor else MEDIA_TYPES
+        single = media_types if protobuf else None
+        routed = media_types + (STREAM_TYPES_WITH_CBOR if cbor else STREAM_TYPES) if protobuf else None
 
         def negotiator(
             views: Callable[[str, str, str, str], bool], routed: tuple[str, ...] | None, stream: bool = False
         ) -> Negotiator:
-            return Negotiator(views, routed=routed, stream=stream, protobuf=protobuf, protobuf_views=True)
+            return Negotiator(views, routed=routed, stream=stream, protobuf=protobuf, protobuf_views=True, cbor=cbor)
 
         return cls(
             object=negotiator(_object_views, routed=single),
@@ -340,9 +356,11 @@ class EndpointNegotiators:
         )
 
 
-BUILT_IN: Final = EndpointNegotiators.create(protobuf=True)
+BUILT_IN: Final = EndpointNegotiators.create(protobuf=True, cbor=False)
+BUILT_IN_WITH_CBOR: Final = EndpointNegotiators.create(protobuf=True, cbor=True)
 #: For custom resources and their scale; only views have a protobuf form.
-CUSTOM: Final = EndpointNegotiators.create(protobuf=False)
+CUSTOM: Final = EndpointNegotiators.create(protobuf=False, cbor=False)
+CUSTOM_WITH_CBOR: Final = EndpointNegotiators.create(protobuf=False, cbor=True)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)
 #: Documents in front of it: C{/apis}, C{/apis/apps}.
@@ -376,19 +394,24 @@ def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:
         raise NotAcceptable(406, "NotAcceptable", _not_produced(produced), {})
 
 
-def error_media(accept: bytes | None, protobuf: bool = False) -> Negotiated:
+def error_media(accept: bytes | None, protobuf: bool = False, cbor: bool = False) -> Negotiated:
     """
     Return the form of an error's Status: the requested one, or indented JSON if that is unavailable.
 
     @param protobuf: Whether protobuf is available.
+    @param cbor: Whether CBOR is available.
     """
     try:
-        return negotiate_unrouted(accept) if protobuf else _negotiate_error(accept)
+        return _negotiate_error[protobuf, cbor](accept)
     except NotAcceptable:
         return _RAW
 
 
-_negotiate_error: Final = Negotiator(routed=None)
+_negotiate_error: Final = {
+    (protobuf, cbor): Negotiator(routed=None, protobuf=protobuf, cbor=cbor)
+    for protobuf in (False, True)
+    for cbor in (False, True)
+}
 _RAW: Final = Negotiator()(b"application/json;pretty=1")
 
 
@@ -413,14 +436,15 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE: Final = re.compile(
     rf'\s*({_TOKEN}(?:/{_TOKEN})?)\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|"(?:[^"\\]|\\.)*")\s*)*;?\s*'
 )
-_BODY_MEDIA: Final[dict[bytes | None, str]] = {media.encode(): form for media, form in _FORMS.items()}
+_BODY_MEDIA: Final[dict[bytes | None, str]] = {media.encode(): _FORMS[media] for media in MEDIA_TYPES}
 _BODY_MEDIA[None] = _BODY_MEDIA[b""] = "json"
 
 
-def body_media(content_type: bytes | None) -> str:
+def body_media(content_type: bytes | None, cbor: bool = False) -> str:
     """
-    Return the form of the body of a POST, PUT or DELETE: C{"json"}, C{"yaml"} or C{"protobuf"}.
+    Return the form of the body of a POST, PUT or DELETE: C{"json"}, C{"yaml"}, C{"protobuf"} or C{"cbor"}.
 
+    @param cbor: Whether CBOR is supported.
     @raise APIStatusError: The media type is unsupported (415).
     """
     media = _BODY_MEDIA.get(content_type)
@@ -428,10 +452,10 @@ def body_media(content_type: bytes | None) -> str:
         return media
     assert content_type is not None
     match = _MEDIA_TYPE.fullmatch(content_type.decode("latin-1"))
-    media = _FORMS.get(match[1].lower()) if match else None
-    if media is None:
-        raise APIStatusError.unsupported_media_type(MEDIA_TYPES)
-    return media
+    supported = MEDIA_TYPES_WITH_CBOR if cbor else MEDIA_TYPES
+    if match is None or match[1].lower() not in supported:
+        raise APIStatusError.unsupported_media_type(supported)
+    return _FORMS[match[1].lower()]
 
 
 def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_TYPES, routed: bool = True) -> str:
@@ -449,6 +473,13 @@ def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_T
     if media not in supported:
         raise APIStatusError.unsupported_media_type(supported)
     return media
+
+
+def encode_cbor(document: JSONValue) -> bytes:
+    """Encode as L{kubetwist.api.cbor.encode_cbor}, which is imported at the first use."""
+    from ..api.cbor import encode_cbor
+
+    return encode_cbor(document)
 
 
 def encode_yaml(document: JSONValue) -> bytes:

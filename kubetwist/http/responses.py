@@ -12,13 +12,16 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError, clear_frames
 from ..api.jsontypes import JSONObject
-from .negotiation import encode_yaml, error_media, wants_pretty
+from .negotiation import encode_cbor, encode_yaml, error_media, wants_pretty
 from .request import KubeRequest
 
 JSON = b"application/json"
 YAML = b"application/yaml"
 PROTOBUF = b"application/vnd.kubernetes.protobuf"
-#: Minimum size in bytes of responses that are compressed for clients that accept gzip, as in the reference.
+CBOR = b"application/cbor"
+#: Their encoders log the object of the response in JSON.
+_BINARY = (PROTOBUF, CBOR)
+#: Size in bytes above which responses are compressed for clients that accept gzip, as in the reference.
 GZIP_FROM = 128 * 1024
 #: The reference compresses at the fastest level too.
 GZIP_LEVEL = 1
@@ -75,11 +78,14 @@ def respond_status(
     @param content_type: The negotiated media type, if the response replaces an object; views do not apply to it.
     """
     request.audit_response_status(status)
-    negotiated = error_media(request.getHeader(b"accept"), protobuf)
+    negotiated = error_media(request.getHeader(b"accept"), protobuf, request.site.serves_cbor)
     if negotiated.media == "protobuf" or content_type == PROTOBUF:
         from ..schema.metaprotobuf import encode_protobuf
 
         request.respond(code, encode_protobuf(status), PROTOBUF)
+        return
+    if negotiated.media == "cbor" or content_type == CBOR:
+        request.respond(code, encode_cbor(status), CBOR)
         return
     if negotiated.media == "yaml" or content_type == YAML:
         request.respond(code, encode_yaml(status), YAML)
@@ -100,9 +106,9 @@ def respond_body(request: KubeRequest, code: int, body: Body, content_type: byte
     @param body: The body, in parts.
     @param content_type: The value of C{Content-Type}.
     """
-    if request.audit is not None and request.audit.wants_response_object and content_type != PROTOBUF:
+    if request.audit is not None and request.audit.wants_response_object and content_type not in _BINARY:
         request.audit.log_response_object(body.joined(), yaml=content_type.startswith(YAML))
-    if body.length >= GZIP_FROM and accepts_gzip(request):
+    if body.length > GZIP_FROM and request.site.compresses and accepts_gzip(request):
         start_response(request, code, content_type, None)
         request.setHeader(b"content-encoding", b"gzip")
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
@@ -114,10 +120,25 @@ def respond_body(request: KubeRequest, code: int, body: Body, content_type: byte
         request.respond(code, body.joined(), content_type)
 
 
+def respond_object(request: KubeRequest, code: int, body: bytes, content_type: bytes) -> None:
+    """
+    Answer with an object, compressed and paced if it is large.
+
+    @param request: The request.
+    @param code: The status code.
+    @param body: The encoded object.
+    @param content_type: The value of C{Content-Type}.
+    """
+    if len(body) <= GZIP_FROM or request.finished or request.disconnected or request.startedWriting:
+        request.respond(code, body, content_type)
+    else:
+        respond_body(request, code, Body([body]), content_type)
+
+
 def accepts_gzip(request: KubeRequest) -> bool:
-    """Return whether the client accepts gzip."""
+    """Return whether the client accepts gzip; without parameters, as in the reference."""
     header = request.getHeader(b"accept-encoding")
-    return header is not None and any(one.split(b";")[0].strip() == b"gzip" for one in header.split(b","))
+    return header is not None and any(one.strip() == b"gzip" for one in header.split(b","))
 
 
 def start_response(request: KubeRequest, code: int, content_type: bytes, length: int | None) -> None:
@@ -143,6 +164,8 @@ class PacedBody:
         self._request = request
         self._parts = body.parts
         self._next = 0
+        #: The written bytes of the next part, if it is larger than a piece.
+        self._offset = 0
         self._compressor = compressor
         self._paused = False
         self._finished = False
@@ -185,11 +208,19 @@ class PacedBody:
         parts, begin, scheduler = self._parts, self._next, self._request.site.scheduler
         end, size, total = begin, 0, len(parts)
         max_size = SMALL_PIECE if scheduler is not None and scheduler.has_cheap_requests else PIECE
-        while end < total and size < max_size:
-            size += len(parts[end])
+        while end < total and size < max_size and (length := len(parts[end])) <= PIECE:
+            size += length
             end += 1
-        self._next = end
         data = b"".join(parts[begin:end])
+        if end < total and size < max_size:
+            # The next part is large: a piece of it is written.
+            large, offset = parts[end], self._offset
+            self._offset = offset + max_size - size
+            data += large[offset : self._offset]
+            if self._offset >= len(large):
+                self._offset = 0
+                end += 1
+        self._next = end
         if self._compressor is not None:
             data = self._compressor.compress(data)
             if end == total:

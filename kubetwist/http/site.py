@@ -55,6 +55,8 @@ class KubeSite(Site):
     @ivar guard: Decides which requests there is memory for; L{None} without a limit.
     @ivar max_streams: Maximum number of streams of a connection of HTTP/2; 0 if HTTP/2 is not served.
     @ivar date: The value of C{Date} headers.
+    @ivar serves_cbor: Whether CBOR is a media type of requests and responses.
+    @ivar compresses: Whether large responses are compressed for clients that accept it.
     """
 
     _log = Logger()
@@ -75,6 +77,8 @@ class KubeSite(Site):
         max_streams: int = DEFAULT_MAX_STREAMS,
         ended: Callable[[KubeRequest], object] | None = None,
         on_late_response: Callable[[int], object] | None = None,
+        serves_cbor: bool = False,
+        compresses: bool = True,
     ) -> None:
         """
         The parameters are attributes of this class.
@@ -96,6 +100,8 @@ class KubeSite(Site):
         self.heads_first = heads_first
         self.max_streams = max_streams
         self.guard = guard
+        self.serves_cbor = serves_cbor
+        self.compresses = compresses
         self._event_writers: dict[Callable[[], object], None] = {}
         self._tick: IDelayedCall | None = None
         self._drained: list[Deferred[None]] = []

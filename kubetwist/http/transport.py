@@ -107,6 +107,8 @@ class RequestSite(Protocol[R]):
     @ivar date: The value of C{Date} fields.
     @ivar on_late_response: Called with the status of a response to a request that the server has terminated.
     @ivar scheduler: Schedules expensive work; L{None} runs it at once.
+    @ivar serves_cbor: Whether CBOR is a media type of requests and responses.
+    @ivar compresses: Whether large responses are compressed for clients that accept it.
     """
 
     handler: Callable[[R], None]
@@ -115,6 +117,8 @@ class RequestSite(Protocol[R]):
     date: bytes
     on_late_response: Callable[[int], object] | None
     scheduler: WorkScheduler | None
+    serves_cbor: bool
+    compresses: bool
 
     @property
     def reactor(self) -> IReactorTime:

@@ -12,9 +12,8 @@ from twisted.web.server import Request
 
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, encode_yaml, wants_pretty
-
-#: Minimum bytes of a response that is compressed for clients that accept gzip.
-MIN_GZIP_SIZE = 128 * 1024
+from ..http.responses import GZIP_FROM, GZIP_LEVEL
+from ..http.site import KubeSite
 
 
 class Document:
@@ -97,7 +96,7 @@ def answer_document(request: Request, document: Document, negotiated: Negotiated
     """Answer with a document in the negotiated form."""
     pretty = wants_pretty(negotiated, request.uri, header(request, b"user-agent"))
     body = document.form(negotiated.media, pretty)
-    if len(body) >= MIN_GZIP_SIZE and accepts_gzip(request):
+    if _is_compressed(request, body):
         return _answer(request, 200, document.compressed(negotiated.media, pretty), negotiated.content_type, True)
     return _answer(request, 200, body, negotiated.content_type)
 
@@ -112,8 +111,13 @@ def answer(request: Request, code: int, body: bytes, content_type: bytes) -> byt
     @param content_type: The media type of C{body}.
     @return: The body to send; empty for HEAD.
     """
-    compressed = len(body) >= MIN_GZIP_SIZE and accepts_gzip(request)
+    compressed = _is_compressed(request, body)
     return _answer(request, code, gzipped(body) if compressed else body, content_type, compressed)
+
+
+def _is_compressed(request: Request, body: bytes) -> bool:
+    site: KubeSite = request.site  # type: ignore[assignment]
+    return len(body) > GZIP_FROM and site.compresses and accepts_gzip(request)
 
 
 def _answer(request: Request, code: int, body: bytes, content_type: bytes, compressed: bool = False) -> bytes:
@@ -136,14 +140,14 @@ def answer_bare(request: Request, code: int) -> None:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Return whether the client accepts gzip."""
+    """Return whether the client accepts gzip; without parameters, as in the reference."""
     accepted = header(request, b"accept-encoding") or b""
-    return any(one.partition(b";")[0].strip() == b"gzip" for one in accepted.split(b","))
+    return any(one.strip() == b"gzip" for one in accepted.split(b","))
 
 
 def gzipped(body: bytes) -> bytes:
     """Compress C{body} at the fastest level."""
-    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)
     return compressor.compress(body) + compressor.flush()
 
 

@@ -8,6 +8,7 @@ once and not once per reader.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
@@ -297,15 +298,27 @@ class PartialEncoder(JSONEncoder):
         }
 
 
-class YAMLEncoder:
-    """Encodes another encoder's documents as YAML. Callers encode lists themselves, as that may take long."""
+class ConvertingEncoder(ABC):
+    """Converts another encoder's documents. Callers convert lists themselves, as that may take long."""
 
     def __init__(self, inner: Encoder) -> None:
         self.inner = inner
 
+    @abstractmethod
+    def convert(self, document: bytes) -> bytes:
+        """Convert a JSON document."""
+
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
-        return to_yaml(self.inner.encode_object(result))
+        return self.convert(self.inner.encode_object(result))
+
+
+class YAMLEncoder(ConvertingEncoder):
+    """Converts another encoder's documents to YAML."""
+
+    def convert(self, document: bytes) -> bytes:
+        """Convert a JSON document."""
+        return to_yaml(document)
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
         """Encode a watch event; dashes separate the documents of a stream."""

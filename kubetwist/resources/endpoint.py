@@ -13,7 +13,15 @@ from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 
 from ..api.requestscope import RequestScope
-from ..http.negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, EndpointNegotiators
+from ..http.negotiation import (
+    APPLY_CBOR_PATCH,
+    BUILT_IN,
+    BUILT_IN_WITH_CBOR,
+    CUSTOM,
+    CUSTOM_WITH_CBOR,
+    PATCH_TYPES,
+    EndpointNegotiators,
+)
 from ..registry.generic.fieldmanager.manager import update_managed_fields
 from .capabilities import has_tables
 
@@ -64,7 +72,7 @@ class Endpoint:
     @ivar field_manager: Tracks the owners of fields; L{None} if objects are not stored.
     @ivar authorizer: Authorizes the creation by a PUT or an apply; L{None} allows every client.
     @ivar tables: Whether answers can be Tables.
-    @ivar negotiators: The negotiators of the C{Accept} header.
+    @ivar built_in: Whether it is neither a custom resource nor a subresource of one.
     @ivar traced: Whether reading and encoding are traced.
     @ivar min_request_timeout: Minimum seconds of watches without a timeout.
     """
@@ -87,11 +95,21 @@ class Endpoint:
     traced: bool = False
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)
-    negotiators: EndpointNegotiators = field(init=False)
+    built_in: bool = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.negotiators = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
+        self.built_in = self.patch_types is PATCH_TYPES
         self.tables = has_tables(self.storage)
+
+    def negotiators(self, request: KubeRequest) -> EndpointNegotiators:
+        """Return the negotiators of the C{Accept} header."""
+        if request.site.serves_cbor:
+            return BUILT_IN_WITH_CBOR if self.built_in else CUSTOM_WITH_CBOR
+        return BUILT_IN if self.built_in else CUSTOM
+
+    def supported_patch_types(self, request: KubeRequest) -> tuple[str, ...]:
+        """Return the media types of supported patches, with CBOR if the server enables it."""
+        return (*self.patch_types, APPLY_CBOR_PATCH) if request.site.serves_cbor else self.patch_types
 
     def scope(self, request: KubeRequest, namespace: str, body: bytes = b"") -> RequestScope:
         """Return the scope of the request for the store."""

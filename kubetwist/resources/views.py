@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..api.errors import APIStatusError
@@ -10,7 +11,7 @@ from ..api.record import Record
 from ..api.resource import JSONObject
 from ..http.negotiation import Negotiated, wants_pretty
 from ..http.request import KubeRequest
-from ..http.responses import pretty
+from ..http.responses import PROTOBUF, pretty
 from .binaryencoding import BinaryEncoder
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, error_event, not_a_list
 from .protobufencoding import ProtobufEncoder, error_frame
@@ -71,7 +72,7 @@ class BinaryOutputFormat(NamedTuple):
     @property
     def protobuf(self) -> bool:
         """Return whether the format is protobuf."""
-        return True
+        return self.content_type.startswith(PROTOBUF)
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
@@ -131,7 +132,7 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
     encoder = endpoint.encoders.get(key)
     if encoder is None:
         encoder = endpoint.encoders[key] = _make_encoder(endpoint, *key)
-    if negotiated.media == "protobuf":
+    if negotiated.media == "protobuf" or (negotiated.media == "cbor" and transform != "Table"):
         return BinaryOutputFormat(encoder, negotiated.content_type, request)
     indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
     return OutputFormat(encoder, negotiated.content_type, indented and negotiated.media == "json")
@@ -155,7 +156,7 @@ def _transform_error(endpoint: Endpoint, transform: str, collection: bool, is_wa
 
 def _negotiate(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:
     accept = request.getHeader(b"accept")
-    negotiators = endpoint.negotiators
+    negotiators = endpoint.negotiators(request)
     if request.method == b"DELETE":
         return negotiators.object(accept)
     if not collection:
@@ -165,12 +166,21 @@ def _negotiate(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Ne
     return negotiators.watch(accept) if request.info.verb == "watch" else negotiated
 
 
+def _error_event_encoder(media: str) -> Callable[[JSONObject], bytes]:
+    """Return the encoder of ERROR events in a media type."""
+    if media == "cbor":
+        from .cborencoding import error_item
+
+        return error_item
+    return error_frame if media == "protobuf" else error_event
+
+
 class NotAcceptableEncoder:
     """Encoder of a format that is not available for the objects; raises the error at the first object."""
 
     def __init__(self, error: APIStatusError, media: str) -> None:
         self._error = error
-        self._error_event = error_frame if media == "protobuf" else error_event
+        self._error_event = _error_event_encoder(media)
 
     def _raise(self, *_: object) -> NoReturn:
         raise self._error
@@ -192,11 +202,20 @@ def _make_encoder(endpoint: Endpoint, media: str, transform: str, version: str, 
         encoder = PartialEncoder(endpoint, version)
     else:
         encoder = JSONEncoder(endpoint)
-    if media == "protobuf":
+    convert: Callable[[Any], Any] | None = YAMLEncoder if media == "yaml" else None
+    if media == "cbor":
+        # Imported lazily: few servers enable CBOR.
+        from .cborencoding import CBOREncoder, CBORTableEncoder
+
+        if transform == "Table":
+            convert = CBORTableEncoder
+        else:
+            encoder = CBOREncoder(encoder, endpoint)
+    elif media == "protobuf":
         encoder = ProtobufEncoder(encoder, endpoint, partial=bool(transform))
     if endpoint.traced:
         encoder = TracedEncoder(encoder, "vnd.kubernetes.protobuf" if media == "protobuf" else media)
-    return YAMLEncoder(encoder) if media == "yaml" else encoder
+    return encoder if convert is None else convert(encoder)
 
 
 def first_query_value(request: KubeRequest, name: str) -> str:

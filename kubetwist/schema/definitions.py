@@ -16,6 +16,7 @@ import orjson
 
 from ..api.jsonpieces import decoded, members
 from ..api.resource import GroupVersionKind, JSONObject
+from .bytefields import ByteFields
 from .merge.builder import MergeTypeBuilder
 from .merge.types import MergeType
 from .nodes import StructNode
@@ -73,6 +74,7 @@ class Definitions:
 
     @ivar minor: The release, such as C{"1.36"}.
     @ivar protobuf: Encoders and decoders for protobuf.
+    @ivar byte_fields: The fields whose JSON is base64.
     @ivar merge_types: Types for field ownership.
     """
 
@@ -84,6 +86,7 @@ class Definitions:
         self._descriptions: dict[str, dict[str, str]] = {}
         self._builder = TypeBuilder(self._schema)
         self.protobuf = ProtobufTypes(self._schema)
+        self.byte_fields = ByteFields(self._schema)
         self.merge_types = MergeTypeBuilder(self._schema)
 
     @classmethod

@@ -35,13 +35,15 @@ _RESOURCE = ("group", "resource")
 _PORTS = "kube_apiserver_nodeport_allocator_"
 #: Feature gates with their defaults.
 _FEATURES: Final = {
+    "APIResponseCompression": True,
+    "CBORServingAndStorage": False,
     "PodCertificateRequest": False,
     "PodLogsQuerySplitStreams": False,
     "ExtendWebSocketsToKubelet": True,
     "PortForwardWebsockets": True,
     "TranslateStreamCloseWebsocketRequests": True,
 }
-_ALPHA: Final = frozenset(("PodLogsQuerySplitStreams",))
+_ALPHA: Final = frozenset(("CBORServingAndStorage", "PodLogsQuerySplitStreams"))
 
 
 def register_collectors(config: ServerConfig, apis: InstalledAPIs | None) -> None:

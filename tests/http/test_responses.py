@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 
 import orjson
 import yaml
@@ -42,7 +43,7 @@ class ErrorTests(ErrorTestCase):
 class PacedBodyTests(SynchronousTestCase):
     """L{PacedBody<respond.PacedBody>}."""
 
-    parts = tuple(b"%07d," % number for number in range(200_000))
+    parts: tuple[bytes, ...] = tuple(b"%07d," % number for number in range(200_000))
 
     def setUp(self) -> None:
         """Create a server that answers with one large body."""
@@ -94,6 +95,24 @@ class PacedBodyTests(SynchronousTestCase):
         self.assertGreater(turns, 5)
         self.assertTrue(self.requests[0].finished)
         self.assertIsNone(self.requests[0].producer)
+
+    def test_one_part(self) -> None:
+        """A body of one large part is written in pieces, too, as it is and compressed."""
+        self.parts = (b"start", random.Random(1).randbytes(1_200_000), b"end")
+        for encoding in ("identity", "gzip"):
+            client = self.client = Client(self.client.site)
+            self.slow()
+            self.begin(Accept_Encoding=encoding)
+            received, turns = b"", 0
+            while data := client.transport.value():
+                self.assertLessEqual(len(data), respond.PIECE + 1000)
+                client.transport.clear()
+                received += data
+                turns += 1
+                client.channel.resumeProducing()
+            (answer,) = parse_answers(received)
+            body = gzip.decompress(answer.body) if encoding == "gzip" else answer.body
+            self.assertEqual((body, turns > 7), (b"".join(self.parts), True))
 
     def test_compressed(self) -> None:
         """A compressed body is paced, too."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import orjson
@@ -103,6 +103,10 @@ class CustomCodec(Codec):
     def type(self) -> CustomType:  # type: ignore[override]
         """Return the type of this version."""
         return self._version.type
+
+    def wrap_byte_fields(self, value: JSONObject, wrap: Callable[[bytes], object]) -> JSONObject:
+        """Return the object: custom resources have no Go type."""
+        return value
 
     def decode(self, value: JSONValue, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """

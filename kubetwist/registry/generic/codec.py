@@ -114,6 +114,15 @@ class Codec:
         """
         return self._definitions.protobuf.encode(definition or self.type.definition, value)
 
+    def wrap_byte_fields(self, value: JSONObject, wrap: Callable[[bytes], object]) -> JSONObject:
+        """
+        Replace the base64 values of fields that are bytes in Go, which CBOR has as byte strings.
+
+        @param value: An object of this version, which is changed and returned.
+        @param wrap: Returns the new value for the content of a field.
+        """
+        return self._definitions.byte_fields.replace(self.type.definition, value, wrap)
+
     def decode(self, value: JSONValue, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """
         Decode a parsed body into an object of this kind.

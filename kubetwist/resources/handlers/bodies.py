@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml
+import orjson
+
+from ...api.decoding import BodyError, Decoded, decode_cbor, decode_json, decode_yaml
 from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
@@ -25,22 +27,26 @@ JSON_IN_REACTOR = 64 * 1024
 PRETTY_IN_REACTOR = 512 * 1024
 #: The same for protobuf, which takes as long as YAML of a tenth of its size.
 PROTOBUF_IN_REACTOR = 256 * 1024
+#: The same for CBOR.
+CBOR_IN_REACTOR = 32 * 1024
 
 
 async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decoded, bytes]:
     """
     Parse the body.
 
-    @return: The document, and the bytes that it was.
+    @return: The document, and the bytes that it was; for CBOR the same document in JSON, which is how errors quote it.
     @raise APIStatusError: Another media type (415), or not parsable (400).
     """
-    media = body_media(request.getHeader(b"content-type"))
+    media = body_media(request.getHeader(b"content-type"), request.site.serves_cbor)
     data = request.read_body()
     try:
         if media == "json":
             return await decode_large(endpoint, decode_json, data, JSON_IN_REACTOR), data
         if media == "yaml":
             return await decode_large(endpoint, decode_yaml, data, YAML_IN_REACTOR), data
+        if media == "cbor":
+            return await decode_large(endpoint, _cbor_as_json, data, CBOR_IN_REACTOR)
         return await decode_large(endpoint, endpoint.codec.read_protobuf, data, PROTOBUF_IN_REACTOR), data
     except BodyError as error:
         raise endpoint.codec.unrecognized(error.as_body_of_object(), data) from None
@@ -53,15 +59,26 @@ async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes
     @return: The value, which should be C{DeleteOptions}.
     @raise APIStatusError: Another media type (415), or not parsable (400).
     """
-    media = body_media(request.getHeader(b"content-type"))
+    media = body_media(request.getHeader(b"content-type"), request.site.serves_cbor)
     try:
         if media == "json":
             return (await decode_large(endpoint, decode_json, data, JSON_IN_REACTOR)).value
         if media == "yaml":
             return (await decode_large(endpoint, decode_yaml, data, YAML_IN_REACTOR)).value
+        if media == "cbor":
+            return (await decode_large(endpoint, _cbor_as_json, data, CBOR_IN_REACTOR))[0].value
         return await decode_large(endpoint, endpoint.codec.read_delete_options, data, PROTOBUF_IN_REACTOR)
     except BodyError as error:
         raise APIStatusError.bad_request(error.as_body_of_object()) from None
+
+
+def _cbor_as_json(data: bytes) -> tuple[Decoded, bytes]:
+    """Decode CBOR to a JSON document; the reference reports its errors when it reads the kind."""
+    try:
+        document = decode_cbor(data)
+    except BodyError as error:
+        raise BodyError(f"unable to determine group/version/kind: {error}", json=False) from None
+    return document, orjson.dumps(document.value)
 
 
 async def decode_large(endpoint: Endpoint, decode: Callable[[bytes], T], data: bytes, limit: int) -> T:

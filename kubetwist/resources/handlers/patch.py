@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from ...api.decoding import BodyError, Decoded, decode_json, decode_yaml, json_type
+from ...api.decoding import BodyError, Decoded, decode_cbor, decode_json, decode_yaml, json_type
 from ...api.errors import APIStatusError, clear_frames
 from ...api.go.text import go_text
 from ...api.jsonpatch import apply_json_patch, check_operations, validate_json_patch
@@ -16,7 +16,7 @@ from ...api.mergepatch import bad_merge_patch, check_merge_patch, merge_patch
 from ...api.options import PatchOptions
 from ...api.resource import JSONObject
 from ...api.times import now
-from ...http.negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from ...http.negotiation import APPLY_CBOR_PATCH, APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from ...http.request import KubeRequest
 from ...registry.generic.codec import MissingField, invalid_patch_error, warnings_of
 from ...registry.generic.internaltypes import ConversionError
@@ -81,6 +81,10 @@ class Patch(ABC):
         """
         if self._parse_error is not None:
             raise self._parse_error
+
+    def audited(self, data: bytes) -> bytes:
+        """Return the form of a patch for the audit log: the body, unless it is binary."""
+        return data
 
     @abstractmethod
     def patched(self, current: JSONObject) -> JSONValue:
@@ -271,7 +275,29 @@ class Apply(Patch):
         return obj
 
 
+class ApplyCBOR(Apply):
+    """Server-side apply with a configuration in CBOR, whose duplicate keys are always an error."""
+
+    def parse(self, data: bytes) -> None:
+        """Parse the applied configuration."""
+        try:
+            value = decode_cbor(data).value
+        except BodyError as error:
+            raise APIStatusError.bad_request(f"error decoding patch: {error}") from None
+        if value is not None and not isinstance(value, dict):
+            kind = json_type(value)
+            raise APIStatusError.bad_request(
+                f"error decoding patch: cbor: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            )
+        self.applied = value or {}
+
+    def audited(self, data: bytes) -> bytes:
+        """Return the configuration in JSON; nothing if it is invalid."""
+        return b"null" if self._parse_error is not None else orjson.dumps(self.applied)
+
+
 _KINDS: dict[str, type[Patch]] = {
+    APPLY_CBOR_PATCH: ApplyCBOR,
     APPLY_PATCH: Apply,
     JSON_PATCH: JSONPatch,
     MERGE_PATCH: MergePatch,
@@ -286,10 +312,10 @@ async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, optio
     @raise APIStatusError: The media type is not supported (415), or the body is not such a patch (400).
     """
     kind = _KINDS.get(media)
-    if kind is None or (kind is Apply and endpoint.field_manager is None):
-        raise APIStatusError.unsupported_media_type(one for one in _KINDS if one != APPLY_PATCH)
+    if kind is None or (issubclass(kind, Apply) and endpoint.field_manager is None):
+        raise APIStatusError.unsupported_media_type(one for one in _KINDS if not issubclass(_KINDS[one], Apply))
     data = request.read_body()
-    if len(data) > (YAML_IN_REACTOR if kind is Apply else JSON_IN_REACTOR):
+    if len(data) > (YAML_IN_REACTOR if issubclass(kind, Apply) else JSON_IN_REACTOR):
         patch: Patch = await endpoint.defer_to_thread(kind, endpoint, data, options)
         return patch
     return kind(endpoint, data, options)

@@ -19,12 +19,12 @@ from ...api.requestscope import MAX_SIZE_IN_REACTOR, RequestScope
 from ...api.resource import GroupResource
 from ...api.selectors import parse_field_selector
 from ...http.request import KubeRequest
-from ...http.responses import Body, pretty, respond_body
+from ...http.responses import Body, pretty, respond_body, respond_object
 from ...interfaces import IWatcher
 from ...registry.generic.fieldselectors import check_field_selector
 from ...registry.generic.reading import continue_token
 from ...streams.handshakes import is_websocket
-from ..encoding import YAMLEncoder, to_yaml
+from ..encoding import ConvertingEncoder
 from ..endpoint import Endpoint
 from ..slices import Slices, first_slice, remaining_slices
 from ..traced import TracedReading
@@ -77,8 +77,9 @@ class ReadHandlers:
         result = self._storage.get(endpoint.scope(request, namespace), name, options)
         if hasattr(result, "__await__"):
             return self._get_async(request, output, result)
-        if isinstance(output.encoder, YAMLEncoder):
-            return self._respond_yaml(request, output, output.encoder.inner.encode_object(result))
+        if isinstance(output.encoder, ConvertingEncoder):
+            document = output.encoder.inner.encode_object(result)
+            return self._respond_converted(request, output, output.encoder, document)
         large = isinstance(result, Record) and len(result.item) > MAX_SIZE_IN_REACTOR
         if large and not isinstance(output, BinaryOutputFormat) and (output.pretty or not output.encoder.stored):
             return self._respond_encoded(request, output, result)
@@ -89,19 +90,19 @@ class ReadHandlers:
             and not output.encoder.is_encoded(result)
         ):
             return self._respond_large(request, output, result)
-        request.respond(200, output.encode_object(result), output.content_type)
+        respond_object(request, 200, output.encode_object(result), output.content_type)
         return None
 
     async def _respond_encoded(self, request: KubeRequest, output: AnyOutputFormat, record: Record) -> None:
         body = await self.endpoint.defer_to_thread(output.encode_object, record)
-        request.respond(200, body, output.content_type)
+        respond_object(request, 200, body, output.content_type)
 
     async def _respond_large(self, request: KubeRequest, output: BinaryOutputFormat, record: Record) -> None:
         await self.endpoint.defer_to_thread(output.encoder.item, record)
-        request.respond(200, output.encode_object(record), output.content_type)
+        respond_object(request, 200, output.encode_object(record), output.content_type)
 
     async def _get_async(self, request: KubeRequest, output: AnyOutputFormat, result: Awaitable[Result]) -> None:
-        request.respond(200, output.encode_object(await result), output.content_type)
+        respond_object(request, 200, output.encode_object(await result), output.content_type)
 
     def list(self, request: KubeRequest, namespace: str = "") -> Awaitable[None] | None:
         """Handle the GET of a collection, or a watch if the query requests one."""
@@ -151,7 +152,7 @@ class ReadHandlers:
         """
         if isinstance(output, BinaryOutputFormat):
             return self._respond_binary(request, output, listing, token)
-        encoder = output.encoder.inner if isinstance(output.encoder, YAMLEncoder) else output.encoder
+        encoder = output.encoder.inner if isinstance(output.encoder, ConvertingEncoder) else output.encoder
         if encoder.stored:
             return self._respond_items(request, output, encoder, listing, token, None)
         generator = encoder.items(listing)
@@ -202,8 +203,9 @@ class ReadHandlers:
         @param token: The continue token; C{""} for the last page.
         @param items: The encoded items; L{None} if the response consists of stored bytes.
         """
-        if isinstance(output.encoder, YAMLEncoder):
-            return self._respond_yaml(request, output, encoder.encode_list(listing, token, items).joined())
+        if isinstance(output.encoder, ConvertingEncoder):
+            document = encoder.encode_list(listing, token, items).joined()
+            return self._respond_converted(request, output, output.encoder, document)
         with LatencyTracker(SERIALIZATION):
             body = encoder.encode_list(listing, token, items)
         if output.pretty and body.length > PRETTY_IN_REACTOR:
@@ -243,10 +245,13 @@ class ReadHandlers:
             body = output.encoder.encode_list(listing, token, items)
         respond_body(request, 200, body, output.content_type)
 
-    async def _respond_yaml(self, request: KubeRequest, output: AnyOutputFormat, document: bytes) -> None:
+    async def _respond_converted(
+        self, request: KubeRequest, output: AnyOutputFormat, encoder: ConvertingEncoder, document: bytes
+    ) -> None:
         small = len(document) <= YAML_IN_REACTOR
-        text = to_yaml(document) if small else await self.endpoint.defer_to_thread(to_yaml, document)
-        respond_body(request, 200, Body([text]), output.content_type)
+        convert = encoder.convert
+        converted = convert(document) if small else await self.endpoint.defer_to_thread(convert, document)
+        respond_body(request, 200, Body([converted]), output.content_type)
 
     def options(self, request: KubeRequest) -> ListOptions:
         """

@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...http.responses import CBOR, PROTOBUF
 from ...streams.handshakes import Handshake, HandshakeError, check_handshake
 from ...streams.websocket import WebSocketConnection
-from ..protobufencoding import FRAME_LENGTH_SIZE, ProtobufEncoder
+from ..protobufencoding import FRAME_LENGTH_SIZE
 from .watch import MAX_WRITE_SIZE, WatchStream
 
 #: Matches a valid C{Origin} header.
@@ -27,7 +28,7 @@ class WebSocketWatchStream(WatchStream):
 
     @property
     def _binary(self) -> bool:
-        return isinstance(self._encoder, ProtobufEncoder)
+        return self._content_type.startswith((PROTOBUF, CBOR))
 
     def open(self) -> None:
         """Accept the handshake, or answer with the error."""
@@ -72,7 +73,7 @@ class WebSocketWatchStream(WatchStream):
         if not self._binary:
             socket.send_text(str(data, "utf-8"), whole)
             return
-        if self._frame_begins:
+        if self._frame_begins and self._content_type.startswith(PROTOBUF):
             # The message has a length already.
             data = data[FRAME_LENGTH_SIZE:]
         self._frame_begins = whole

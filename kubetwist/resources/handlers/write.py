@@ -22,9 +22,9 @@ from ...api.options import DeleteOptions, ListOptions, WriteOptions
 from ...api.record import Record
 from ...api.resource import GroupResource, JSONObject
 from ...filters.authorization import authorizer_attributes, forbidden
-from ...http.negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
+from ...http.negotiation import APPLY_PATCH, patch_media
 from ...http.request import KubeRequest
-from ...http.responses import respond_status
+from ...http.responses import respond_object, respond_status
 from ...interfaces import ICorruptObjectDeleter
 from ...registry.generic.reading import continue_token
 from ..endpoint import Endpoint
@@ -73,7 +73,7 @@ class WriteHandlers:
         decoded = (None, obj, manager, document.value)
         obj = await scope.compute(0, endpoint.defaulted, *decoded) if large else endpoint.defaulted(*decoded)
         result = await endpoint.storage.create(scope, obj, options)
-        request.respond(201, await output.encode_async(result, scope), output.content_type)
+        respond_object(request, 201, await output.encode_async(result, scope), output.content_type)
 
     async def create_named(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """Handle the POST on a subresource of an object."""
@@ -93,7 +93,7 @@ class WriteHandlers:
         if isinstance(result, dict) and result.get("kind") == "Status":
             respond_status(request, 201, result, output.protobuf, output.content_type)
         else:
-            request.respond(201, await output.encode_async(result, scope), output.content_type)
+            respond_object(request, 201, await output.encode_async(result, scope), output.content_type)
 
     async def update(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """Handle the PUT of an object."""
@@ -131,7 +131,7 @@ class WriteHandlers:
         result, created = await endpoint.storage.update(
             scope, name, change, options, may_create=lambda: self.check_create(request)
         )
-        request.respond(201 if created else 200, await output.encode_async(result, scope), output.content_type)
+        respond_object(request, 201 if created else 200, await output.encode_async(result, scope), output.content_type)
 
     async def check_create(self, request: KubeRequest) -> None:
         """
@@ -152,14 +152,14 @@ class WriteHandlers:
         endpoint = self.endpoint
         check_name(name)
         media = patch_media(
-            request.getHeader(b"content-type"), endpoint.patch_types, routed=endpoint.patch_types is PATCH_TYPES
+            request.getHeader(b"content-type"), endpoint.supported_patch_types(request), routed=endpoint.built_in
         )
         output = negotiate_output(endpoint, request, collection=False)
         options = parse_patch_options(request.query, media)
         scope = endpoint.scope(request, namespace, request.read_body())
         patch: Patch = await make_patch(media, request, endpoint, options)
         if request.audit is not None:
-            request.audit.log_request_patch(request.read_body(), yaml=media == APPLY_PATCH)
+            request.audit.log_request_patch(patch.audited(request.read_body()), yaml=media == APPLY_PATCH)
         manager = manager_of(request, options)
         body = request.read_body()
 
@@ -193,7 +193,7 @@ class WriteHandlers:
             creating=patch.creates,
             may_create=lambda: self.check_create(request),
         )
-        request.respond(201 if created else 200, await output.encode_async(result, scope), output.content_type)
+        respond_object(request, 201 if created else 200, await output.encode_async(result, scope), output.content_type)
 
     async def delete(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """Handle the DELETE of an object."""
@@ -208,7 +208,7 @@ class WriteHandlers:
         result, deleted = await endpoint.storage.delete(scope, name, options)
         code = 202 if not deleted and options.orphan_dependents is False else 200
         if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not deleted:
-            request.respond(code, await output.encode_async(result, scope), output.content_type)
+            respond_object(request, code, await output.encode_async(result, scope), output.content_type)
         else:
             status = await scope.compute(len(result.item), self.success, result)
             respond_status(request, code, status, output.protobuf, output.content_type)

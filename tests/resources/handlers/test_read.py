@@ -16,7 +16,6 @@ from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Response
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.http import responses as respond
-from kubetwist.resources.encoding import to_yaml
 from kubetwist.resources.handlers.read import MAX_QUERY_IN_REACTOR
 from tests.resources.server import Server, config_map
 
@@ -412,10 +411,10 @@ class FormTests(ReadTestCase):
         self.client.ask("POST", MAPS, config_map("big", x="x" * 20000))
         answer = self.client.answer("GET", MAPS, Accept="application/yaml")
         self.assertEqual(len(yaml.safe_load(answer.body)["items"]), 6)
-        self.assertEqual(self.server.done_in_threads, [to_yaml])
+        self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["convert"])
         answer = self.client.answer("GET", f"{MAPS}/big", Accept="application/yaml")
         self.assertEqual(len(yaml.safe_load(answer.body)["data"]["x"]), 20000)
-        self.assertEqual(self.server.done_in_threads, [to_yaml, to_yaml])
+        self.assertEqual(len(self.server.done_in_threads), 2)
 
     def test_long_selectors(self) -> None:
         """A long selector is parsed in a thread, for lists, watches and deletions of collections."""
@@ -451,15 +450,50 @@ class FormTests(ReadTestCase):
     def test_gzip(self) -> None:
         """Large responses are compressed for clients that accept gzip, small ones are not."""
         self.client.ask("POST", MAPS, config_map("big", x="x" * respond.GZIP_FROM))
-        answer = self.client.answer("GET", MAPS, Accept_Encoding="deflate, gzip;q=0.5")
+        answer = self.client.answer("GET", MAPS, Accept_Encoding="deflate, gzip")
         self.assertEqual(answer.header("content-encoding"), "gzip")
         self.assertEqual(answer.header("vary"), "Accept-Encoding")
         self.assertLess(len(answer.body), respond.GZIP_FROM)
         plain = self.client.answer("GET", MAPS)
         self.assertIsNone(plain.header("content-encoding"))
         self.assertEqual(gzip.decompress(answer.body), plain.body)
-        small = self.client.answer("GET", f"{MAPS}?limit=1", Accept_Encoding="gzip")
-        self.assertIsNone(small.header("content-encoding"))
+        for path, encodings in ((f"{MAPS}?limit=1", "gzip"), (MAPS, "gzip;q=0.5"), (MAPS, "br, x-gzip"), (MAPS, "")):
+            answer = self.client.answer("GET", path, Accept_Encoding=encodings)
+            self.assertIsNone(answer.header("content-encoding"), encodings)
+
+    def test_gzip_object(self) -> None:
+        """Large single objects are compressed as responses to all verbs, in all media types."""
+        big = config_map("big", x="x" * respond.GZIP_FROM)
+        for method, path, code in (("POST", MAPS, 201), ("GET", f"{MAPS}/big", 200), ("PUT", f"{MAPS}/big", 200)):
+            for accept in ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf"):
+                if method == "POST":
+                    self.client.ask("DELETE", f"{MAPS}/big")
+                body = None if method == "GET" else big
+                answer = self.client.answer(method, path, body, Accept=accept, Accept_Encoding="gzip")
+                self.assertEqual((answer.code, answer.header("content-encoding")), (code, "gzip"), (method, accept))
+                self.assertEqual(answer.header("content-type"), accept)
+                self.assertIn(b"x" * respond.GZIP_FROM, gzip.decompress(answer.body))
+
+    def test_gzip_threshold(self) -> None:
+        """A response of exactly 128 KiB is not compressed, a larger one is."""
+        size = len(self.client.answer("GET", MAPS).body)
+        for limit, encoding in ((size, None), (size - 1, "gzip")):
+            self.patch(respond, "GZIP_FROM", limit)
+            answer = self.client.answer("GET", MAPS, Accept_Encoding="gzip")
+            self.assertEqual(answer.header("content-encoding"), encoding)
+
+    def test_gzip_disabled(self) -> None:
+        """A server without the feature gate does not compress."""
+        self.server.site.compresses = False
+        self.client.ask("POST", MAPS, config_map("big", x="x" * respond.GZIP_FROM))
+        for path in (MAPS, f"{MAPS}/big"):
+            self.assertIsNone(self.client.answer("GET", path, Accept_Encoding="gzip").header("content-encoding"))
+
+    def test_gzip_watch(self) -> None:
+        """Watches are never compressed."""
+        self.client.ask("POST", MAPS, config_map("big", x="x" * respond.GZIP_FROM))
+        head = self.server.client().begin(f"{MAPS}?watch=1", Accept_Encoding="gzip").partition(b"\r\n\r\n")[0]
+        self.assertNotIn(b"encoding: gzip", head.lower())
 
     def test_not_acceptable(self) -> None:
         """The 406 lists the available media types; a single object is not available as a list."""
