@@ -18,7 +18,7 @@ EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 @frozen
 class Collected:
-    """A received span; numbers are hexadecimal strings."""
+    """A received span; numbers are hexadecimal strings, and events have a name and attributes."""
 
     trace_id: str
     span_id: str
@@ -31,6 +31,7 @@ class Collected:
     began: int
     ended: int
     state: str
+    events: tuple[tuple[str, Mapping[str, Any]], ...]
 
 
 class Collector(grpc.GenericRpcHandler):
@@ -97,6 +98,7 @@ def _collected(span: Any) -> Collected:
         span.start_time_unix_nano,
         span.end_time_unix_nano,
         span.trace_state,
+        tuple((event.name, _attributes(event.attributes)) for event in span.events),
     )
 
 

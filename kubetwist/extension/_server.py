@@ -263,7 +263,8 @@ def create_extension_server(
     @param admission: The admission plugins, in this order.
     @raise StartError: A resource is invalid.
     """
-    server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
+    end = NotFound()  # type: ignore[no-untyped-call] # Twisted has no annotations here
+    server = GenericServer("extension-apiserver", end, (), traced=config.traced)
     try:
         apis = ExtensionAPIs(config, server, validate_resources(resources), admission)
     except BadResource as error:

@@ -8,6 +8,7 @@ OpenAPI all derive from L{VERBS}.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
@@ -284,6 +285,7 @@ class Handlers:
 def with_warning(handler: Callable[..., object], warning: str) -> Callable[..., object]:
     """Return a handler that adds a warning to every response, also to errors, and records it in audit events."""
 
+    @wraps(handler)
     def handle(request: KubeRequest, *arguments: str, **named: str) -> object:
         request.warn(warning)
         request.annotate("k8s.io/deprecated", "true", "Metadata")

@@ -9,6 +9,8 @@ Deferred. The map of the Klein app remains the only source of routes, and Klein 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import unwrap
 from typing import Any, Final
 
 from klein import Klein
@@ -40,11 +42,10 @@ _log = Logger()
 
 
 def new_app() -> Klein:
-    """Return a Klein app without routes: empty segments are not skipped, and L{handle_failure} handles errors."""
+    """Return a Klein app without routes; it does not skip empty segments."""
     app = Klein()
     app.url_map.merge_slashes = False
     app.url_map.converters.update(CONVERTERS)
-    app.handle_errors(handle_failure)  # type: ignore[call-overload] # all requests are KubeRequests
     return app
 
 
@@ -119,25 +120,32 @@ class Route:
     """
     The handler of one method and path, with its arguments; Twisted's traversal of resources ends here.
 
-    @ivar rule: The pattern of the path.
-    @ivar endpoint: The name of the handler in its Klein app.
+    @ivar rule: The pattern of the path; C{""} if the method is not allowed.
     """
 
-    __slots__ = ("_arguments", "_execute", "endpoint", "rule")
+    __slots__ = ("_arguments", "_execute", "rule")
 
     isLeaf = True
 
-    def __init__(self, execute: Handler, found: Found) -> None:
-        """@param execute: Klein's function that calls the handler with a name."""
+    def __init__(self, execute: Handler, rule: str, arguments: dict[str, Any]) -> None:
+        """
+        @param execute: Klein's wrapper of the handler; its first argument is the instance of a bound app.
+        @param rule: The pattern of the path.
+        @param arguments: The named segments of the path.
+        """
         self._execute = execute
-        self._arguments: dict[str, Any] = found.arguments
-        self.endpoint = found.endpoint
-        self.rule = found.rule
+        self._arguments = arguments
+        self.rule = rule
+
+    @property
+    def handler_name(self) -> str:
+        """Return the name of the handler: C{"ReadHandlers.get"}."""
+        return str(unwrap(self._execute).__qualname__)
 
     def render(self, request: KubeRequest) -> bytes | int:
         """Call the handler, and respond with its error if it fails, now or later."""
         try:
-            result = self._execute(self.endpoint, request, **self._arguments)
+            result = self._execute(None, request, **self._arguments)
         except APIStatusError as error:
             respond_error(request, error, True)
             return NOT_DONE_YET
@@ -200,11 +208,10 @@ class RoutedApp:
             found = self._match(request)
         except MethodNotAllowed as error:
             # werkzeug adds HEAD to all routes of GET.
-            allowed = sorted("HEAD" if one == _HEAD else one for one in error.allowed - {"HEAD"})
-            return Route(self._execute_refusal, Found("", "", {"allowed": allowed}))
+            return self._refusal(sorted("HEAD" if one == _HEAD else one for one in error.allowed - {"HEAD"}))
         if found is None:
             return None
-        route = Route(self.app.execute_endpoint, found)
+        route = Route(self.app.endpoints[found.endpoint], found.rule, found.arguments)
         if len(request.method) + len(request.path) <= MAX_CACHED_LENGTH:
             if len(self._routes) >= ROUTE_CACHE_SIZE:
                 self._routes.clear()
@@ -218,6 +225,12 @@ class RoutedApp:
         segments = [segment.decode("utf-8", "replace") for segment in request.postpath]
         return self._tree.find(_HEAD if method == "HEAD" else method, segments)
 
-    def _execute_refusal(self, endpoint: str, request: KubeRequest, allowed: list[str]) -> object:
-        request.setHeader(b"allow", ", ".join(allowed).encode("latin-1"))
-        return self._refuse(request, allowed)
+    def _refusal(self, allowed: list[str]) -> Route:
+        refuse = self._refuse
+
+        @wraps(refuse)
+        def execute(instance: None, request: KubeRequest) -> object:
+            request.setHeader(b"allow", ", ".join(allowed).encode("latin-1"))
+            return refuse(request, allowed)
+
+        return Route(execute, "", {})

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
+
+from twisted.web.resource import IResource
 
 from ..api.options import GetOptions, ListOptions
 from ..api.requestscope import RequestScope
@@ -12,6 +15,8 @@ from ..http.request import KubeRequest
 from ..logs.httplog import trace_fields
 from ..logs.redaction import MAX_AUDIT_ID_LENGTH
 from ..tracing.spans import Span, Value, current, run_in_span
+from .mux import DelegatingMux
+from .routing import Route
 
 if TYPE_CHECKING:
     from ..api.record import Listing
@@ -48,6 +53,7 @@ def traced_handler(handler: Callable[..., object], verb: str) -> Callable[..., o
     if name is None:
         return handler
 
+    @wraps(handler)
     def handle(request: KubeRequest, *arguments: object, **named: object) -> object:
         parent = current.get()
         if not isinstance(parent, Span) or request.info.verb == "watch":
@@ -62,6 +68,24 @@ def span_attributes(request: KubeRequest) -> dict[str, Value]:
     info = request.info
     scope = "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster"
     return {**trace_fields(request, client_of(request) or "unknown"), "scope": scope}
+
+
+class TracedMux(DelegatingMux):
+    """A server of the chain that adds an event to the span of each request that it routes or delegates."""
+
+    def getChild(self, path: bytes, request: KubeRequest) -> IResource:
+        """See L{DelegatingMux.getChild}."""
+        found = super().getChild(path, request)
+        span = current.get()
+        if isinstance(span, Span):
+            if isinstance(found, Route):
+                if found.rule:
+                    span.set_attribute("http.route", found.rule)
+                span.add_event(self.name, {"code.function.name": found.handler_name})
+            else:
+                delegate = found.name if isinstance(found, DelegatingMux) else type(found).__name__
+                span.add_event(self.name, {"delegate": delegate})
+        return found
 
 
 class TracedReading:

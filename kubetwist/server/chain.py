@@ -35,7 +35,8 @@ def create_server_chain(config: ServerConfig, install: Installer | None = None) 
         from ..resources.apis import install_apis
 
         install = install_apis
-    extensions = GenericServer("apiextensions-apiserver", NotFound())  # type: ignore[no-untyped-call]
-    kube = GenericServer("kube-apiserver", extensions)
-    aggregator = GenericServer("kube-aggregator", kube)
+    end = NotFound()  # type: ignore[no-untyped-call] # Twisted has no annotations here
+    extensions = GenericServer("apiextensions-apiserver", end, traced=config.traced)
+    kube = GenericServer("kube-apiserver", extensions, traced=config.traced)
+    aggregator = GenericServer("kube-aggregator", kube, traced=config.traced)
     return APIServer(config, aggregator, install(config, aggregator, kube, extensions))

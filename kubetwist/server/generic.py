@@ -17,6 +17,7 @@ from twisted.logger import Logger
 from twisted.web.resource import IResource
 
 from ..resources.mux import DelegatingMux
+from ..resources.traced import TracedMux
 from .endpoints.health import HealthCheck, Unhealthy
 from .hooknames import ORDER, check_name
 
@@ -83,16 +84,25 @@ class GenericServer:
 
     _log = Logger()
 
-    def __init__(self, name: str, delegate: GenericServer | IResource, hook_order: Sequence[str] = ORDER) -> None:
+    def __init__(
+        self,
+        name: str,
+        delegate: GenericServer | IResource,
+        hook_order: Sequence[str] = ORDER,
+        *,
+        traced: bool = False,
+    ) -> None:
         """
+        @param name: The name in logs and traces.
         @param delegate: The next server, or the handler at the end of the chain.
         @param hook_order: The hooks that health paths always show, in order; those without a hook are not applicable.
+        @param traced: Whether requests are traced.
         """
         self.name = name
         self._hook_order = hook_order
         self.delegate = delegate if isinstance(delegate, GenericServer) else None
         behind: IResource = delegate.mux if isinstance(delegate, GenericServer) else delegate
-        self.mux: DelegatingMux = DelegatingMux(name, behind)
+        self.mux: DelegatingMux = (TracedMux if traced else DelegatingMux)(name, behind)
         self._registrations = _Registrations()
 
     # Methods for building the server.
@@ -163,6 +173,7 @@ class GenericServer:
         Return the checks of all hooks of the start: the reference's in its order, then those that only exist here.
 
         The reference's hooks without a counterpart here are not applicable.
+        @param traced: Whether requests are traced.
         """
         checks = {name: hook.check for hook in self.start_hooks() for name in (hook.name, *hook.covers)}
         ordered = [HealthCheck(check_name(name), checks.pop(name, None)) for name in self._hook_order]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import orjson
@@ -12,6 +13,22 @@ from tests.resources.customserver import DEFINITIONS, KITES, definition, kite
 from tests.resources.server import events
 
 MERGE = "application/merge-patch+json"
+
+
+def numbered(template: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return another established definition, in one of ten groups."""
+    crd = copy.deepcopy(template)
+    group, plural = f"g{number % 10}.example.com", f"kites{number}"
+    crd["metadata"] |= {"name": f"{plural}.{group}", "uid": f"uid-{number}"}
+    crd["spec"]["group"] = group
+    for names in (crd["spec"]["names"], crd["status"]["acceptedNames"]):
+        names |= {
+            "plural": plural,
+            "singular": f"kite{number}",
+            "kind": f"Kite{number}",
+            "listKind": f"Kite{number}List",
+        }
+    return crd
 
 
 class LifeTests(CustomTestCase):
@@ -319,6 +336,42 @@ class ObjectTests(CustomTestCase):
         self.assertEqual([one["metadata"]["name"] for one in found["items"]], ["b"])
         code, status = self.client.ask("GET", f"{KITES}?fieldSelector=spec.tail%3D1")
         self.assertEqual((code, status["message"]), (400, "field label not supported: spec.tail"))
+
+    def test_many_definitions(self) -> None:
+        """Thousands of definitions add neither rules nor apps; their paths are not found after their removal."""
+        template = self.define()
+        mux, custom = self.server.installer.mux, self.server.custom
+
+        def routing() -> tuple[int, int]:
+            apps = {id(app): app for _, app in mux.claims()}.values()
+            return len(apps), sum(len(list(app.app.url_map.iter_rules())) for app in apps)
+
+        before = routing()
+        crds = [numbered(template, number) for number in range(2000)]
+        for crd in crds:
+            custom.install(crd, terminating=False)
+        self.assertEqual(routing(), before)
+        last = "/apis/g9.example.com/v1/namespaces/default/kites1999"
+        self.assertEqual(self.client.ask("GET", last)[0], 200)
+        self.assertEqual(self.client.ask("GET", f"{last}/a")[1]["details"]["kind"], "kites1999")
+        self.assertEqual(self.client.request("GET", "/apis/g9.example.com/v1/namespaces/default/kites1998").code, 404)
+        for crd in crds:
+            custom.remove(crd["metadata"]["name"])
+        self.assertEqual(routing(), before)
+        for path in (last, "/apis/g9.example.com/v1", "/apis/g9.example.com"):
+            self.assertEqual(self.text(path), (404, b"404 page not found\n"))
+        custom.install(crds[-1], terminating=False)
+        self.assertEqual(self.client.ask("GET", last)[0], 200)
+
+    def test_authorized_resource(self) -> None:
+        """A path is of the resource for which it was authorized, even if a definition has the name of a subresource."""
+        self.define(None, "status", "Situation")
+        self.assertEqual(self.client.ask("GET", "/apis/example.com/v1/status")[0], 200)
+        for path in ("status", "status/a"):
+            code, body = self.text(f"/apis/example.com/v1/namespaces/default/{path}")
+            self.assertEqual((code, body), (404, b"404 page not found\n"))
+            asked = self.server.authorizer.asked[-1]
+            self.assertEqual((asked.resource, asked.name, asked.subresource), ("namespaces", "default", "status"))
 
     def test_large_definitions(self) -> None:
         """A definition with compiled rules is validated in a thread from 2 KiB on."""

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+from klein import Klein
 from twisted.internet.defer import Deferred
+from twisted.web.resource import IResource, getChildForRequest
 
 from kubetwist.resources.apis import install_apis
-from kubetwist.server.chain import create_server_chain
+from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.routetree import RouteTree
+from kubetwist.resources.routing import Route
+from kubetwist.server.chain import NotFound, create_server_chain
+from kubetwist.server.endpoints.fairness import PATH as FAIRNESS
 from kubetwist.server.errors import StartError
 from tests.server.servercase import ServerCase
+
+
+def resource_of(front: DelegatingMux, path: str) -> IResource:
+    """Return the resource at which the traversal for a GET ends."""
+    encoded = path.encode()
+    request = SimpleNamespace(method=b"GET", path=encoded, prepath=[], postpath=encoded[1:].split(b"/"))
+    return getChildForRequest(front, request)
 
 
 class PrepareRunTests(ServerCase):
@@ -40,6 +54,31 @@ class PrepareRunTests(ServerCase):
         prepared.stop()
         await running
         self.assertTrue(prepared.stopping)
+
+    async def test_routes(self) -> None:
+        """Every path that is listed or claimed is a route of a Klein app, and all further paths reach the end."""
+        self.service = self.make("--authorization-mode=AlwaysAllow", "--enable-logs-handler")
+        config = await self.service.complete()
+        server = create_server_chain(config, install_apis)
+        prepared = server.prepare_run()
+        running = Deferred.fromCoroutine(prepared.run(lambda: None))
+        self.addCleanup(lambda: running)
+        self.addCleanup(prepared.stop)
+        layers = [layer.mux for layer in server.front.chain()]
+        self.assertEqual([mux.delegate for mux in layers[1:]], layers[:-1])
+        self.assertIsInstance(layers[0].delegate, NotFound)
+        apps = {id(app): app for mux in layers for _, app in mux.claims()}
+        for routed in apps.values():
+            self.assertIsInstance(routed.app, Klein)
+            RouteTree(routed.app.url_map)
+        listed = {path for mux in layers for path in mux.listed_paths()}
+        expected = {"/livez/ping", "/version", "/metrics/slis", "/logs", "/statusz", "/openapi/v3", "/apis/apps/v1"}
+        self.assertLessEqual(expected, listed)
+        hidden = {"/", "/index.html", "/configz", "/debug/flags/v", "/debug/pprof/", f"{FAIRNESS}/dump_queues"}
+        for path in sorted(listed | hidden | {"/api", "/apis/", "/kubetwist/v1/why"}):
+            self.assertIsInstance(resource_of(server.front.mux, path), Route, path)
+        for path in ("/x", "//api", "/apis/none.example.com/v1/things", "/metrics/none", f"{FAIRNESS}/none"):
+            self.assertIs(resource_of(server.front.mux, path), layers[0].delegate, path)
 
     async def test_failing(self) -> None:
         """A server that cannot be prepared releases its data directory, and runs its destroy functions."""

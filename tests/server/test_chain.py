@@ -18,7 +18,7 @@ class ChainTests(SynchronousTestCase):
 
     def test_delegation(self) -> None:
         """A path is answered by the first server that has it; an unknown path is not found."""
-        config: Any = SimpleNamespace(options={}, reactor=None)
+        config: Any = SimpleNamespace(options={}, reactor=None, traced=False)
 
         def install(given: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
             self.assertIs(given, config)

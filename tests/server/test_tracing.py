@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import sys
 import urllib.request
 from pathlib import Path
 from typing import Any, cast
+from urllib.error import HTTPError
 
 from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
@@ -24,6 +26,7 @@ from kubetwist.testing._inprocess import InProcessServer
 from kubetwist.testing.webhooks import Call, WebhookServer
 from kubetwist.tracing.configuration import TracingConfiguration
 from tests.collector import Collected, Collector
+from tests.resources.customserver import definition
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -141,6 +144,51 @@ class TracedServerTests(TestCase):
         self.assertEqual(sent.attributes["http.response.status_code"], 200)
         self.assertEqual(call_of_webhook.headers["traceparent"], f"00-{TRACE}-{sent.span_id}-01")
         self.assertEqual((call_of_webhook.headers["tracestate"], call_of_webhook.headers["baggage"]), ("v=1", "who=me"))
+
+    async def test_chain(self) -> None:
+        """The span of a request shows each server of the chain that it passed, and the rule and handler at the end."""
+        crd = definition()
+        kites = "/apis/example.com/v1/namespaces/default/kites"
+        async with InProcessServer(self.file(samplingRatePerMillion=1_000_000), controllers="") as server:
+            await server.load([crd])
+            for path in (f"{CONFIG_MAPS}/kube-root-ca.crt", "/healthz/ping", kites, "/no/such/path"):
+                with contextlib.suppress(HTTPError):
+                    await deferToThread(send, server, "GET", path)
+            with contextlib.suppress(HTTPError):
+                await deferToThread(send, server, "PUT", CONFIG_MAPS, {})
+        passed = {
+            span.attributes["url.path"]: (span.attributes.get("http.route"), span.events)
+            for span in self.collector.spans
+            if span.kind == SERVER and span.attributes["http.request.method"] != "POST"
+        }
+        first = ("kube-aggregator", {"delegate": "kube-apiserver"})
+        second = ("kube-apiserver", {"delegate": "apiextensions-apiserver"})
+
+        def handled(name: str, handler: str) -> Any:
+            return name, {"code.function.name": handler}
+
+        self.assertEqual(
+            passed["/healthz/ping"],
+            ("/<path>/<rest:name>", (handled("kube-aggregator", "HealthEndpoints._one"),)),
+        )
+        self.assertEqual(
+            passed[f"{CONFIG_MAPS}/kube-root-ca.crt"],
+            (
+                "/api/v1/namespaces/<namespace>/configmaps/<name>",
+                (first, handled("kube-apiserver", "ReadHandlers.get")),
+            ),
+        )
+        self.assertEqual(
+            passed[kites],
+            (
+                "/apis/<group>/<version>/namespaces/<namespace>/<plural>",
+                (first, second, handled("apiextensions-apiserver", "CustomRoutes._serve")),
+            ),
+        )
+        self.assertEqual(
+            passed["/no/such/path"], (None, (first, second, ("apiextensions-apiserver", {"delegate": "NotFound"})))
+        )
+        self.assertEqual(passed[CONFIG_MAPS], (None, (first, handled("kube-apiserver", "refuse_method"))))
 
     async def test_access_webhooks(self) -> None:
         """
