@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.http.site import KubeSite
+
+from ..harness import filtered_site
 from . import frames as h2
 from .client import Client, Http2Case, get
 from .measures import count_calls
@@ -291,6 +297,51 @@ class ResetTests(FloodCase):
             client.request()
             client.request(h2.POST, b"body")
         self.assertLess(self.held(client), held + 16_384)
+
+
+class UnauthenticatedTests(FloodCase):
+    """Requests without credentials, which end their connection as in the reference."""
+
+    def make_site(self) -> KubeSite:
+        """Return a site with all filters, which serves anonymous users and refuses tokens."""
+        site = filtered_site(self.handle, authenticator=Anonymous(), clock=self.clock)
+        self.addCleanup(site.stopFactory)
+        return site
+
+    def assert_one_request(self, *fields: tuple[bytes, bytes]) -> Client:
+        """Assert that only the first of many requests is answered, and the connection ended."""
+        client = self.connect()
+        self.flood(client, lambda number: h2.headers(2 * number + 1, [*h2.GET, *fields]), 1000)
+        self.clock.advance(0)
+        self.assertTrue(client.closed)
+        assert client.goaway is not None
+        self.assertEqual(client.goaway[1], h2.NO_ERROR)
+        answered = [number for number, stream in client.streams.items() if stream.status]
+        self.assertEqual(answered, [1])
+        self.assertTrue(client.stream(1).ended)
+        return client
+
+    def test_refused(self) -> None:
+        """A client with a wrong token gets one response per connection."""
+        client = self.assert_one_request((b"authorization", b"Bearer wrong"))
+        self.assertEqual(client.stream(1).status, 401)
+        self.assertEqual(self.served, [])
+
+    def test_anonymous(self) -> None:
+        """A client without credentials gets one response per connection."""
+        client = self.assert_one_request()
+        self.assertEqual(client.stream(1).status, 200)
+        self.assertEqual(len(self.served), 1)
+
+
+class Anonymous:
+    """An authenticator that knows no user."""
+
+    def authenticate(self, request: Any) -> UserInfo:
+        """Return the anonymous user, unless there is a token."""
+        if request.getHeader(b"authorization"):
+            raise AuthenticationFailed("the token is unknown")
+        return UserInfo("system:anonymous", groups=("system:unauthenticated",))
 
 
 class HeaderTests(FloodCase):

@@ -297,6 +297,27 @@ class GoawayTests(Http2Case):
         self.clock.advance(0)
         self.assertEqual((bytes(client.stream(1).data), client.stream(1).ended), (b"done", True))
 
+    def test_server_stops(self) -> None:
+        """6.8: After GOAWAY of the server, open streams finish, later ones are ignored; then the connection ends."""
+        client = self.connect()
+        client.send(h2.headers(1, WAIT), h2.headers(3, get(b"/wait", method=b"POST"), end_stream=False))
+        self.site.connections.close_idle()
+        self.clock.advance(0)
+        self.assertEqual(client.goaway, (3, h2.NO_ERROR))
+        added = h2.literal(b"x-added", b"value", 0x40)
+        client.send(h2.headers(5, h2.block(h2.POST) + added, end_stream=False))
+        client.send(h2.data(5, b"body"), h2.window_update(5, 10), h2.headers(5, [(b"x-trailer", b"v")]), h2.reset(5))
+        client.send(h2.data(3, b"body", end_stream=True))
+        self.assertEqual(self.served, [(b"GET", b"/wait"), (b"POST", b"/wait")])
+        self.assertEqual(client.streams[5].heads if 5 in client.streams else [], [])
+        self.assertTrue(client.alive)
+        self.answer(0)
+        self.assertFalse(client.closed)
+        self.answer(1)
+        self.assertEqual([client.stream(number).ended for number in (1, 3)], [True, True])
+        self.assertTrue(client.closed)
+        self.assertEqual(len(client.received(h2.GOAWAY)), 1)
+
     def test_unknown_code(self) -> None:
         """7: Unknown error codes have no special meaning."""
         client = self.connect()
