@@ -23,6 +23,10 @@ BODY_TIMEOUT: Final = 60.0
 #: Bytes of a body that must arrive per second, counted from L{BODY_GRACE} seconds after its start.
 BODY_RATE: Final = 16 * 1024
 BODY_GRACE: Final = 20.0
+#: Bytes of bodies that a connection with many requests may hold before the requests are served, without a reservation,
+#: and the step of reservations for more.
+MAX_UNSERVED: Final = 128 * 1024
+UNSERVED_STEP: Final = 256 * 1024
 
 
 def body_timeout(size: int) -> float:
@@ -84,3 +88,42 @@ class BodyShares:
         self.used -= size
         if anonymous:
             self._anonymous -= size
+
+
+class UnservedBytes:
+    """
+    Bytes of bodies that a connection holds for requests that are not served, so that their clients are unknown.
+
+    They are counted for clients without credentials if they are more than a connection with one request would hold.
+    """
+
+    __slots__ = ("_bodies", "_client", "_reserved", "_size")
+
+    def __init__(self, bodies: BodyShares, client: Hashable) -> None:
+        """
+        @param client: Stands for all requests of the connection.
+        """
+        self._bodies = bodies
+        self._client = client
+        self._size = 0
+        self._reserved = 0
+
+    def add(self, size: int) -> bool:
+        """
+        Count more bytes.
+
+        @return: Whether there is room for them.
+        """
+        if self._size + size > MAX_UNSERVED + self._reserved:
+            if not self._bodies.reserve(self._client, UNSERVED_STEP, anonymous=True):
+                return False
+            self._reserved += UNSERVED_STEP
+        self._size += size
+        return True
+
+    def remove(self, size: int) -> None:
+        """Stop counting bytes; the reservation ends with the last of them."""
+        self._size -= size
+        if not self._size and self._reserved:
+            self._bodies.release(self._client, self._reserved, anonymous=True)
+            self._reserved = 0

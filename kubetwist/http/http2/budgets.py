@@ -53,10 +53,20 @@ class Budget:
         @param refill: Whether the tokens of the elapsed time count.
         @raise Http2ConnectionError: There are not enough.
         """
-        self._tokens -= tokens
-        if self._tokens < 0 and refill:
+        if self._tokens < tokens and refill:
             now = self._now()
             self.earn(int((now - self._since) * self._rate))
             self._since = now
+        self._tokens -= tokens
         if self._tokens < 0:
             raise Http2ConnectionError(ENHANCE_YOUR_CALM, f"too many {self._text}")
+
+
+def control_budget(now: Callable[[], float]) -> Budget:
+    """Return the budget of control frames."""
+    return Budget(MAX_CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, now, "control frames")
+
+
+def reset_budget(now: Callable[[], float]) -> Budget:
+    """Return the budget of requests whose streams are reset, or that are malformed."""
+    return Budget(MAX_RESETS, RESETS_PER_SECOND, now, "reset streams")

@@ -15,11 +15,11 @@ from OpenSSL.crypto import X509
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IAddress, IPushProducer
 from twisted.internet.protocol import Protocol, connectionDone
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...interfaces import IClientConnection
+from ..connection.bodyshares import UnservedBytes
 from ..connection.coalescingtls import peer_certificates
 from ..connection.connectionlimit import client_network
 from ..connection.connections import Connections
@@ -27,14 +27,8 @@ from ..connection.flow import bound_unsent, enable_tcp_keepalive, is_tls_closing
 from ..headsyntax import Malformed
 from ..request import HTTP2
 from .body import STREAM_WINDOW, RequestBody
-from .budgets import (
-    CONTROL_FRAMES_PER_DATA,
-    CONTROL_FRAMES_PER_SECOND,
-    MAX_CONTROL_FRAMES,
-    MAX_RESETS,
-    RESETS_PER_SECOND,
-    Budget,
-)
+from .budgets import CONTROL_FRAMES_PER_DATA, control_budget, reset_budget
+from .closedstreams import ClosedStreams
 from .frames import (
     ACK,
     CANCEL,
@@ -55,10 +49,8 @@ from .frames import (
     SELF_DEPENDENT,
     SETTINGS,
     SETTINGS_ACK,
-    SETTINGS_ENABLE_PUSH,
     SETTINGS_INITIAL_WINDOW_SIZE,
     SETTINGS_MAX_CONCURRENT_STREAMS,
-    SETTINGS_MAX_FRAME_SIZE,
     SETTINGS_MAX_HEADER_LIST_SIZE,
     STREAM_CLOSED,
     WINDOW_UPDATE,
@@ -66,9 +58,9 @@ from .frames import (
     Http2ConnectionError,
     Http2StreamError,
     goaway,
-    parse_settings,
     parse_uint32,
     ping_ack,
+    read_settings,
     rst_stream,
     settings_frame,
     window_update,
@@ -94,13 +86,8 @@ TURN_SECONDS: Final = 0.0025
 MAX_BACKLOG: Final = 1024 * 1024
 #: Header lists of open streams, in bytes, with which no stream is accepted.
 MAX_HEADS: Final = 1024 * 1024
-#: Bytes of bodies of unserved requests that a connection may hold, and the step of reservations for more.
-MAX_UNSERVED: Final = 128 * 1024
-UNSERVED_STEP: Final = 256 * 1024
 #: Minimum number of recently reset streams that are remembered; more if a connection may have more streams.
 MAX_RESET_STREAMS: Final = 1000
-#: Ranges of skipped stream ids that are remembered.
-_MAX_SKIPPED: Final = 32
 
 
 @implementer(IClientConnection, IPushProducer)
@@ -116,7 +103,6 @@ class Http2Connection(Protocol):
     @ivar deadline: Time at which L{deadline_expired} checks the time limits; L{None} for never.
     """
 
-    _log = Logger()
     transport: Any
 
     def __init__(self, site: Http2Site) -> None:
@@ -129,26 +115,20 @@ class Http2Connection(Protocol):
         self._frames = FrameReader(2 * MAX_LIST)
         self._heads = HeadReader()
         self._has_settings = False
-        self._last_id = 0
-        #: Streams that were reset, and whether the client did it; the oldest ones are forgotten.
-        self._reset_streams: dict[int, bool] = {}
-        #: Ranges of ids that the client skipped.
-        self._skipped: deque[tuple[int, int]] = deque(maxlen=_MAX_SKIPPED)
+        self._closed = ClosedStreams(max(MAX_RESET_STREAMS, site.max_streams))
         #: Streams whose requests wait for their turn.
         self._held: deque[Http2Stream] = deque()
         self._scheduled = False
         self._until = 0.0
         self._head_bytes = 0
-        self._unserved = 0
-        self._unserved_reserved = 0
         self._credit = 0
         self._idle_since = 0.0
         self._blocked_since = 0.0
         self._frame_deadline: float | None = None
         self._going_away = False
         self._closing = False
-        self._control = Budget(MAX_CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, self.now, "control frames")
-        self._resets = Budget(MAX_RESETS, RESETS_PER_SECOND, self.now, "reset streams")
+        self._control = control_budget(self.now)
+        self._resets = reset_budget(self.now)
 
     # The connection.
 
@@ -165,6 +145,8 @@ class Http2Connection(Protocol):
             self._closing = True
             transport.abortConnection()
             return
+        client = ("", client_network(getattr(self.getPeer(), "host", "")))
+        self._unserved = UnservedBytes(self.connections.bodies, client)
         transport.registerProducer(self, True)
         settings = [
             (SETTINGS_MAX_CONCURRENT_STREAMS, self.site.max_streams),
@@ -251,17 +233,17 @@ class Http2Connection(Protocol):
             return
         if not stream_id & 1:
             raise Http2ConnectionError(PROTOCOL_ERROR, "the client opened a stream of the server")
-        if stream_id <= self._last_id:
-            self._closed_stream_headers(stream_id, block)
+        if stream_id <= self._closed.last_id:
+            self._heads.skip(block)
+            self._closed.check(stream_id, "HEADERS")
+            self._spend_control()
             return
         if self._going_away:
             # The client repeats the request on another connection.
             self._control.spend()
             self._heads.skip(block)
             return
-        if stream_id > self._last_id + 2:
-            self._skipped.append((self._last_id, stream_id))
-        self._last_id = stream_id
+        self._closed.opened(stream_id)
         receiving = not flags & END_STREAM
         stream = Http2Stream(self, stream_id, self.output.initial_window, receiving)
         try:
@@ -306,19 +288,6 @@ class Http2Connection(Protocol):
             raise Http2StreamError(stream.stream_id, PROTOCOL_ERROR, "HEADERS within a request")
         self._body_received(stream, b"", 0, True)
 
-    def _closed_stream_headers(self, stream_id: int, block: bytes) -> None:
-        """Handle HEADERS of a stream that has ended or was skipped."""
-        self._heads.skip(block)
-        by_client = self._reset_streams.get(stream_id)
-        if by_client is None:
-            if any(low < stream_id < high for low, high in self._skipped):
-                raise Http2ConnectionError(PROTOCOL_ERROR, "the ids of new streams must grow")
-            raise Http2ConnectionError(STREAM_CLOSED, "HEADERS on a closed stream")
-        if by_client:
-            raise Http2StreamError(stream_id, STREAM_CLOSED, "HEADERS on a stream that the client has reset")
-        # The client had sent them before it was informed of the reset.
-        self._control.spend()
-
     def _data_received(self, flags: int, stream_id: int, data: bytes, size: int) -> None:
         end = flags & END_STREAM
         self._credit += size
@@ -332,15 +301,8 @@ class Http2Connection(Protocol):
             self._spend_control()
         stream = self.streams.get(stream_id)
         if stream is None:
-            if stream_id > self._last_id or not stream_id & 1:
-                if self._going_away and stream_id & 1:
-                    return
-                raise Http2ConnectionError(PROTOCOL_ERROR, "DATA on an idle stream")
-            by_client = self._reset_streams.get(stream_id)
-            if by_client is None:
-                raise Http2ConnectionError(STREAM_CLOSED, "DATA on a closed stream")
-            if by_client:
-                raise Http2StreamError(stream_id, STREAM_CLOSED, "DATA on a stream that the client has reset")
+            if self._check_not_idle(stream_id):
+                self._closed.check(stream_id, "DATA")
             return
         if not stream.receiving:
             raise Http2StreamError(stream_id, STREAM_CLOSED, "DATA after the end of the request")
@@ -367,7 +329,7 @@ class Http2Connection(Protocol):
             self._reset_received(stream_id)
         elif kind == SETTINGS:
             if not flags & ACK:
-                self._apply_settings(parse_settings(payload))
+                self._apply_settings(payload)
         elif kind == PING:
             if not flags & ACK:
                 self.write(ping_ack(payload))
@@ -382,18 +344,8 @@ class Http2Connection(Protocol):
         # The answers of a client that does not read would need memory.
         self._control.spend(refill=not self.output.blocked)
 
-    def _apply_settings(self, parameters: list[tuple[int, int]]) -> None:
-        window = self.output.initial_window
-        for name, value in parameters:
-            if name == SETTINGS_INITIAL_WINDOW_SIZE:
-                if value > MAX_WINDOW:
-                    raise Http2ConnectionError(FLOW_CONTROL_ERROR, "the initial window is too large")
-                window = value
-            elif name == SETTINGS_ENABLE_PUSH:
-                if value > 1:
-                    raise Http2ConnectionError(PROTOCOL_ERROR, "ENABLE_PUSH is neither 0 nor 1")
-            elif name == SETTINGS_MAX_FRAME_SIZE and not MAX_FRAME_SIZE <= value < 1 << 24:
-                raise Http2ConnectionError(PROTOCOL_ERROR, "the maximum frame size is invalid")
+    def _apply_settings(self, payload: bytes) -> None:
+        window = read_settings(payload, self.output.initial_window)
         if window == self.output.initial_window or not self.streams:
             self.output.initial_window = window
             self.write(SETTINGS_ACK)
@@ -421,38 +373,39 @@ class Http2Connection(Protocol):
         else:
             self.output.add_stream_window(stream, increment)
 
-    def _check_not_idle(self, stream_id: int) -> None:
-        if (stream_id > self._last_id and not self._going_away) or not stream_id & 1:
-            raise Http2ConnectionError(PROTOCOL_ERROR, "a frame on an idle stream")
+    def _check_not_idle(self, stream_id: int) -> bool:
+        """
+        Check that a stream was opened.
+
+        @return: Whether it was; not if the client has opened it after GOAWAY.
+        """
+        if not self._closed.is_idle(stream_id):
+            return True
+        if self._going_away and stream_id & 1:
+            return False
+        raise Http2ConnectionError(PROTOCOL_ERROR, "a frame on an idle stream")
 
     def _reset_received(self, stream_id: int) -> None:
         stream = self.streams.get(stream_id)
         if stream is None:
             self._check_not_idle(stream_id)
             return
-        self._remember_reset(stream_id, True)
+        self._closed.was_reset(stream_id, by_client=True)
         self._resets.spend()
         self._close_stream(stream)
         self.end_request(stream)
 
     # Streams.
 
-    def _remember_reset(self, stream_id: int, by_client: bool) -> None:
-        streams = self._reset_streams
-        if len(streams) >= max(MAX_RESET_STREAMS, self.site.max_streams):
-            del streams[next(iter(streams))]
-        streams[stream_id] = by_client
-
     def _reset_by_error(self, error: Http2StreamError) -> None:
         """Reset a stream whose client breaks a rule, which counts like a reset by the client."""
         self._resets.spend()
         stream = self.streams.get(error.stream_id)
         if stream is None:
-            if error.stream_id > self._last_id:
+            if self._closed.is_idle(error.stream_id):
                 # An idle stream cannot be reset.
                 raise Http2ConnectionError(error.code, str(error))
-            if self._reset_streams.get(error.stream_id) is None:
-                self._remember_reset(error.stream_id, False)
+            self._closed.was_reset(error.stream_id, by_client=False)
             self.write(rst_stream(error.stream_id, error.code))
         else:
             self._reset_now(stream, error.code)
@@ -465,7 +418,7 @@ class Http2Connection(Protocol):
             self.site.reactor.callLater(0, self.end_request, stream)
 
     def _reset_now(self, stream: Http2Stream, code: int) -> None:
-        self._remember_reset(stream.stream_id, False)
+        self._closed.was_reset(stream.stream_id, by_client=False)
         self.write(rst_stream(stream.stream_id, code))
         self._close_stream(stream)
 
@@ -497,7 +450,7 @@ class Http2Connection(Protocol):
         """Handle that the end of a response was sent."""
         if stream.receiving and not stream.closed:
             # The client need not send the rest of the body.
-            self._remember_reset(stream.stream_id, False)
+            self._closed.was_reset(stream.stream_id, by_client=False)
             self.write(rst_stream(stream.stream_id, NO_ERROR))
         self._close_stream(stream)
 
@@ -513,21 +466,12 @@ class Http2Connection(Protocol):
 
         @raise Http2StreamError: There is no room for them.
         """
-        more = self._unserved + size - MAX_UNSERVED - self._unserved_reserved
-        if more > 0:
-            client = ("", client_network(getattr(self.getPeer(), "host", "")))
-            if not self.connections.bodies.reserve(client, UNSERVED_STEP, anonymous=True):
-                raise Http2StreamError(stream_id, REFUSED_STREAM, "there is no room for the body")
-            self._unserved_reserved += UNSERVED_STEP
-        self._unserved += size
+        if not self._unserved.add(size):
+            raise Http2StreamError(stream_id, REFUSED_STREAM, "there is no room for the body")
 
     def release(self, size: int) -> None:
         """Stop counting bytes of a body."""
-        self._unserved -= size
-        if not self._unserved and self._unserved_reserved:
-            client = ("", client_network(getattr(self.getPeer(), "host", "")))
-            self.connections.bodies.release(client, self._unserved_reserved, anonymous=True)
-            self._unserved_reserved = 0
+        self._unserved.remove(size)
 
     # The order of requests.
 
@@ -552,8 +496,8 @@ class Http2Connection(Protocol):
 
     # The sending side.
 
-    def _data_sent(self) -> None:
-        self._control.earn(CONTROL_FRAMES_PER_DATA)
+    def _data_sent(self, size: int) -> None:
+        self._control.earn(CONTROL_FRAMES_PER_DATA * (1 + size // MAX_FRAME_SIZE))
 
     def pauseProducing(self) -> None:
         """Pause: the transport accepts no data for now."""
@@ -627,7 +571,7 @@ class Http2Connection(Protocol):
         """Accept no further streams; the connection is closed when the open ones have ended."""
         if not self._going_away:
             self._going_away = True
-            self.write(goaway(self._last_id, NO_ERROR))
+            self.write(goaway(self._closed.last_id, NO_ERROR))
             if not self.streams:
                 self.close()
 
@@ -636,7 +580,7 @@ class Http2Connection(Protocol):
         if self._closing:
             return
         self._going_away = True
-        self.write(goaway(self._last_id, code, text.encode()))
+        self.write(goaway(self._closed.last_id, code, text.encode()))
         self.close()
         self._end_all()
 
@@ -653,7 +597,7 @@ class Http2Connection(Protocol):
             return
         if not self._going_away:
             self._going_away = True
-            self.write(goaway(self._last_id, NO_ERROR))
+            self.write(goaway(self._closed.last_id, NO_ERROR))
         self._closing = True
         self.deadline = self.now() + LINGER_TIMEOUT
         self.transport.unregisterProducer()

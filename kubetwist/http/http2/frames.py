@@ -249,9 +249,26 @@ def parse_uint32(payload: bytes) -> int:
     return number
 
 
-def parse_settings(payload: bytes) -> list[tuple[int, int]]:
-    """Return the parameters of SETTINGS, in order."""
-    return list(_SETTING.iter_unpack(payload))
+def read_settings(payload: bytes, window: int) -> int:
+    """
+    Check the parameters of SETTINGS, and return the initial window of streams.
+
+    The server does not use the other parameters: it sends no long frames, no pushes, and needs no header table.
+
+    @param window: The initial window before.
+    @raise Http2ConnectionError: A value is invalid.
+    """
+    for name, value in _SETTING.iter_unpack(payload):
+        if name == SETTINGS_INITIAL_WINDOW_SIZE:
+            if value > MAX_WINDOW:
+                raise Http2ConnectionError(FLOW_CONTROL_ERROR, "the initial window is too large")
+            window = value
+        elif name == SETTINGS_ENABLE_PUSH:
+            if value > 1:
+                raise Http2ConnectionError(PROTOCOL_ERROR, "ENABLE_PUSH is neither 0 nor 1")
+        elif name == SETTINGS_MAX_FRAME_SIZE and not MAX_FRAME_SIZE <= value < 1 << 24:
+            raise Http2ConnectionError(PROTOCOL_ERROR, "the maximum frame size is invalid")
+    return window
 
 
 def settings_frame(parameters: list[tuple[int, int]]) -> bytes:
@@ -287,6 +304,22 @@ def goaway(last_stream_id: int, code: int, text: bytes = b"") -> bytes:
     @param text: Debug data.
     """
     return frame_header(8 + len(text), GOAWAY, 0, 0) + _GOAWAY.pack(last_stream_id, code) + text
+
+
+def data_frames(stream_id: int, data: bytes, end_stream: bool) -> bytes:
+    """Return data as DATA, in several frames if they are long."""
+    flags = END_STREAM if end_stream else 0
+    size = len(data)
+    if size <= MAX_FRAME_SIZE:
+        return frame_header(size, DATA, flags, stream_id) + data
+    view = memoryview(data)
+    parts: list[bytes | memoryview] = []
+    header = frame_header(MAX_FRAME_SIZE, DATA, 0, stream_id)
+    last = (size - 1) // MAX_FRAME_SIZE * MAX_FRAME_SIZE
+    for begin in range(0, last, MAX_FRAME_SIZE):
+        parts += (header, view[begin : begin + MAX_FRAME_SIZE])
+    parts += (frame_header(size - last, DATA, flags, stream_id), view[last:])
+    return b"".join(parts)
 
 
 def header_frames(stream_id: int, block: bytes, end_stream: bool) -> bytes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 from .frames import (
     DATA,
@@ -22,10 +22,14 @@ from .frames import (
     MAX_WINDOW,
     Http2ConnectionError,
     Http2StreamError,
+    data_frames,
     frame_header,
     header_frames,
 )
 from .responsehead import NO_TABLE
+
+#: Bytes that a stream sends at once while no other one waits; a piece of a long response fits.
+MAX_WRITE: Final = 12 * MAX_FRAME_SIZE
 
 
 class Sender(Protocol):
@@ -88,13 +92,13 @@ class Output:
         write: Callable[[bytes], object],
         write_first: Callable[[bytes], object],
         now: Callable[[], float],
-        on_sent: Callable[[], object],
+        on_sent: Callable[[int], object],
     ) -> None:
         """
         @param write: Writes to the transport.
         @param write_first: The same for data that precede the data of other connections.
         @param now: Returns the time.
-        @param on_sent: Called for each DATA frame.
+        @param on_sent: Called with the number of sent bytes of DATA.
         """
         self._write = write
         self._write_first = write_first
@@ -136,7 +140,7 @@ class Output:
                     (header_frames(stream_id, block, False), frame_header(size, DATA, END_STREAM, stream_id), body)
                 )
             )
-            self._on_sent()
+            self._on_sent(size)
             stream.end_sent()
             return
         self.send_head(stream, block, not size)
@@ -157,19 +161,19 @@ class Output:
         size = len(data)
         if backlog is None:
             if (
-                size <= MAX_FRAME_SIZE
+                size <= MAX_WRITE
                 and size <= stream.window
                 and size <= self.window
                 and not (self.blocked or self._waiting or self._urgent)
             ) or not size:
                 stream.window -= size
                 self.window -= size
-                (self._write_first if stream.urgent else self._write)(
-                    frame_header(size, DATA, END_STREAM if end else 0, stream.stream_id) + data
-                )
-                self._on_sent()
+                (self._write_first if stream.urgent else self._write)(data_frames(stream.stream_id, data, end))
+                self._on_sent(size)
                 if end:
                     stream.end_sent()
+                elif self.blocked and self.wait_for_window(stream):
+                    stream.pause_producer()
                 return
             backlog = stream.backlog = Backlog(self._now())
         if size:
@@ -278,33 +282,41 @@ class Output:
             self._pumping = False
 
     def _send_turn(self, stream: Sender, backlog: Backlog) -> None:
-        """Send one frame of a stream, and continue with its producer if nothing waits after it."""
-        limit = min(MAX_FRAME_SIZE, stream.window, self.window)
-        parts: list[bytes | memoryview] = [b""]
-        pieces, size = backlog.pieces, 0
-        while pieces and size < limit:
-            piece = pieces.popleft()
-            if size + len(piece) > limit:
-                pieces.appendleft(piece[limit - size :])
-                piece = piece[: limit - size]
-            parts.append(piece)
-            size += len(piece)
-        backlog.size -= size
+        """Send frames of a stream, and continue with its producer if nothing waits after them."""
+        limit = min(stream.window, self.window, MAX_FRAME_SIZE if self._waiting or self._urgent else MAX_WRITE)
+        size, frames = self._take_frames(stream.stream_id, backlog, limit)
         backlog.since = self._now()
         self.size -= size
         self.window -= size
         stream.window -= size
-        done = not pieces
-        ends = done and backlog.ends
-        if done:
-            stream.backlog = None
-        else:
+        if frames:
+            (self._write_first if stream.urgent else self._write)(frames)
+        if backlog.pieces or (self.blocked and not backlog.ends):
             self._enqueue(stream)
-        if size or ends:
-            parts[0] = frame_header(size, DATA, END_STREAM if ends else 0, stream.stream_id)
-            (self._write_first if stream.urgent else self._write)(b"".join(parts))
-            self._on_sent()
-        if ends:
+            return
+        stream.backlog = None
+        if backlog.ends:
             stream.end_sent()
-        elif done:
+        else:
             stream.resume_producer()
+
+    def _take_frames(self, stream_id: int, backlog: Backlog, limit: int) -> tuple[int, bytes]:
+        """Remove at most C{limit} bytes of a backlog, and return their number and the frames with them."""
+        pieces, taken = backlog.pieces, 0
+        parts: list[bytes | memoryview] = []
+        while (pieces and taken < limit) or (backlog.ends and not parts):
+            header_at, size, room = len(parts), 0, min(MAX_FRAME_SIZE, limit - taken)
+            parts.append(b"")
+            while pieces and size < room:
+                piece = pieces.popleft()
+                if size + len(piece) > room:
+                    pieces.appendleft(piece[room - size :])
+                    piece = piece[: room - size]
+                parts.append(piece)
+                size += len(piece)
+            taken += size
+            flags = END_STREAM if backlog.ends and not pieces else 0
+            parts[header_at] = frame_header(size, DATA, flags, stream_id)
+        self._on_sent(taken)
+        backlog.size -= taken
+        return taken, b"".join(parts)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.http.connection.bodyshares import SMALL_BODY
+from kubetwist.http.connection.bodyshares import MAX_UNSERVED, SMALL_BODY, UNSERVED_STEP
 from kubetwist.http.http2.connection import (
     FRAME_TIMEOUT,
     IDLE_TIMEOUT,
     LINGER_TIMEOUT,
     MAX_BACKLOG,
-    MAX_UNSERVED,
     STALL_TIMEOUT,
     TURN_SECONDS,
-    UNSERVED_STEP,
 )
 from kubetwist.http.http2.frames import (
     CANCEL,

@@ -1,0 +1,221 @@
+"""Tests of L{kubetwist.http.http2.output}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.http.http2.frames import (
+    DATA,
+    END_STREAM,
+    FLOW_CONTROL_ERROR,
+    HEADERS,
+    INITIAL_WINDOW,
+    MAX_FRAME_SIZE,
+    MAX_WINDOW,
+    Http2ConnectionError,
+    Http2StreamError,
+)
+from kubetwist.http.http2.output import MAX_WRITE, Backlog, Output
+
+
+class Sender:
+    """A stream that records what happens to it."""
+
+    def __init__(self, stream_id: int, window: int = INITIAL_WINDOW, urgent: bool = False) -> None:
+        self.stream_id = stream_id
+        self.window = window
+        self.urgent = urgent
+        self.backlog: Backlog | None = None
+        self.calls: list[str] = []
+
+    def pause_producer(self) -> None:
+        """Record the call."""
+        self.calls.append("pause")
+
+    def resume_producer(self) -> None:
+        """Record the call."""
+        self.calls.append("resume")
+
+    def end_sent(self) -> None:
+        """Record the call."""
+        self.calls.append("end")
+
+
+def frames(data: bytes) -> list[tuple[int, int, int, bytes]]:
+    """Return type, flags, stream and payload of the frames."""
+    found = []
+    while data:
+        end = 9 + int.from_bytes(data[:3], "big")
+        found.append((data[3], data[4], int.from_bytes(data[5:9], "big"), data[9:end]))
+        data = data[end:]
+    return found
+
+
+class OutputTests(SynchronousTestCase):
+    """L{Output}."""
+
+    def setUp(self) -> None:
+        """Create an output with an open window of the connection."""
+        self.written: list[bytes] = []
+        self.first: list[bytes] = []
+        self.output = Output(self.written.append, self.first.append, lambda: 0.0, lambda size: None)
+        self.output.add_window(1 << 20)
+
+    def sent(self) -> list[tuple[int, int]]:
+        """Return the streams and sizes of the DATA frames since the last call."""
+        data, self.written[:] = b"".join(self.written), []
+        return [(stream, len(payload)) for kind, _, stream, payload in frames(data) if kind == DATA]
+
+    def test_response(self) -> None:
+        """A short response is one write; the first one announces that no table is used."""
+        sender = Sender(1)
+        self.output.send_response(sender, b"\x88", b"a")
+        self.output.send_response(Sender(3), b"\x88", b"b")
+        self.assertEqual(
+            frames(b"".join(self.written)),
+            [(HEADERS, 4, 1, b"\x20\x88"), (DATA, 1, 1, b"a"), (HEADERS, 4, 3, b"\x88"), (DATA, 1, 3, b"b")],
+        )
+        self.assertEqual(sender.calls, ["end"])
+
+    def test_no_body(self) -> None:
+        """A response without body ends with its head."""
+        sender = Sender(1, 0)
+        self.output.send_response(sender, b"\x89", b"")
+        self.assertEqual(frames(self.written[0]), [(HEADERS, 5, 1, b"\x20\x89")])
+        self.assertEqual(sender.calls, ["end"])
+
+    def test_closed_window(self) -> None:
+        """Data wait for the window of their stream, while another stream sends."""
+        waiting, other = Sender(1, 10), Sender(3)
+        self.output.send_data(waiting, b"x" * 25, False)
+        self.output.send_data(other, b"y", False)
+        self.assertEqual(self.sent(), [(1, 10), (3, 1)])
+        self.assertEqual((waiting.calls, other.calls, self.output.size), (["pause"], [], 15))
+        self.output.add_stream_window(waiting, 10)
+        self.assertEqual((self.sent(), waiting.calls), ([(1, 10)], ["pause"]))
+        self.output.add_stream_window(waiting, 10)
+        self.assertEqual((self.sent(), waiting.calls, self.output.size), ([(1, 5)], ["pause", "resume"], 0))
+
+    def test_connection_window(self) -> None:
+        """Streams that wait for the window of the connection take turns of one frame."""
+        self.output.window = 0
+        senders = [Sender(1, 1 << 20), Sender(3, 1 << 20), Sender(5, 1 << 20, urgent=True)]
+        for sender in senders:
+            self.output.send_data(sender, b"x" * 2 * MAX_FRAME_SIZE, True)
+        self.output.add_window(1 << 20)
+        self.assertEqual(self.sent(), [(1, MAX_FRAME_SIZE), (3, MAX_FRAME_SIZE)] * 2)
+        self.assertEqual([(one[1], one[2]) for one in frames(b"".join(self.first))], [(0, 5), (END_STREAM, 5)])
+        self.assertEqual([sender.calls for sender in senders], [["pause", "end"]] * 3)
+
+    def test_blocked(self) -> None:
+        """Nothing is sent while the transport is blocked, and a producer that fills it is paused."""
+        sender = Sender(1, 1 << 20)
+
+        def write(data: bytes) -> None:
+            self.written.append(data)
+            self.output.blocked = True
+
+        self.output._write = write
+        self.output.send_data(sender, b"x" * 100_000, False)
+        self.assertEqual((sender.calls, len(self.written)), (["pause"], 1))
+        self.output.send_data(sender, b"y", False)
+        self.assertEqual(len(self.written), 1)
+        self.output.unblock()
+        self.assertEqual((sender.calls, len(self.written)), (["pause", "pause"], 2))
+        self.output.unblock()
+        self.assertEqual((sender.calls, len(self.written)), (["pause", "pause", "resume"], 2))
+
+    def test_long(self) -> None:
+        """Long data are sent in frames, with few writes."""
+        sender = Sender(1, 1 << 20)
+        self.output.send_data(sender, b"x" * (MAX_WRITE + 1), True)
+        self.assertEqual(len(self.written), 2)
+        self.assertEqual(self.sent(), [(1, MAX_FRAME_SIZE)] * (MAX_WRITE // MAX_FRAME_SIZE) + [(1, 1)])
+
+    def test_wait_for_window(self) -> None:
+        """A producer that begins while its stream cannot send is resumed when it can."""
+        sender = Sender(1, 0)
+        self.assertTrue(self.output.wait_for_window(sender))
+        self.output.add_stream_window(sender, 1)
+        self.assertEqual((sender.calls, self.written), (["resume"], []))
+        self.assertFalse(self.output.wait_for_window(sender))
+
+    def test_drop(self) -> None:
+        """The data of a stream that was reset are dropped."""
+        self.output.window = 0
+        dropped, kept = Sender(1), Sender(3)
+        for sender in (dropped, kept):
+            self.output.send_data(sender, b"x" * 10, True)
+        self.output.drop(dropped)
+        self.assertEqual(self.output.size, 10)
+        self.output.add_window(100)
+        self.assertEqual(self.sent(), [(3, 10)])
+
+    def test_too_large(self) -> None:
+        """Windows beyond 2**31-1 are errors of the stream or the connection."""
+        sender = Sender(1)
+        error = self.assertRaises(Http2StreamError, self.output.add_stream_window, sender, MAX_WINDOW)
+        self.assertEqual(error.code, FLOW_CONTROL_ERROR)
+        self.assertRaises(Http2ConnectionError, self.output.add_window, MAX_WINDOW)
+        self.assertRaises(Http2ConnectionError, self.output.change_initial_window, [Sender(3, 1 << 30)], MAX_WINDOW)
+
+    def test_smaller_initial_window(self) -> None:
+        """A smaller initial window can make the windows of open streams negative."""
+        sender = Sender(1)
+        self.output.send_data(sender, b"x" * 100, False)
+        self.output.change_initial_window([sender], 50)
+        self.assertEqual(sender.window, -50)
+        self.output.send_data(sender, b"y" * 10, True)
+        self.output.add_stream_window(sender, 55)
+        self.assertEqual(self.sent(), [(1, 100), (1, 5)])
+
+
+class AnyOrderTests(SynchronousTestCase):
+    """Generated writes and windows."""
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(("data", "stream", "connection", "block")), st.integers(0, 2), st.integers(1, 40_000)
+            ),
+            max_size=40,
+        )
+    )
+    def test_all_sent(self, steps: list[tuple[str, int, int]]) -> None:
+        """Windows are never exceeded, and all data arrive in order once the windows are open."""
+        written: list[bytes] = []
+        output = Output(written.append, written.append, lambda: 0.0, lambda size: None)
+        senders = [Sender(1), Sender(3), Sender(5, urgent=True)]
+        expected = [b"", b"", b""]
+        room, rooms = INITIAL_WINDOW, [INITIAL_WINDOW] * 3
+        for number, (step, index, size) in enumerate(steps):
+            if step == "data":
+                data = bytes((number,)) * size
+                expected[index] += data
+                output.send_data(senders[index], data, False)
+            elif step == "stream":
+                rooms[index] += size
+                output.add_stream_window(senders[index], size)
+            elif step == "connection":
+                room += size
+                output.add_window(size)
+            elif output.blocked:
+                output.unblock()
+            else:
+                output.blocked = True
+            got = [
+                b"".join(one[3] for one in frames(b"".join(written)) if one[2] == sender.stream_id)
+                for sender in senders
+            ]
+            assert sum(map(len, got)) <= room and all(len(one) <= limit for one, limit in zip(got, rooms, strict=True))
+        output.unblock()
+        output.add_window(10_000_000)
+        for sender in senders:
+            output.add_stream_window(sender, 10_000_000)
+        got = [
+            b"".join(one[3] for one in frames(b"".join(written)) if one[2] == sender.stream_id) for sender in senders
+        ]
+        assert got == expected and output.size == 0
