@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from kubetwist.api.errors import APIStatusError
 from kubetwist.api.record import Record
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.controllers.machinery.controller import Controller
@@ -71,13 +70,8 @@ class ObjectExpiryController(Controller[ObjectKey]):
         if remaining > 0:
             self.queue.add_after(key, min(remaining, MAX_DELAY))
             return
-        try:
-            # Only the state whose annotations were read is deleted. A change adds the key again.
-            await self.client.delete(
-                "", resource, record.namespace, record.name, uid=obj["metadata"]["uid"], revision=record.revision
-            )
-        except APIStatusError as error:
-            if error.code not in (404, 409):
-                raise
-        else:
-            self._log.info("deleted expired object: resource={resource} key={place}", resource=resource, place=place)
+        # Only the state whose annotations were read is deleted. After a conflict, the key is processed again.
+        await self.client.delete(
+            "", resource, record.namespace, record.name, uid=obj["metadata"]["uid"], revision=record.revision
+        )
+        self._log.info("deleted expired object: resource={resource} key={place}", resource=resource, place=place)

@@ -11,13 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from twisted.internet.threads import deferToThread
-from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase, TestCase
-from zope.interface.verify import verifyObject
 
 import backupversions
 from backupversions.conversion import ANNOTATION, V1, V1BETA1, convert
-from kubetwist.interfaces import IConversionPlugin
+from kubetwist.testing.conversion import ConverterHarness
 from kubetwist.testing.trial import KubeAPIMixin
 
 #: The speed of the machine does not matter.
@@ -65,11 +63,6 @@ def converted(obj: Any, *versions: str) -> Any:
 
 class ConversionTests(SynchronousTestCase):
     """L{convert}."""
-
-    def test_plugin(self) -> None:
-        """The installed package has one plugin with the name in the definition."""
-        (plugin,) = (one for one in getPlugins(IConversionPlugin) if one.name == "backups")
-        verifyObject(IConversionPlugin, plugin)
 
     def test_example(self) -> None:
         """Texts and numbers of v1beta1 are fields of objects in v1."""
@@ -131,6 +124,27 @@ class ConversionTests(SynchronousTestCase):
         self.assertEqual(converted(obj, V1), obj)
         error = self.assertRaises(ValueError, converted, obj, "example.org/v2")
         self.assertEqual(str(error), "there is no conversion from example.org/v1 to example.org/v2")
+
+
+class PluginTests(SynchronousTestCase):
+    """The installed plugin, with the checks of a server."""
+
+    def test_round_trip(self) -> None:
+        """The server accepts the conversions: they change no metadata but annotations."""
+        meta = {"name": "a", "namespace": "default", "labels": {"a": "b"}, "annotations": {"c": "d"}}
+        spec = {"schedule": {"cron": "0 2 * * *", "timeZone": "Europe/Berlin"}, "retention": {"weekly": 4}}
+        new = {"apiVersion": V1, "kind": "Backup", "metadata": meta, "spec": spec}
+        old = {"apiVersion": V1BETA1, "kind": "Backup", "metadata": meta, "spec": {"schedule": "@daily", "keep": 7}}
+        harness = ConverterHarness("backups")
+        harness.check_round_trip([new], [V1BETA1])
+        harness.check_round_trip([old], [V1])
+
+    def test_many(self) -> None:
+        """Many objects are converted in their order."""
+        names = [f"a{number}" for number in range(120)]
+        old = {"apiVersion": V1BETA1, "kind": "Backup", "spec": {"schedule": "@daily"}}
+        found = ConverterHarness("backups").convert([{**old, "metadata": {"name": name}} for name in names], V1)
+        self.assertEqual([obj["metadata"]["name"] for obj in found], names)
 
 
 class ServerTests(KubeAPIMixin, TestCase):

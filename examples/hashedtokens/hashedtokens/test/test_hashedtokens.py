@@ -10,18 +10,16 @@ from typing import Any
 import treq
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.http_headers import Headers
-from zope.interface.verify import verifyObject
 
 from hashedtokens.__main__ import main
-from hashedtokens.authenticator import DAY, HashedTokens
+from hashedtokens.authenticator import DAY
 from hashedtokens.tokens import create_token, read_tokens
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.errors import AuthenticationFailed
-from kubetwist.interfaces import IAuthenticator
 from kubetwist.server.errors import StartError
+from kubetwist.testing.authentication import AuthenticationOutcome, AuthenticatorHarness
+from kubetwist.testing.memory import START
 from kubetwist.testing.trial import KubeAPIMixin
 
-NOW = 1_800_000_000.0
 ID = "0123456789abcdef"
 TABLE = f'["{ID}"]\nhash = "{"00" * 32}"\nuser = "alice"\n'
 
@@ -31,12 +29,12 @@ class TokensTests(SynchronousTestCase):
 
     def test_created(self) -> None:
         """A new token has another secret each time, and the file does not contain it."""
-        token, table = create_token("alice", ["developers", "on call"], NOW)
+        token, table = create_token("alice", ["developers", "on call"], START)
         other, _ = create_token("alice", [], None)
         self.assertNotEqual(token, other)
         self.assertNotIn(token.rpartition("_")[2], table)
         (entry,) = read_tokens(table.encode()).values()
-        self.assertEqual((entry.user, entry.expires), (UserInfo("alice", groups=("developers", "on call")), NOW))
+        self.assertEqual((entry.user, entry.expires), (UserInfo("alice", groups=("developers", "on call")), START))
 
     def test_names(self) -> None:
         """Names that would change the file, or belong to components of the cluster, are refused."""
@@ -72,66 +70,57 @@ class TokensTests(SynchronousTestCase):
         self.assertRegex(tokens.getvalue(), r"^hashed_[0-9a-f]{16}_[0-9a-f]{64}\n$")
 
 
-class Request:
-    """The part of a request that the authenticator uses."""
-
-    def __init__(self, token: str) -> None:
-        self.fields = {b"authorization": [b"Bearer " + token.encode()]}
-        self.warnings: list[str] = []
-        self.annotations: dict[str, str] = {}
-
-    def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
-        """Keep a warning."""
-        self.warnings.append(text)
-
-    def annotate(self, key: str, value: str, level: str) -> None:
-        """Keep an annotation."""
-        self.annotations[key] = value
-
-
 class AuthenticatorTests(SynchronousTestCase):
-    """L{HashedTokens} without a server."""
+    """The authenticator without a server."""
 
     def setUp(self) -> None:
-        """Create a token."""
-        self.token, table = create_token("alice", ["developers"], NOW)
-        self.entries = read_tokens(table.encode())
+        """Create a token that is valid for a month."""
+        self.token, self.table = create_token("alice", ["developers"], START + 30 * DAY)
+        self.token_id = next(iter(read_tokens(self.table.encode())))
 
-    def authenticate(self, token: str, remaining: float = 30 * DAY) -> tuple[UserInfo | None, Request]:
-        """Authenticate a request some seconds before the token expires."""
-        authenticator = HashedTokens(self.entries, lambda: NOW - remaining)
-        verifyObject(IAuthenticator, authenticator)
-        request: Any = Request(token)
-        return authenticator.authenticate(request), request
+    def authenticate(self, token: str) -> AuthenticationOutcome:
+        """Authenticate a request with a token."""
+        path = Path(self.mktemp())
+        path.write_text(self.table)
+        harness = AuthenticatorHarness("HashedTokens", f"--plugin-config-file=HashedTokens={path}")
+        return harness.authenticate({"Authorization": f"Bearer {token}"})
+
+    def test_disabled(self) -> None:
+        """Without a file, also if another plugin has one, there is no authenticator."""
+        for flags in ((), ("--plugin-config-file=Other=x",)):
+            self.assertIsNone(AuthenticatorHarness("HashedTokens", *flags).authenticator)
 
     def test_user(self) -> None:
         """A token authenticates its user; audit events have its id."""
-        user, request = self.authenticate(self.token)
-        self.assertEqual(user, UserInfo("alice", groups=("developers",)))
-        self.assertEqual(request.warnings, [])
-        self.assertEqual(request.annotations, {"hashedtokens.example.org/id": next(iter(self.entries))})
+        outcome = self.authenticate(self.token)
+        self.assertEqual(outcome.user, UserInfo("alice", groups=("developers", "system:authenticated")))
+        self.assertEqual(outcome.request.warnings, [])
+        self.assertEqual(outcome.request.annotations, {"hashedtokens.example.org/id": self.token_id})
 
     def test_other_tokens(self) -> None:
         """Tokens of another form are left to other authenticators."""
         for token in ("abc", self.token.removeprefix("hashed_"), f"{self.token}0", f"{self.token}\n"):
-            self.assertEqual(self.authenticate(token)[0], None)
+            outcome = self.authenticate(token)
+            self.assertEqual((outcome.user, outcome.error), (None, None))
 
     def test_unknown(self) -> None:
         """A wrong secret and an unknown id are refused, and the secret is not in the text."""
         prefix, _, secret = self.token.rpartition("_")
         other = ("0" if secret[0] != "0" else "1") + secret[1:]
         for token in (f"{prefix}_{other}", f"hashed_{ID}_{secret}"):
-            error = self.assertRaises(AuthenticationFailed, self.authenticate, token)
-            self.assertNotIn(token.rpartition("_")[2], str(error))
+            outcome = self.authenticate(token)
+            self.assertEqual(outcome.code, 401)
+            self.assertRegex(str(outcome.error), r"^token [0-9a-f]{16} is unknown$")
 
     def test_expiry(self) -> None:
         """Clients are warned in the last week of a token, and refused from its expiry on."""
-        token_id = next(iter(self.entries))
         for remaining, days in ((6.5, "7 days"), (1.0, "1 day"), (0.01, "1 day")):
-            _, request = self.authenticate(self.token, remaining * DAY)
-            self.assertEqual(request.warnings, [f"the token {token_id} expires in {days}"])
+            token, self.table = create_token("alice", [], START + remaining * DAY)
+            (warning,) = self.authenticate(token).request.warnings
+            self.assertTrue(warning.endswith(f" expires in {days}"), warning)
         for remaining in (0, -DAY):
-            self.assertRaises(AuthenticationFailed, self.authenticate, self.token, remaining)
+            token, self.table = create_token("alice", [], START + remaining)
+            self.assertTrue(str(self.authenticate(token).error).endswith(" has expired"))
 
 
 class ServerTests(KubeAPIMixin, TestCase):

@@ -10,13 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.http_headers import Headers
 from zope.interface.verify import verifyObject
 
-from kubetwist.api.authorization import AuthorizerAttributes, Decision
+from kubetwist.api.authorization import Decision
 from kubetwist.api.resource import UserInfo
-from kubetwist.interfaces import IAuthorizer, IRuleResolver
+from kubetwist.interfaces import IRuleResolver
 from kubetwist.server.errors import StartError
-from kubetwist.testing.admission import StubServer
+from kubetwist.testing.authorization import AuthorizerHarness
 from kubetwist.testing.trial import KubeAPIMixin
-from namespaceowners.authorizer import NamespaceOwners
 from namespaceowners.rules import read_configuration
 
 LABEL = "example.org/owner"
@@ -65,24 +64,36 @@ class FileTests(SynchronousTestCase):
 
 
 class AuthorizerTests(SynchronousTestCase):
-    """L{NamespaceOwners} without a server."""
+    """The authorizer without a server."""
+
+    NAMESPACES = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {example.org/owner: team-shop}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: plain}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: empty, labels: {example.org/owner: ""}}
+"""
 
     def setUp(self) -> None:
-        """Create an authorizer and two namespaces."""
-        server = StubServer()
-        server.add("", "namespaces", {"metadata": {"name": "shop", "labels": {LABEL: "team-shop"}}})
-        server.add("", "namespaces", {"metadata": {"name": "plain"}})
-        self.authorizer = NamespaceOwners(read_configuration(FILE.encode()), server.get_decoded)
+        """Create an authorizer and namespaces."""
+        path = Path(self.mktemp())
+        path.write_text(FILE)
+        flag = f"--plugin-config-file=NamespaceOwners={path}"
+        self.harness = AuthorizerHarness("NamespaceOwners", flag, objects=self.NAMESPACES)
 
-    def decide(self, user: UserInfo, verb: str, resource: str, namespace: str, **more: Any) -> Decision:
-        """Return the decision on a request for a resource of the core group."""
-        attributes = AuthorizerAttributes(user, verb, resource=resource, namespace=namespace, **more)
-        return self.authorizer.authorize(attributes).decision
+    def decide(self, user: UserInfo, verb: str, resource: str, namespace: str, **more: str) -> Decision:
+        """Return the decision on a request for a resource."""
+        return self.harness.authorize(user, verb, resource, namespace=namespace, **more).decision
 
     def test_interfaces(self) -> None:
-        """The authorizer provides its interfaces."""
-        verifyObject(IAuthorizer, self.authorizer)
-        verifyObject(IRuleResolver, self.authorizer)
+        """The authorizer lists its rules."""
+        verifyObject(IRuleResolver, self.harness.authorizer)
 
     def test_owner(self) -> None:
         """Owners may do what the rules allow in their namespace; there is no opinion on other requests."""
@@ -91,6 +102,7 @@ class AuthorizerTests(SynchronousTestCase):
         for user, verb, resource, namespace in (
             (ALICE, "create", "pods", "shop"),
             (ALICE, "get", "secrets", "shop"),
+            (ALICE, "get", "pods.metrics.k8s.io", "shop"),
             (ALICE, "update", "namespaces", "shop"),
             (ALICE, "get", "pods", "plain"),
             (ALICE, "get", "pods", "missing"),
@@ -98,25 +110,29 @@ class AuthorizerTests(SynchronousTestCase):
             (BOB, "get", "pods", "shop"),
         ):
             self.assertIs(self.decide(user, verb, resource, namespace), Decision.NO_OPINION, (verb, resource))
-        other = AuthorizerAttributes(ALICE, "get", path="/metrics", is_resource_request=False)
-        self.assertIs(self.authorizer.authorize(other).decision, Decision.NO_OPINION)
+        self.assertIs(self.harness.authorize(ALICE, "get", path="/metrics").decision, Decision.NO_OPINION)
 
     def test_reason(self) -> None:
         """The reason, which is in audit events, names the group and the namespace."""
-        attributes = AuthorizerAttributes(ALICE, "get", resource="pods", namespace="shop")
-        self.assertEqual(self.authorizer.authorize(attributes).reason, "the group team-shop owns the namespace shop")
+        outcome = self.harness.authorize(ALICE, "get", "pods", namespace="shop")
+        self.assertEqual(outcome.reason, "the group team-shop owns the namespace shop")
 
     def test_empty_label(self) -> None:
         """A namespace whose label is empty has no owner, not even a user with an empty group."""
-        server = StubServer().add("", "namespaces", {"metadata": {"name": "shop", "labels": {LABEL: ""}}})
-        self.authorizer = NamespaceOwners(read_configuration(FILE.encode()), server.get_decoded)
-        self.assertIs(self.decide(UserInfo("eve", groups=("",)), "get", "pods", "shop"), Decision.NO_OPINION)
+        self.assertIs(self.decide(UserInfo("eve", groups=("",)), "get", "pods", "empty"), Decision.NO_OPINION)
 
     def test_rules(self) -> None:
         """The rules of a user are listed for namespaces that the user owns."""
+        authorizer: Any = self.harness.authorizer
         for user, namespace, rules in ((ALICE, "shop", [RULE]), (ALICE, "plain", []), (BOB, "shop", [])):
-            status = self.authorizer.rules_for(user, namespace)
+            status = authorizer.rules_for(user, namespace)
             self.assertEqual((status["resourceRules"], status["incomplete"]), (rules, False))
+
+    def test_no_file(self) -> None:
+        """Without a file the server does not start."""
+        error = self.assertRaises(StartError, AuthorizerHarness, "NamespaceOwners")
+        reason = "the authorizer NamespaceOwners needs --plugin-config-file=NamespaceOwners=PATH"
+        self.assertEqual(str(error), reason)
 
 
 class ServerTests(KubeAPIMixin, TestCase):
@@ -171,10 +187,3 @@ class ServerTests(KubeAPIMixin, TestCase):
             response = await client.post(path, json={"spec": {"namespace": namespace}}, headers=headers)
             status = (await response.json())["status"]
             self.assertEqual((RULE in status["resourceRules"], status["incomplete"]), (listed, False))
-
-    async def test_no_file(self) -> None:
-        """Without a file the server does not start."""
-        with self.assertRaises(StartError) as caught:
-            await self.startKubeAPI("--authorization-mode=NamespaceOwners,RBAC")
-        reason = "the authorizer NamespaceOwners needs --plugin-config-file=NamespaceOwners=PATH"
-        self.assertEqual(str(caught.exception), reason)

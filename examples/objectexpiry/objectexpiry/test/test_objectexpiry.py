@@ -7,12 +7,31 @@ from typing import Any
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.api.times import format_time
+from kubetwist.testing.controllers import ControllerHarness
+from kubetwist.testing.memory import START
 from kubetwist.testing.trial import KubeAPIMixin
 from objectexpiry.annotations import AFTER, AT, expiry_of, parse_duration
 
-NAMESPACES = "/api/v1/namespaces"
 CREATED = "2027-01-01T00:00:00Z"
 MIDNIGHT = 1_798_761_600.0
+DAY = 86400
+
+
+def metadata_of(name: str, at: str = "", after: str = "") -> dict[str, Any]:
+    """Return the metadata of an object that expires at or after a time."""
+    return {"name": name, "annotations": {key: value for key, value in ((AT, at), (AFTER, after)) if value}}
+
+
+def namespace(name: str, **expiry: str) -> dict[str, Any]:
+    """Return a namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata_of(name, **expiry)}
+
+
+def config_map(name: str, place: str = "shop", **expiry: str) -> dict[str, Any]:
+    """Return a ConfigMap in a namespace."""
+    metadata = {**metadata_of(name, **expiry), "namespace": place}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 class AnnotationsTests(SynchronousTestCase):
@@ -20,9 +39,7 @@ class AnnotationsTests(SynchronousTestCase):
 
     def expiry(self, **annotations: str) -> float | None:
         """Return when an object with C{at} and C{after} expires."""
-        names = {"at": AT, "after": AFTER}
-        metadata = {"creationTimestamp": CREATED, "annotations": {names[key]: annotations[key] for key in annotations}}
-        return expiry_of({"metadata": metadata})
+        return expiry_of({"metadata": {"creationTimestamp": CREATED, **metadata_of("a", **annotations)}})
 
     def test_durations(self) -> None:
         """Durations have units from weeks to seconds, in this order."""
@@ -48,90 +65,100 @@ class AnnotationsTests(SynchronousTestCase):
             self.assertLess(len(str(error)), 200)
 
 
-class ServerTests(KubeAPIMixin, TestCase):
-    """A server with the controller, whose clock the tests set."""
+class ControllerTests(SynchronousTestCase):
+    """The controller without a server, with a clock that the tests move."""
 
-    async def begin(self) -> None:
-        """Start a server and create a namespace."""
-        self.server = await self.startKubeAPI()
-        self.server.freeze_time(MIDNIGHT)
-        await self.make(NAMESPACES, "shop")
+    def setUp(self) -> None:
+        """Start the controller."""
+        self.harness = ControllerHarness("object-expiry-controller", [namespace("default"), namespace("shop")])
+        self.addCleanup(self.harness.stop)
 
-    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Send a request of the administrator."""
-        return await deferToThread(self.server.request, method, path, body)
+    def make(self, name: str, **fields: Any) -> None:
+        """Create a ConfigMap; C{at} and C{after} give its expiry."""
+        self.harness.create(config_map(name, **fields))
 
-    async def make(self, path: str, name: str, **annotations: str) -> None:
-        """Create an object that expires at or after a time."""
-        names = {"at": AT, "after": AFTER}
-        metadata = {"name": name, "annotations": {names[key]: annotations[key] for key in annotations}}
-        code, answer = await self.ask("POST", path, {"metadata": metadata})
-        self.assertEqual(code, 201, answer)
+    def names(self, place: str = "shop") -> list[str]:
+        """Return the names of the ConfigMaps in a namespace."""
+        return [obj["metadata"]["name"] for obj in self.harness.list("configmaps", place)]
 
-    async def advance(self, seconds: float) -> None:
-        """Advance the clock, and wait for the controllers."""
-        self.server.advance_time(seconds)
-        self.assertTrue(await self.server.settle())
-
-    async def names(self, path: str) -> list[str]:
-        """Return the names of the objects at a path, without those that a server makes."""
-        _, answer = await self.ask("GET", path)
-        return [item["metadata"]["name"] for item in answer["items"] if item["metadata"]["name"] != "kube-root-ca.crt"]
-
-    async def test_deleted(self) -> None:
+    def test_deleted(self) -> None:
         """Objects are deleted at their times; objects without annotations remain."""
-        await self.begin()
-        path = f"{NAMESPACES}/shop/configmaps"
-        await self.make(path, "first", after="1h")
-        await self.make(path, "second", at="2027-01-03T00:00:00Z")
-        await self.make(path, "third")
-        await self.make(f"{NAMESPACES}/shop/secrets", "secret", after="1h")
-        await self.advance(3599)
-        self.assertEqual(await self.names(path), ["first", "second", "third"])
-        await self.advance(1)
-        self.assertEqual(await self.names(path), ["second", "third"])
-        self.assertEqual(await self.names(f"{NAMESPACES}/shop/secrets"), [])
-        for _ in range(2):
-            await self.advance(86400)
-        self.assertEqual(await self.names(path), ["third"])
+        self.make("first", after="1h")
+        self.make("second", at=format_time(START + 2 * DAY))
+        self.make("third")
+        secret = config_map("secret", after="1h")
+        self.harness.create({**secret, "kind": "Secret"})
+        self.harness.settle(3599)
+        self.assertEqual(self.names(), ["first", "second", "third"])
+        self.harness.settle(1)
+        self.assertEqual(self.names(), ["second", "third"])
+        self.assertEqual(self.harness.list("secrets", "shop"), [])
+        self.harness.settle(2 * DAY)
+        self.assertEqual(self.names(), ["third"])
+
+    def test_existing(self) -> None:
+        """Objects that exist at the start expire, at once if their time is over."""
+        over, soon = (config_map(name, at=format_time(START + when)) for name, when in (("over", -1), ("soon", 9)))
+        with ControllerHarness("object-expiry-controller", [namespace("shop"), over, soon]) as harness:
+            harness.settle(1)
+            self.assertEqual([obj["metadata"]["name"] for obj in harness.list("configmaps", "shop")], ["soon"])
+            harness.settle(9)
+            self.assertEqual(harness.list("configmaps", "shop"), [])
+
+    def test_later(self) -> None:
+        """An object whose annotation is changed before its time expires at the new time."""
+        self.make("a", after="1h")
+        self.harness.update(config_map("a", after="2h"))
+        self.harness.settle(3601)
+        self.assertEqual(self.names(), ["a"])
+        self.harness.settle(3600)
+        self.assertEqual(self.names(), [])
+
+    def test_kept(self) -> None:
+        """An object whose annotation is removed before its time remains."""
+        self.make("a", after="1h")
+        self.harness.update(config_map("a"))
+        self.harness.settle(DAY)
+        self.assertEqual(self.names(), ["a"])
+
+    def test_protected(self) -> None:
+        """Namespaces that the cluster needs, and objects in them, do not expire."""
+        self.make("a", after="0s", place="default")
+        self.harness.update(namespace("default", after="0s"))
+        self.harness.settle()
+        self.assertEqual(self.names("default"), ["a"])
+        (default,) = (obj for obj in self.harness.list("namespaces") if obj["metadata"]["name"] == "default")
+        self.assertNotIn("deletionTimestamp", default["metadata"])
+
+    def test_invalid(self) -> None:
+        """An object with an invalid annotation remains, and an event gives the reason."""
+        self.make("a", after="soon")
+        self.harness.settle()
+        (event,) = self.harness.list("events", "shop")
+        message = f"{AFTER}: 'soon' is no duration such as 36h or 1d12h"
+        self.assertEqual((event["type"], event["reason"], event["message"]), ("Warning", "InvalidExpiry", message))
+        self.assertEqual(self.names(), ["a"])
+
+
+class ServerTests(KubeAPIMixin, TestCase):
+    """A server that finds the controller."""
 
     async def test_namespace(self) -> None:
         """A namespace is deleted with its content."""
-        await self.begin()
-        await self.make(NAMESPACES, "preview", after="1d")
-        await self.make(f"{NAMESPACES}/preview/configmaps", "a")
-        await self.advance(86400)
-        code, _ = await self.ask("GET", f"{NAMESPACES}/preview/configmaps/a")
-        self.assertEqual(code, 404)
-        self.assertNotIn("preview", await self.names(NAMESPACES))
+        server = await self.startKubeAPI()
 
-    async def test_later(self) -> None:
-        """An object whose annotation is changed before its time expires at the new time."""
-        await self.begin()
-        path = f"{NAMESPACES}/shop/configmaps"
-        await self.make(path, "a", after="1h")
-        await self.ask("PUT", f"{path}/a", {"metadata": {"name": "a", "annotations": {AFTER: "2h"}}})
-        await self.advance(3600)
-        self.assertEqual(await self.names(path), ["a"])
-        await self.advance(3600)
-        self.assertEqual(await self.names(path), [])
+        async def ask(method: str, path: str, body: Any = None) -> int:
+            code, _ = await deferToThread(server.request, method, path, body)
+            return code
 
-    async def test_protected(self) -> None:
-        """Namespaces that the cluster needs, and objects in them, do not expire."""
-        await self.begin()
-        await self.make(f"{NAMESPACES}/default/configmaps", "a", after="0s")
-        await self.ask("PUT", f"{NAMESPACES}/default", {"metadata": {"name": "default", "annotations": {AFTER: "0s"}}})
-        await self.advance(1)
-        self.assertEqual(await self.names(f"{NAMESPACES}/default/configmaps"), ["a"])
-        self.assertEqual((await self.ask("GET", f"{NAMESPACES}/default"))[1]["status"]["phase"], "Active")
-
-    async def test_invalid(self) -> None:
-        """An object with an invalid annotation remains, and an event gives the reason."""
-        await self.begin()
-        await self.make(f"{NAMESPACES}/shop/configmaps", "a", after="soon")
-        await self.advance(1)
-        _, events = await self.ask("GET", f"{NAMESPACES}/shop/events")
-        (event,) = (one for one in events["items"] if one["involvedObject"]["name"] == "a")
-        message = f"{AFTER}: 'soon' is no duration such as 36h or 1d12h"
-        self.assertEqual((event["type"], event["reason"], event["message"]), ("Warning", "InvalidExpiry", message))
-        self.assertEqual(await self.names(f"{NAMESPACES}/shop/configmaps"), ["a"])
+        server.freeze_time()
+        self.assertEqual(await ask("POST", "/api/v1/namespaces", namespace("preview", after="1d")), 201)
+        path = "/api/v1/namespaces/preview/configmaps"
+        self.assertEqual(await ask("POST", path, config_map("a", place="preview")), 201)
+        # While there is content, the controller of namespaces checks it again after some seconds.
+        for steps, seconds, code in ((1, DAY - 60, 200), (8, 20, 404)):
+            for _ in range(steps):
+                server.advance_time(seconds)
+                self.assertTrue(await server.settle())
+            for one in ("/api/v1/namespaces/preview", f"{path}/a"):
+                self.assertEqual(await ask("GET", one), code)
