@@ -44,7 +44,6 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     from ..client.restconfig import RESTConfig
     from ..client.tls import ClientTLS
     from ..storage.etcd.address import Address
-    from ..storage.etcd.gateway import gateway_members
 
     if not options["etcd-servers"]:
         raise StartError("--etcd-servers must be specified")
@@ -60,6 +59,7 @@ def make_etcd(options: ServerOptions, reactor: IServerReactor) -> IStorageBacken
     try:
         addresses = [Address.parse(url) for url in options["etcd-servers"]]
         if options["etcd-transport"] == "gateway":
+            from ..storage.etcd.gateway import gateway_members
             from .etcdgateway import gateway_transports
 
             make_member = gateway_members(reactor, gateway_transports(reactor, settings))

@@ -104,7 +104,8 @@ def test_round_trip(tmp_path: Path) -> None:
             created = {"metadata": {"name": "made-over-etcd"}}
             assert server.request("POST", f"{WHERE}/configmaps", created)[0] == 201
             before = everything(server)
-        back = twist("kubeapi-migrate", f"--from-etcd-servers={servers}", f"--to-data-dir={again}")
+        source = (f"--from-etcd-servers={servers}", "--from-etcd-transport=gateway")
+        back = twist("kubeapi-migrate", *source, f"--to-data-dir={again}")
         assert back.returncode == 0, back.stderr
     shutil.copytree(data / "pki", again / "pki")
     assert stored(again, "/registry/secrets/default/s").startswith(b"k8s:enc:aesgcm:v1:key1:")

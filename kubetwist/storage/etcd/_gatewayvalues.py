@@ -47,7 +47,7 @@ def parse_range(found: dict[str, Any]) -> Range:
         values = [_parse_key_value(one) for one in found.get("kvs", ())]
         return Range(values, Header._parse(found["header"]), _integer(found, "count") or 0)
     except _UNREADABLE as error:
-        raise ProtocolError(f"etcd sent a range that cannot be read: {error!r}") from None
+        raise ProtocolError(f"etcd sent a range that cannot be read: {type(error).__name__}") from None
 
 
 def parse_time_to_live(found: dict[str, Any]) -> LeaseTimeToLive:
@@ -60,7 +60,7 @@ def parse_time_to_live(found: dict[str, Any]) -> LeaseTimeToLive:
         keys = [a2b_base64(key, strict_mode=True) for key in found.get("keys", ())]
         return LeaseTimeToLive(Header._parse(found["header"]), _integer(found, "TTL") or 0, keys)
     except _UNREADABLE as error:
-        raise ProtocolError(f"etcd sent a lease that cannot be read: {error!r}") from None
+        raise ProtocolError(f"etcd sent a lease that cannot be read: {type(error).__name__}") from None
 
 
 def parse_watch(found: dict[str, Any]) -> WatchResponse:
@@ -78,7 +78,7 @@ def parse_watch(found: dict[str, Any]) -> WatchResponse:
             reason=str(found.get("cancel_reason") or ""),
         )
     except _UNREADABLE as error:
-        raise ProtocolError(f"etcd sent an event that cannot be read: {error!r}") from None
+        raise ProtocolError(f"etcd sent an event that cannot be read: {type(error).__name__}") from None
 
 
 def _parse_event(found: dict[str, Any]) -> WatchEvent:

@@ -7,12 +7,14 @@ It is not in L{kubetwist.interfaces}, since its types are txaioetcd's, which is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from txaioetcd import Deleted, Header, KeySet, Lease, OpGet, Range, Revision, Status, Success, Transaction
 
 from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
+from ._metrics import EtcdMetrics
 from ._values import LeaseTimeToLive, WatchRequest, WatchResponse
 from .address import Address
 
@@ -164,3 +166,7 @@ class IEtcdMember(Interface):
         @param end: Called once at the end, perhaps before this returns: with an error, or L{None}.
         @param timeout: Seconds until the first message.
         """
+
+
+#: Creates the client of a member: with the address, a function that checks its health later, and the metrics.
+MemberFactory: TypeAlias = Callable[[Address, Callable[[IEtcdMember], object], EtcdMetrics], IEtcdMember]

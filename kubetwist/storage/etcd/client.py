@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import shuffle
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 from txaioetcd import (
     Deleted,
@@ -41,7 +41,7 @@ from ._errors import (
     RPCError,
 )
 from ._grpcclient import GRPCClient
-from ._interfaces import IEtcdMember
+from ._interfaces import IEtcdMember, MemberFactory
 from ._methods import READ_TIMEOUT, WRITE_TIMEOUT
 from ._metrics import EtcdMetrics
 from ._typedclient import TypedClient
@@ -60,9 +60,6 @@ HEALTH_CHECK_TIMEOUT: Final = 2.0
 TIMED_OUT: Final = "etcdserver: request timed out"
 
 T = TypeVar("T")
-
-#: Creates the client of a member: with the address, a function that checks its health later, and the metrics.
-MemberFactory: TypeAlias = Callable[[Address, Callable[[IEtcdMember], object], EtcdMetrics], IEtcdMember]
 
 
 def grpc_members(
@@ -111,13 +108,13 @@ class EtcdClient(TypedClient):
         self,
         reactor: IReactorTime,
         addresses: Sequence[Address],
-        make_member: MemberFactory | None = None,
+        make_member: MemberFactory,
         shuffle_members: bool = True,
     ) -> None:
         """
         @param reactor: The reactor.
         @param addresses: The addresses of the members.
-        @param make_member: Creates the client of a member; by default over gRPC without TLS.
+        @param make_member: Creates the client of a member: L{grpc_members}, or C{gateway_members}.
         @param shuffle_members: Begin with a random member, so that several servers do not all use the same one.
         """
         if not addresses:
@@ -125,7 +122,6 @@ class EtcdClient(TypedClient):
         super().__init__(reactor, addresses[0].url)
         self.reactor = reactor
         self.metrics = EtcdMetrics()
-        make_member = make_member or grpc_members(reactor)
         self.members = [make_member(address, self._check_health, self.metrics) for address in addresses]
         if shuffle_members:
             shuffle(self.members)

@@ -38,6 +38,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ._errors import (
+    UNAUTHENTICATED,
     UNKNOWN,
     NoResponse,
     NotSent,
@@ -48,7 +49,7 @@ from ._errors import (
 from ._frames import http_code
 from ._gatewayvalues import parse_range, parse_time_to_live, parse_watch
 from ._health import MemberHealth
-from ._interfaces import IEtcdMember, IEtcdStream, IGatewayTransport
+from ._interfaces import IEtcdMember, IEtcdStream, IGatewayTransport, MemberFactory
 from ._methods import (
     COMPACT,
     DELETE_RANGE,
@@ -107,9 +108,7 @@ T = TypeVar("T")
 TransportFactory: TypeAlias = Callable[[Address], IGatewayTransport]
 
 
-def gateway_members(
-    reactor: IReactorTime, make_transport: TransportFactory
-) -> Callable[[Address, Callable[[IEtcdMember], object], EtcdMetrics], IEtcdMember]:
+def gateway_members(reactor: IReactorTime, make_transport: TransportFactory) -> MemberFactory:
     """
     Return a factory of members over the gateway.
 
@@ -161,7 +160,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise ProtocolError(f"etcd's gateway sent what is no JSON object: {data[:40]!r}")
+        raise ProtocolError("etcd's gateway sent what is no JSON object")
     return value
 
 
@@ -173,7 +172,8 @@ def _refusal(status: int, found: object) -> RPCError:
         # In a stream of etcd 3.4, names differ.
         code = found.get("code", found.get("grpc_code"))
         text = found.get("message") or found.get("error")
-    if not isinstance(code, int) or isinstance(code, bool) or code <= 0:
+    if not isinstance(code, int) or not 0 < code <= UNAUTHENTICATED:
+        # A proxy may have the status in its object: it is no refusal of etcd.
         code = http_code(status) if status != 200 else UNKNOWN
     message = text[:_MAX_ERROR_TEXT] if isinstance(text, str) else f"etcd's gateway responded with status {status}"
     return RPCError(code, message)
@@ -192,7 +192,7 @@ def _stream_result(data: bytes) -> dict[str, Any]:
         return result
     if "error" in found:
         raise _refusal(200, found["error"])
-    raise ProtocolError(f"etcd's gateway sent a message without a result: {data[:40]!r}")
+    raise ProtocolError("etcd's gateway sent a message without a result")
 
 
 def _checked_header(found: dict[str, Any]) -> dict[str, Any]:
@@ -225,7 +225,8 @@ def _readable(result: Deferred[T]) -> Deferred[T]:
     def convert(failure: Failure) -> Failure:
         if failure.check(RPCError, Failed, NotSent, NoResponse, ProtocolError, CancelledError):
             return failure
-        return Failure(ProtocolError(f"etcd sent a response that cannot be read: {failure.value!r}"))
+        # The library's texts may quote the response, which may have Secrets.
+        return Failure(ProtocolError(f"etcd sent a response that cannot be read: {type(failure.value).__name__}"))
 
     return result.addErrback(convert)
 

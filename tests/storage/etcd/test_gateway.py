@@ -217,6 +217,7 @@ class ResponseTests(FakeGatewayCase):
             (400, b'{"error":"etcdserver: x","message":"etcdserver: x","code":11}', OUT_OF_RANGE, "etcdserver: x"),
             (404, b'{"error":"lease","code":5}', NOT_FOUND, "lease"),
             (503, b"<html>", UNAVAILABLE, "etcd's gateway responded with status 503"),
+            (502, b'{"code":502,"message":"bad gateway"}', UNAVAILABLE, "bad gateway"),
             (302, b"", UNKNOWN, "etcd's gateway responded with status 302"),
             (400, b'{"error":5,"code":"x"}', INTERNAL, "etcd's gateway responded with status 400"),
             (400, b"[]", INTERNAL, "etcd's gateway responded with status 400"),
@@ -256,9 +257,13 @@ class ResponseTests(FakeGatewayCase):
             (lambda: self.client.keep_lease_alive(5), b'{"result":{}}'),
             (write, body(succeeded=True, responses=[{"response_other": {}}])),
             (write, body(succeeded=True, responses=[{}])),
+            (write, body(succeeded=True, responses=[{"response_put": {}, "response_range": {"value": "secret"}}])),
+            (read, b"secret"),
             (write, body(succeeded=True, responses=5)),
         ):
-            self.assertIsInstance(self.answer(call, 200, content), ProtocolError, content)
+            error = self.answer(call, 200, content)
+            self.assertIsInstance(error, ProtocolError, content)
+            self.assertNotIn("secret", str(error))
         self.assertEqual(self.answer(self.client.revision, 200, body()), 7)
 
     def test_lease_refused(self) -> None:
