@@ -21,6 +21,9 @@ _MAX_LIST_BYTES: Final = 4 << 20
 #: Maximum bytes that wait for a watch.
 _WATCH_BYTES: Final = 512 * 1024
 
+#: What C{Accept} contains if a list is built as a whole.
+_BUILT_AS_A_WHOLE: Final = (b"as=", b"protobuf", b"cbor", b"yaml")
+
 _MUTATING: Final = frozenset(("create", "update", "patch", "deletecollection"))
 #: Always admitted: the liveness of the process depends on health checks.
 _EXEMPT: Final = (b"/readyz", b"/livez", b"/healthz", b"/metrics")
@@ -79,7 +82,7 @@ def cost_of(request: KubeRequest, sizes: Sizes, max_body: int) -> int:
         # Tables and other encodings are built as a whole.
         return max(
             _MIN_COST,
-            size if b"as=" in accept or b"protobuf" in accept or b"yaml" in accept else min(size, _MAX_LIST_BYTES),
+            min(size, _MAX_LIST_BYTES) if not any(form in accept for form in _BUILT_AS_A_WHOLE) else size,
         )
     length = request.body_length or 0
     if request.body_pending:

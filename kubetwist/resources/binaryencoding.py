@@ -41,6 +41,8 @@ class BinaryEncoder(ABC):
 
     #: Answers never consist of stored bytes.
     stored = False
+    #: Most records have an encoded form, so that a watch writes many events at a time.
+    cheap = True
 
     def __init__(self, inner: Encoder, endpoint: Endpoint, key: object) -> None:
         """

@@ -9,6 +9,7 @@ from twisted.internet.task import Clock
 
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
+from kubetwist.http.responses import PIECE
 from kubetwist.resources.binaryencoding import MAX_SLICE_SIZE
 from kubetwist.schema.protobuf.wire import WireError
 from tests.resources.protobufcase import MAPS, PROTOBUF, AnswerTestCase, opened
@@ -72,6 +73,27 @@ class ListTests(AnswerTestCase):
         self.assertIn(PROTOBUF.encode(), head)
         found = opened(body)
         self.assertEqual([one["metadata"]["name"] for one in found.value["items"]], list("abcdefgh"))
+
+    def test_slow_reader(self) -> None:
+        """A large list is written at the pace of its reader."""
+        for number in range(8):
+            self.client.ask("POST", MAPS, config_map(f"large-{number}", x="y" * PIECE))
+        client = self.server.client()
+        write = client.transport.write
+
+        def pause(data: bytes) -> None:
+            write(data)
+            client.channel.pauseProducing()
+
+        client.transport.write = pause  # type: ignore[method-assign]
+        pieces = [client.begin(MAPS, Accept=PROTOBUF)]
+        while pieces[-1]:
+            client.channel.resumeProducing()
+            pieces.append(client.taken())
+        self.assertLess(max(map(len, pieces)), 3 * PIECE)
+        self.assertGreater(len(pieces), 7)
+        found = opened(b"".join(pieces).partition(b"\r\n\r\n")[2])
+        self.assertEqual(len(found.value["items"]), 10)
 
     def test_client_disconnects(self) -> None:
         """Encoding of a long list stops when the client disconnects."""
