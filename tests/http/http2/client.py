@@ -242,6 +242,7 @@ class Client:
     @ivar reading: Whether the client reads what the server sends, as soon as it is sent.
     @ivar opens_windows: The least increment of the WINDOW_UPDATE frames that the client sends for the data that it
         reads; 0 for none.
+    @ivar keeps_data: Whether DATA frames and their content are kept.
     """
 
     def __init__(self, site: KubeSite, *settings: tuple[int, int], start: bool = True, peer: str = "192.0.2.1") -> None:
@@ -257,10 +258,13 @@ class Client:
         self.server_settings: dict[int, int] = {}
         self.reading = True
         self.opens_windows = 0
+        self.keeps_data = True
         self.window = h2.DEFAULT_WINDOW
         self._initial_window = h2.DEFAULT_WINDOW
         self._max_frame_size = h2.DEFAULT_FRAME_SIZE
         self._sent = b""
+        #: WINDOW_UPDATE frames that wait for the end of a frame that is sent in pieces; L{None} otherwise.
+        self._updates: list[bytes] | None = None
         self._began = False
         self._sent_settings: list[dict[int, int]] = []
         self._opened: set[int] = set()
@@ -291,8 +295,11 @@ class Client:
 
     def send_in_pieces(self, data: bytes, size: int) -> None:
         """Send bytes in segments."""
+        self._updates = []
         for at in range(0, len(data), size):
             self.send(data[at : at + size])
+        waiting, self._updates = self._updates, None
+        self.send(*waiting)
 
     def request(self, fields: h2.Fields | bytes = h2.GET, body: bytes | None = None, end_stream: bool = True) -> Stream:
         """
@@ -361,7 +368,8 @@ class Client:
         found, self._unparsed = h2.parse_frames(self._unparsed + data)
         for each in found:
             self._check(each)
-            self.frames.append(each)
+            if each.type != h2.DATA or self.keeps_data:
+                self.frames.append(each)
 
     def _check(self, each: Frame) -> None:
         """Check and interpret a frame of the server."""
@@ -395,12 +403,20 @@ class Client:
         if each.payload:
             assert self.window >= 0, f"{-self.window} bytes beyond the connection's window"
             assert stream.window >= 0, f"{-stream.window} bytes beyond the stream's window"
-        stream.data += each.payload
+        if self.keeps_data:
+            stream.data += each.payload
         stream.ended = each.has(h2.END_STREAM)
         if self.opens_windows and each.payload:
             increment = max(self.opens_windows, len(each.payload))
             update = h2.window_update(0, increment) + h2.window_update(each.stream, increment)
-            self.reactor.callLater(0, self.pass_on, update)
+            self.reactor.callLater(0, self._update, update)
+
+    def _update(self, update: bytes) -> None:
+        """Send WINDOW_UPDATE, but not within another frame."""
+        if self._updates is None:
+            self.pass_on(update)
+        else:
+            self._updates.append(update)
 
     def _headers(self, each: Frame) -> None:
         self._block.append(each)

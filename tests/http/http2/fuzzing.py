@@ -111,9 +111,10 @@ class Fuzzer:
             assert failure.check(FuzzedFailure), failure.getTraceback()
 
     def _begin(self) -> Client:
+        self._wildness = self._random.choice((0.0, 0.002, 0.01, 0.05))
         settings = [self._setting() for _ in range(self._random.randrange(3))] if self._random.random() < 0.5 else []
         client = self._client = Client(self._case.site, *settings)
-        self._wildness = self._random.choice((0.0, 0.002, 0.01, 0.05))
+        client.keeps_data = False
         self._next = 1
         self._bodies.clear()
         return client
