@@ -9,6 +9,7 @@ from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.web.resource import IResource, getChildForRequest
 
+from kubetwist.api.cbor import encode_cbor
 from kubetwist.resources.apis import install_apis
 from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.routetree import RouteTree
@@ -16,6 +17,7 @@ from kubetwist.resources.routing import Route
 from kubetwist.server.chain import NotFound, create_server_chain
 from kubetwist.server.endpoints.fairness import PATH as FAIRNESS
 from kubetwist.server.errors import StartError
+from tests.server.endpoints.endpointcase import EndpointCase
 from tests.server.servercase import ServerCase
 
 
@@ -24,6 +26,32 @@ def resource_of(front: DelegatingMux, path: str) -> IResource:
     encoded = path.encode()
     request = SimpleNamespace(method=b"GET", path=encoded, prepath=[], postpath=encoded[1:].split(b"/"))
     return getChildForRequest(front, request)
+
+
+class FeatureGateTests(EndpointCase):
+    """The feature gates of media types and compression."""
+
+    async def test_defaults(self) -> None:
+        """By default there is no CBOR; metrics show the gates."""
+        await self.serve()
+        self.assertEqual((await self.ask("GET", "/api/v1/namespaces", accept="application/cbor"))[0], 406)
+        metrics = (await self.ask("GET", "/metrics", accept="*/*"))[1]
+        self.assertIn('kubernetes_feature_enabled{name="CBORServingAndStorage",stage="ALPHA"} 0', metrics)
+        self.assertIn('kubernetes_feature_enabled{name="APIResponseCompression",stage="BETA"} 1', metrics)
+
+    async def test_changed(self) -> None:
+        """A server with the gate serves CBOR, for resources of all servers of the chain."""
+        await self.serve("--feature-gates=CBORServingAndStorage=true,APIResponseCompression=false")
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        for path in ("/api/v1/namespaces", definitions, "/apis/apiregistration.k8s.io/v1/apiservices"):
+            code, body = await self.ask("GET", path, accept="application/cbor")
+            self.assertEqual((code, "Dkind" in body), (200, True))
+        created = encode_cbor({"metadata": {"name": "made"}})
+        code, _ = await self.ask("POST", "/api/v1/namespaces", created, content_type="application/cbor")
+        self.assertEqual(code, 201)
+        metrics = (await self.ask("GET", "/metrics", accept="*/*"))[1]
+        self.assertIn('kubernetes_feature_enabled{name="CBORServingAndStorage",stage="ALPHA"} 1', metrics)
+        self.assertIn('kubernetes_feature_enabled{name="APIResponseCompression",stage="BETA"} 0', metrics)
 
 
 class PrepareRunTests(ServerCase):
