@@ -85,8 +85,9 @@ def _cell(text: str) -> str:
 
 
 def _commands() -> dict[str, tuple[Any, ...]]:
-    from kubetwist.cli import backup, migrate, restore
+    from kubetwist.cli import backup, migrate, plugin, restore
     from kubetwist.cli.flagtable import FLAGS
 
-    tools = {options.command: tuple(options.flags) for options in (backup.Options, restore.Options, migrate.Options)}
+    commands = (backup.Options, restore.Options, migrate.Options, plugin.Options)
+    tools = {options.command: tuple(options.flags) for options in commands}
     return {"kubeapi": FLAGS, **tools}

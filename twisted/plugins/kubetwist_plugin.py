@@ -16,3 +16,9 @@ migrate = ServiceMaker(
     "Move what a Kubernetes API server stores to another storage backend.",
     "kubeapi-migrate",
 )
+plugin = ServiceMaker(
+    "kubetwist-plugin",
+    "kubetwist.cli.plugin",
+    "Write a package with plugins for the Kubernetes API server.",
+    "kubeapi-plugin",
+)

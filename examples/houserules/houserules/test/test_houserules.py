@@ -8,51 +8,120 @@ from typing import Any
 
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase, TestCase
-from zope.interface.verify import verifyObject
 
 from houserules.admission import HouseRules
 from houserules.authorizer import OwnNamespace
-from kubetwist.api.errors import APIStatusError
-from kubetwist.interfaces import IAuthorizer, IMutatingAdmission, IValidatingAdmission
+from kubetwist.admission.plugins import PluginInitError
+from kubetwist.api.authorization import Decision
 from kubetwist.server.errors import StartError
-from kubetwist.testing.admission import StubServer, write
+from kubetwist.testing.admission import AdmissionHarness
+from kubetwist.testing.authorization import AuthorizerHarness
 from kubetwist.testing.trial import KubeAPIMixin
 
 PODS = "/api/v1/namespaces/alice/pods"
 
 
-class UnitTests(SynchronousTestCase):
-    """Unit tests of the plugins."""
+NAMESPACE = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "alice", "labels": {"example.org/team": "blue"}},
+}
 
-    def test_interfaces(self) -> None:
-        """The plugins provide the interfaces that they declare."""
-        plugin = HouseRules("example.org/team", ())
-        verifyObject(IMutatingAdmission, plugin)
-        verifyObject(IValidatingAdmission, plugin)
-        verifyObject(IAuthorizer, OwnNamespace())
 
-    def test_twice(self) -> None:
-        """A labelled pod is not changed again."""
-        namespace = {"metadata": {"name": "default", "labels": {"example.org/team": "blue"}}}
-        server = StubServer().add("", "namespaces", namespace)
-        pod = {"metadata": {"name": "a"}, "spec": {"containers": []}}
-        for _ in range(2):
-            HouseRules("example.org/team", ()).admit(write(pod, server=server))
-            self.assertEqual(pod["metadata"], {"name": "a", "labels": {"example.org/team": "blue"}})
+def pod(image: str = "registry.example.org/main", **metadata: Any) -> dict[str, Any]:
+    """Return a pod."""
+    spec = {"containers": [{"name": "main", "image": image}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "alice", **metadata},
+        "spec": spec,
+    }
+
+
+class AdmissionTests(SynchronousTestCase):
+    """The admission plugin without a server."""
+
+    def harness(self, **configuration: Any) -> AdmissionHarness:
+        """Return a harness with a labelled namespace."""
+        return AdmissionHarness(HouseRules, configuration, objects=[NAMESPACE])
+
+    def test_label(self) -> None:
+        """A new pod gets the label of its namespace."""
+        outcome = self.harness().create(pod())
+        self.assertTrue(outcome.allowed, outcome)
+        labels = {"example.org/team": "blue"}
+        self.assertEqual(outcome.patch, [{"op": "add", "path": "/metadata/labels", "value": labels}])
+
+    def test_labelled(self) -> None:
+        """A pod that has the label is not changed, nor is a pod of a namespace without it, nor an updated one."""
+        harness = self.harness()
+        labelled = pod(labels={"example.org/team": "red"})
+        for outcome in (
+            harness.create(labelled),
+            harness.create(pod(namespace="bob")),
+            self.harness().update(pod(labels={"a": "b"}), old=pod()),
+        ):
+            self.assertEqual((outcome.allowed, outcome.patch), (True, []), outcome)
+
+    def test_registries(self) -> None:
+        """An image of another registry is refused, with an annotation in the audit event."""
+        outcome = self.harness(registries=["registry.example.org/"]).create(pod("elsewhere/a"))
+        self.assertTrue(outcome.denied, outcome)
+        text = "spec.containers[0]: the image 'elsewhere/a' of container 'main' is not ours"
+        self.assertEqual((outcome.code, outcome.message), (403, f'pods "a" is forbidden: {text}'))
+        self.assertEqual(outcome.audit_annotations, {"houserules.example.org/refused-image": "elsewhere/a"})
 
     def test_debugging(self) -> None:
-        """Images of ephemeral containers are checked, and a refused one is annotated in the audit event."""
-        spec = {"containers": [], "ephemeralContainers": [{"name": "d", "image": "elsewhere/d"}]}
-        attributes = write(
-            {"metadata": {"name": "a"}, "spec": spec}, operation="UPDATE", subresource="ephemeralcontainers"
-        )
-        with self.assertRaises(APIStatusError):
-            HouseRules("example.org/team", ("registry.example.org/",)).validate(attributes)
-        self.assertEqual(list(attributes.annotations or {}), ["houserules.example.org/refused-image"])
+        """Images of ephemeral containers are checked."""
+        new = pod()
+        new["spec"]["ephemeralContainers"] = [{"name": "d", "image": "elsewhere/d"}]
+        harness = self.harness(registries=["registry.example.org/"])
+        outcome = harness.update(new, old=pod(), subresource="ephemeralcontainers")
+        self.assertTrue(outcome.denied, outcome)
+
+    def test_templates(self) -> None:
+        """Images in pod templates are checked; other objects are not handled."""
+        harness = self.harness(registries=["registry.example.org/"])
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("elsewhere/a")["spec"]}
+        deployment = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "d"},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }
+        outcome = harness.create(deployment)
+        self.assertIn("spec.template.spec.containers[0]", outcome.message)
+        self.assertFalse(harness.create({**NAMESPACE, "metadata": {"name": "bob"}}).handled)
+
+    def test_configuration(self) -> None:
+        """An invalid configuration stops the start with the reason."""
+        for configuration, reason in (
+            ({"registrys": []}, "unknown field: registrys"),
+            ({"registries": "x"}, "registries must be a list of prefixes of images"),
+        ):
+            with self.assertRaises(PluginInitError) as caught:
+                AdmissionHarness(HouseRules, configuration)
+            self.assertEqual(str(caught.exception), f'couldn\'t init admission plugin "HouseRules": {reason}')
+
+
+class AuthorizerTests(SynchronousTestCase):
+    """The authorizer without a server."""
+
+    def test_namespaces(self) -> None:
+        """Users may do everything in the namespace of their name; there is no opinion on other requests."""
+        harness = AuthorizerHarness(OwnNamespace())
+        self.assertTrue(harness.authorize("alice", "delete", "secrets", namespace="alice").allowed)
+        for outcome in (
+            harness.authorize("alice", "delete", "secrets", namespace="bob"),
+            harness.authorize("alice", "list", "nodes"),
+            harness.authorize("alice", "get", path="/metrics"),
+        ):
+            self.assertIs(outcome.decision, Decision.NO_OPINION)
 
 
 class HouseRulesTests(KubeAPIMixin, TestCase):
-    """Tests for L{houserules}."""
+    """The plugins in a server that finds them."""
 
     async def start(self, **configuration: Any) -> None:
         """Start a server with the plugins and create a labelled namespace."""
