@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from OpenSSL.crypto import X509
 
-from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IAddress, IPushProducer
-from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -22,13 +21,11 @@ from ...interfaces import IClientConnection
 from ..connection.bodyshares import UnservedBytes
 from ..connection.coalescingtls import peer_certificates
 from ..connection.connectionlimit import client_network
-from ..connection.connections import Connections
 from ..connection.flow import bound_unsent, enable_tcp_keepalive, is_tls_closing
 from ..headsyntax import Malformed
 from ..request import HTTP2
 from .body import STREAM_WINDOW, RequestBody
-from .budgets import CONTROL_FRAMES_PER_DATA, control_budget, reset_budget
-from .closedstreams import ClosedStreams
+from .budgets import CONTROL_FRAMES_PER_DATA, control_budget
 from .frames import (
     ACK,
     CANCEL,
@@ -61,11 +58,11 @@ from .frames import (
     parse_uint32,
     ping_ack,
     read_settings,
-    rst_stream,
     settings_frame,
     window_update,
 )
 from .headerblocks import HeaderListTooLarge
+from .openstreams import OpenStreams
 from .output import Output
 from .requesthead import MAX_LIST, HeadReader, MalformedMessage
 from .stream import Http2Site, Http2Stream
@@ -84,43 +81,30 @@ LINGER_TIMEOUT: Final = 5.0
 TURN_SECONDS: Final = 0.0025
 #: Responses that wait, in bytes, with which no further request is served.
 MAX_BACKLOG: Final = 1024 * 1024
-#: Header lists of open streams, in bytes, with which no stream is accepted.
-MAX_HEADS: Final = 1024 * 1024
-#: Minimum number of recently reset streams that are remembered; more if a connection may have more streams.
-MAX_RESET_STREAMS: Final = 1000
 
 
 @implementer(IClientConnection, IPushProducer)
-class Http2Connection(Protocol):
+class Http2Connection(OpenStreams):
     """
     One connection.
 
-    @ivar site: The server.
-    @ivar connections: All connections of the server.
-    @ivar remembered: What filters store for all requests of this connection, such as the owner of its certificate.
-    @ivar streams: The open streams, by id.
-    @ivar output: The sending side.
     @ivar deadline: Time at which L{deadline_expired} checks the time limits; L{None} for never.
     """
 
     transport: Any
 
     def __init__(self, site: Http2Site) -> None:
-        self.site = site
-        self.connections: Connections = site.connections
-        self.now = self.connections.now
-        self.remembered: dict[object, Any] = {}
-        self.streams: dict[int, Http2Stream] = {}
+        super().__init__(site)
         self.deadline: float | None = None
         self._frames = FrameReader(2 * MAX_LIST)
         self._heads = HeadReader()
         self._has_settings = False
-        self._closed = ClosedStreams(max(MAX_RESET_STREAMS, site.max_streams))
         #: Streams whose requests wait for their turn.
         self._held: deque[Http2Stream] = deque()
         self._scheduled = False
+        #: Whether received frames wait for the next turn.
+        self._unread = False
         self._until = 0.0
-        self._head_bytes = 0
         self._credit = 0
         self._idle_since = 0.0
         self._blocked_since = 0.0
@@ -128,7 +112,6 @@ class Http2Connection(Protocol):
         self._going_away = False
         self._closing = False
         self._control = control_budget(self.now)
-        self._resets = reset_budget(self.now)
 
     # The connection.
 
@@ -137,16 +120,15 @@ class Http2Connection(Protocol):
         transport = self.transport
         enable_tcp_keepalive(transport)
         bound_unsent(transport)
-        write = transport.write
-        self.write = write
+        write = self.write = transport.write
         self._flush: Callable[[], object] = getattr(transport, "flush", lambda: None)
         self.output = Output(write, getattr(transport, "write_first", write), self.now, self._data_sent)
+        client = ("", client_network(getattr(self.getPeer(), "host", "")))
+        self._unserved = UnservedBytes(self.connections.bodies, client)
         if not self.connections.connected(self):
             self._closing = True
             transport.abortConnection()
             return
-        client = ("", client_network(getattr(self.getPeer(), "host", "")))
-        self._unserved = UnservedBytes(self.connections.bodies, client)
         transport.registerProducer(self, True)
         settings = [
             (SETTINGS_MAX_CONCURRENT_STREAMS, self.site.max_streams),
@@ -188,11 +170,20 @@ class Http2Connection(Protocol):
         """Handle received data."""
         if self._closing:
             return
-        self._until = self.now() + TURN_SECONDS
-        frames = self._frames
+        try:
+            self._frames.feed(data)
+        except Http2ConnectionError as error:
+            self._fail(error.code, str(error))
+            return
+        if not self._unread:
+            self._read_frames()
+
+    def _read_frames(self) -> None:
+        """Handle the received frames until the time of the turn is used up; the rest waits for the next turn."""
+        frames, now = self._frames, self.now
+        until = self._until = now() + TURN_SECONDS
         complete = False
         try:
-            frames.feed(data)
             while not self._closing:
                 try:
                     frame = frames.next_frame()
@@ -208,6 +199,9 @@ class Http2Connection(Protocol):
                         self._control_received(kind, flags, stream_id, payload)
                 except Http2StreamError as error:
                     self._reset_by_error(error)
+                if now() > until:
+                    self._pause_reading()
+                    return
         except Http2ConnectionError as error:
             self._fail(error.code, str(error))
             return
@@ -216,12 +210,20 @@ class Http2Connection(Protocol):
             return
         if frames.pending:
             if complete or self._frame_deadline is None:
-                self._frame_deadline = self.now() + FRAME_TIMEOUT
+                self._frame_deadline = now() + FRAME_TIMEOUT
                 self.check_by(self._frame_deadline)
         else:
             self._frame_deadline = None
         if self._held:
-            self._schedule_held()
+            self._schedule_turn()
+
+    def _pause_reading(self) -> None:
+        """Read the other frames when it is this connection's turn again."""
+        if not self._closing:
+            self._unread = True
+            self._frame_deadline = None
+            self.transport.pauseProducing()
+            self._schedule_turn()
 
     def _headers_received(self, flags: int, stream_id: int, block: bytes) -> None:
         stream = self.streams.get(stream_id)
@@ -249,24 +251,22 @@ class Http2Connection(Protocol):
         try:
             head = self._heads.read(block)
         except Malformed as error:
-            if len(self.streams) >= self.site.max_streams:
+            if not self._has_room(0):
                 raise Http2StreamError(stream_id, REFUSED_STREAM, "too many streams are open") from None
             self._resets.spend()
-            self._open(stream)
+            self._open(stream, 0)
             stream.refuse(error)
             return
         except MalformedMessage as error:
             raise Http2StreamError(stream_id, PROTOCOL_ERROR, str(error)) from None
         if flags & SELF_DEPENDENT:
             raise Http2StreamError(stream_id, PROTOCOL_ERROR, "a stream depends on itself")
-        if len(self.streams) >= self.site.max_streams or self._head_bytes + head.size > MAX_HEADS:
+        if not self._has_room(head.size):
             raise Http2StreamError(stream_id, REFUSED_STREAM, "too many streams are open")
         fields, length = dict(head.fields), head.length
         if not receiving and length:
             raise Http2StreamError(stream_id, PROTOCOL_ERROR, "a request without body has a Content-Length")
-        self._open(stream)
-        stream.head_size = head.size
-        self._head_bytes += head.size
+        self._open(stream, head.size)
         request = stream.request = self.site.requestFactory(stream, head.method, head.target, HTTP2, fields)
         if receiving:
             expectation = fields.get(b"expect")
@@ -275,9 +275,6 @@ class Http2Connection(Protocol):
             self._held.append(stream)
         else:
             stream.start()
-
-    def _open(self, stream: Http2Stream) -> None:
-        self.streams[stream.stream_id] = stream
 
     def _trailers_received(self, stream: Http2Stream, flags: int, block: bytes) -> None:
         try:
@@ -395,104 +392,35 @@ class Http2Connection(Protocol):
         self._close_stream(stream)
         self.end_request(stream)
 
-    # Streams.
-
-    def _reset_by_error(self, error: Http2StreamError) -> None:
-        """Reset a stream whose client breaks a rule, which counts like a reset by the client."""
-        self._resets.spend()
-        stream = self.streams.get(error.stream_id)
-        if stream is None:
-            if self._closed.is_idle(error.stream_id):
-                # An idle stream cannot be reset.
-                raise Http2ConnectionError(error.code, str(error))
-            self._closed.was_reset(error.stream_id, by_client=False)
-            self.write(rst_stream(error.stream_id, error.code))
-        else:
-            self._reset_now(stream, error.code)
-            self.end_request(stream)
-
-    def reset(self, stream: Http2Stream, code: int) -> None:
-        """Reset a stream; its request ends in the next iteration of the reactor."""
-        if not stream.closed:
-            self._reset_now(stream, code)
-            self.site.reactor.callLater(0, self.end_request, stream)
-
-    def _reset_now(self, stream: Http2Stream, code: int) -> None:
-        self._closed.was_reset(stream.stream_id, by_client=False)
-        self.write(rst_stream(stream.stream_id, code))
-        self._close_stream(stream)
-
-    def _close_stream(self, stream: Http2Stream) -> None:
-        """Remove a stream that both sides have ended, or that was reset."""
-        if stream.closed:
-            return
-        stream.closed = True
-        self.output.drop(stream)
-        del self.streams[stream.stream_id]
-        self._head_bytes -= stream.head_size
-        if not self.streams:
-            self._idle_since = self.now()
-            if self._going_away:
-                self.close()
-            elif self.deadline is None:
-                self.deadline = self._idle_since + IDLE_TIMEOUT
-
-    def end_request(self, stream: Http2Stream) -> None:
-        """End the request of a stream without a complete response."""
-        request, stream.request = stream.request, None
-        if stream.body is not None:
-            stream.body.release()
-        if request is not None:
-            stream.unregisterProducer()
-            request.connectionLost(Failure(ConnectionDone()))
-
-    def response_sent(self, stream: Http2Stream) -> None:
-        """Handle that the end of a response was sent."""
-        if stream.receiving and not stream.closed:
-            # The client need not send the rest of the body.
-            self._closed.was_reset(stream.stream_id, by_client=False)
-            self.write(rst_stream(stream.stream_id, NO_ERROR))
-        self._close_stream(stream)
-
-    def request_done(self, stream: Http2Stream) -> None:
-        """Handle that a request has ended with a complete response."""
-        if stream.body is not None:
-            stream.body.release()
-            stream.body = None
-
-    def hold(self, stream_id: int, size: int) -> None:
-        """
-        Count bytes of a body whose request is not served.
-
-        @raise Http2StreamError: There is no room for them.
-        """
-        if not self._unserved.add(size):
-            raise Http2StreamError(stream_id, REFUSED_STREAM, "there is no room for the body")
-
-    def release(self, size: int) -> None:
-        """Stop counting bytes of a body."""
-        self._unserved.remove(size)
-
     # The order of requests.
 
-    def _schedule_held(self) -> None:
-        """Schedule the waiting requests, if the client reads its responses."""
-        if not (self._scheduled or self.output.blocked or self.output.size > MAX_BACKLOG):
+    @property
+    def _can_serve(self) -> bool:
+        """Return whether requests wait, and the client reads its responses."""
+        return bool(self._held) and not self.output.blocked and self.output.size <= MAX_BACKLOG
+
+    def _schedule_turn(self) -> None:
+        """Schedule the waiting frames and requests after the requests of other connections."""
+        if not (self._scheduled or self._closing) and (self._unread or self._can_serve):
             self._scheduled = True
             self.connections.schedule_pipelined(self)
 
     def serve_next(self) -> None:
-        """Serve waiting requests, when it is this connection's turn."""
+        """Serve waiting requests and read waiting frames, when it is this connection's turn."""
         self._scheduled = False
         until = self.now() + TURN_SECONDS
-        while self._held and not (self.output.blocked or self.output.size > MAX_BACKLOG):
+        while self._can_serve:
             stream = self._held.popleft()
             if not stream.closed:
                 stream.start()
                 if self.now() > until:
                     break
-        if self._held:
-            self._schedule_held()
+        if self._unread and not self._closing:
+            self._unread = False
+            self._read_frames()
+            if not (self._unread or self._closing):
+                self.transport.resumeProducing()
+        self._schedule_turn()
 
     # The sending side.
 
@@ -513,7 +441,7 @@ class Http2Connection(Protocol):
             return
         self.output.unblock()
         if self._held:
-            self._schedule_held()
+            self._schedule_turn()
 
     def stopProducing(self) -> None:
         """Stop: the connection is lost, and L{connectionLost} follows."""
@@ -566,6 +494,14 @@ class Http2Connection(Protocol):
                     self.check_by(backlog.since + STALL_TIMEOUT)
 
     # The end of the connection.
+
+    def streams_ended(self) -> None:
+        """Close the connection after GOAWAY, or when it is idle for some time: the last stream has ended."""
+        self._idle_since = self.now()
+        if self._going_away:
+            self.close()
+        elif self.deadline is None:
+            self.deadline = self._idle_since + IDLE_TIMEOUT
 
     def disable_keep_alive(self) -> None:
         """Accept no further streams; the connection is closed when the open ones have ended."""

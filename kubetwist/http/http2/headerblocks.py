@@ -51,14 +51,16 @@ class HeaderDecoder:
     @ivar table_changed: Whether the last block changed the dynamic table: the same block may decode differently then.
     """
 
-    __slots__ = ("_decoder", "table_changed")
+    __slots__ = ("_decoder", "_max_fields", "table_changed")
 
-    def __init__(self, max_size: int) -> None:
+    def __init__(self, max_size: int, max_fields: int) -> None:
         """
+        @param max_fields: Maximum number of fields.
         @param max_size: Maximum size of a header list in bytes, by the measure of SETTINGS_MAX_HEADER_LIST_SIZE.
         """
         self._decoder = Decoder(max_size)
         self._decoder.max_allowed_table_size = self._decoder.header_table_size = 4096
+        self._max_fields = max_fields
         self.table_changed = False
 
     def decode(self, block: bytes) -> Sequence[tuple[bytes, bytes]]:
@@ -69,7 +71,7 @@ class HeaderDecoder:
         @raise Http2ConnectionError: The block is malformed.
         """
         try:
-            count, self.table_changed, codes = _scan_block(block)
+            count, self.table_changed, codes = _scan_block(block, self._max_fields)
         except IndexError:
             raise Http2ConnectionError(COMPRESSION_ERROR, "a header block is truncated") from None
         try:
@@ -87,13 +89,14 @@ class HeaderDecoder:
         return fields
 
 
-def _scan_block(block: bytes) -> tuple[int, bool, list[tuple[int, int, int, int]]]:
+def _scan_block(block: bytes, max_fields: int) -> tuple[int, bool, list[tuple[int, int, int, int]]]:
     """
     Check the lengths in a block, which the decoder relies on, and that table sizes change at its start.
 
     @return: The number of fields; whether the block changes the dynamic table; and the Huffman codes: the number of the
         field, 0 for its name or 1 for its value, the position behind the code, and its length.
     @raise IndexError: The block is shorter than its lengths.
+    @raise HeaderListTooLarge: The block has too many fields.
     """
     position, end, count, updates, changed = 0, len(block), 0, 0, False
     codes: list[tuple[int, int, int, int]] = []
@@ -102,6 +105,8 @@ def _scan_block(block: bytes) -> tuple[int, bool, list[tuple[int, int, int, int]
         if first & 0x80:
             position = position + 1 if first != 0xFF else _integer(block, position, 0x7F)[1]
             count += 1
+            if count > max_fields:
+                raise HeaderListTooLarge
             continue
         if first & 0xE0 == 0x20:
             if count or updates == _MAX_SIZE_UPDATES:
@@ -124,6 +129,8 @@ def _scan_block(block: bytes) -> tuple[int, bool, list[tuple[int, int, int, int]
             if position > end:
                 raise IndexError
         count += 1
+        if count > max_fields:
+            raise HeaderListTooLarge
     return count, changed, codes
 
 

@@ -22,6 +22,8 @@ MAX_LIST: Final = MAX_HEAD
 MAX_DECODED_LIST: Final = 2 * MAX_LIST
 #: Maximum number of header fields; more are answered with 431.
 MAX_FIELDS: Final = 200
+#: A connection whose client sends more fields is closed.
+MAX_DECODED_FIELDS: Final = 2 * MAX_FIELDS
 #: Added to the size of name and value for each field of a header list.
 FIELD_OVERHEAD: Final = 32
 
@@ -75,7 +77,7 @@ class HeadReader:
     __slots__ = ("_decoder", "_heads")
 
     def __init__(self) -> None:
-        self._decoder = HeaderDecoder(MAX_DECODED_LIST)
+        self._decoder = HeaderDecoder(MAX_DECODED_LIST, MAX_DECODED_FIELDS)
         self._heads: dict[bytes, RequestHead] = {}
 
     def read(self, block: bytes) -> RequestHead:

@@ -24,7 +24,7 @@ class DecoderTests(SynchronousTestCase):
 
     def decoder(self, max_size: int = 1 << 16) -> HeaderDecoder:
         """Return a decoder."""
-        return HeaderDecoder(max_size)
+        return HeaderDecoder(max_size, 100)
 
     def refused(self, *blocks: bytes) -> None:
         """Assert that the last block is refused with COMPRESSION_ERROR."""
@@ -76,6 +76,11 @@ class DecoderTests(SynchronousTestCase):
         decoder.decode(encoder.encode([(b"a", b"x" * 1000)]))
         self.assertRaises(HeaderListTooLarge, decoder.decode, encoder.encode([(b"a", b"x" * 1000)] * 20))
 
+    def test_many(self) -> None:
+        """A list with too many fields is refused before it is decoded."""
+        self.assertEqual(len(self.decoder().decode(b"\x82" * 100)), 100)
+        self.assertRaises(HeaderListTooLarge, self.decoder().decode, b"\x82" * 101)
+
 
 class AnyBlockTests(SynchronousTestCase):
     """Generated blocks."""
@@ -83,7 +88,7 @@ class AnyBlockTests(SynchronousTestCase):
     @given(st.lists(_FIELDS, max_size=4), st.booleans())
     def test_any(self, lists: list[list[tuple[bytes, bytes]]], huffman: bool) -> None:
         """Blocks of one connection are decoded in order."""
-        encoder, decoder = Encoder(), HeaderDecoder(1 << 16)
+        encoder, decoder = Encoder(), HeaderDecoder(1 << 16, 1000)
         for fields in lists:
             decoded = decoder.decode(encoder.encode(fields, huffman=huffman))
             self.assertEqual([(bytes(one[0]), bytes(one[1])) for one in decoded], fields)
@@ -92,7 +97,7 @@ class AnyBlockTests(SynchronousTestCase):
     def test_garbage(self, block: bytes) -> None:
         """Any bytes are decoded or refused."""
         with contextlib.suppress(Http2ConnectionError, HeaderListTooLarge):
-            HeaderDecoder(1 << 16).decode(block)
+            HeaderDecoder(1 << 16, 1000).decode(block)
 
 
 class PythonDecoderTests(DecoderTests):
