@@ -26,7 +26,7 @@ class CBOREncoder(BinaryEncoder):
     """
     Encodes another encoder's documents as CBOR.
 
-    Records keep their map without C{kind} and C{apiVersion}.
+    Records keep their map as an item of a list: without C{kind} and C{apiVersion}, unless items repeat them.
     """
 
     inner: JSONEncoder
@@ -43,20 +43,21 @@ class CBOREncoder(BinaryEncoder):
         self._sets_continue = endpoint.list_items_have_kind and not self._is_partial
 
     def encode_record(self, record: Record) -> bytes:
-        """Encode a record as a map without C{kind} and C{apiVersion}."""
-        return encode_item(self._codec.wrap_byte_fields(self.inner.value(record), base64_later))
+        """Encode a record as an item of a list."""
+        item = encode_item(self._codec.wrap_byte_fields(self.inner.value(record), base64_later))
+        return self._with_kind(item) if self._items_have_kind else item
 
     def encode_document(self, document: bytes) -> bytes:
         """Encode an object from its JSON."""
         return encode_cbor(self._codec.wrap_byte_fields(orjson.loads(document), base64_later))
 
-    def _with_kind(self, encoded: bytes) -> bytes:
-        size, entries = split_map(encoded)
+    def _with_kind(self, item: bytes) -> bytes:
+        size, entries = split_map(item)
         return collection_head(MAP, size + 2) + self._type_entries + entries
 
     def encode_encoded(self, encoded: bytes) -> bytes:
         """Return the document of an object from the result of L{encode_record}."""
-        return SELF_DESCRIBED + self._with_kind(encoded)
+        return SELF_DESCRIBED + (encoded if self._items_have_kind else self._with_kind(encoded))
 
     def encode_list(self, listing: Listing, token: str, items: list[bytes]) -> Body:
         """Encode a list; items of built-in kinds do not repeat their kind."""
@@ -67,8 +68,6 @@ class CBOREncoder(BinaryEncoder):
         start += encode_item("metadata") + encode_item(meta) + encode_item("items")
         if not items and self._is_partial:
             return Body([start + encode_item(None)])
-        if self._items_have_kind:
-            items = list(map(self._with_kind, items))
         return Body([start + collection_head(ARRAY, len(items)), *items])
 
     def frame(self, event_type: str, document: bytes) -> bytes:

@@ -28,12 +28,13 @@ class EncodingExpiry:
         self._clock = clock
         self._records_after = records_after
         self._used = False
+        self._stopped = False
         self._timer: IDelayedCall | None = None
 
     def mark_used(self) -> None:
         """Note that a client uses the encoded forms."""
         self._used = True
-        if self._timer is None:
+        if self._timer is None and not self._stopped:
             self._timer = self._clock.callLater(IDLE_TIMEOUT, self._check)
 
     def _check(self) -> None:
@@ -53,6 +54,7 @@ class EncodingExpiry:
             self.mark_used()
 
     def stop(self) -> None:
-        """Stop the timer."""
+        """Stop the timer, and start it no more."""
+        self._stopped = True
         if self._timer is not None and self._timer.active():
             self._timer.cancel()

@@ -70,7 +70,8 @@ class EncodingExpiryTests(SynchronousTestCase):
 
     def test_stop(self) -> None:
         """No timer runs after a stop."""
-        self.expiry.stop()
         self.expiry.mark_used()
         self.expiry.stop()
+        self.expiry.mark_used()
+        EncodingExpiry(self.clock, self.records_after).stop()
         self.assertEqual(self.clock.getDelayedCalls(), [])
