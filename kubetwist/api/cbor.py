@@ -18,11 +18,8 @@ from typing import Any, Final
 
 import cbor2
 
-from .documents import MAX_DEPTH, BodyError, Decoded
+from .documents import CBOR_MAGIC, MAX_DEPTH, BodyError, Decoded
 from .jsontypes import JSONValue
-
-#: The tag of self-described CBOR, with which every document begins.
-SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 
 _MIN_INT: Final = -(1 << 63)
 _MAX_INT: Final = (1 << 63) - 1
@@ -31,7 +28,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def encode_cbor(value: JSONValue) -> bytes:
     """Encode a JSON value as a document."""
-    return SELF_DESCRIBED + encode_item(value)
+    return CBOR_MAGIC + encode_item(value)
 
 
 def encode_item(value: JSONValue) -> bytes:

@@ -14,6 +14,9 @@ MAX_DEPTH: Final = 240
 #: The maximum depth of orjson's encoder.
 ENCODER_DEPTH: Final = 254
 
+#: The tag of self-described CBOR, with which every document in CBOR begins.
+CBOR_MAGIC: Final = b"\xd9\xd9\xf7"
+
 TOO_DEEP: Final = "exceeded max depth"
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ..api.cbor import ARRAY, MAP, SELF_DESCRIBED, base64_later, collection_head, encode_cbor, encode_item, split_map
+from ..api.cbor import ARRAY, MAP, base64_later, collection_head, encode_cbor, encode_item, split_map
+from ..api.documents import CBOR_MAGIC
 from ..http.responses import Body
 from .binaryencoding import BinaryEncoder
 from .encoding import ConvertingEncoder, JSONEncoder, PartialEncoder, list_meta
@@ -57,14 +58,14 @@ class CBOREncoder(BinaryEncoder):
 
     def encode_encoded(self, encoded: bytes) -> bytes:
         """Return the document of an object from the result of L{encode_record}."""
-        return SELF_DESCRIBED + (encoded if self._items_have_kind else self._with_kind(encoded))
+        return CBOR_MAGIC + (encoded if self._items_have_kind else self._with_kind(encoded))
 
     def encode_list(self, listing: Listing, token: str, items: list[bytes]) -> Body:
         """Encode a list; items of built-in kinds do not repeat their kind."""
         meta = list_meta(listing, token)
         if self._sets_continue:
             meta.setdefault("continue", "")
-        start = SELF_DESCRIBED + collection_head(MAP, 4) + self._list_entries
+        start = CBOR_MAGIC + collection_head(MAP, 4) + self._list_entries
         start += encode_item("metadata") + encode_item(meta) + encode_item("items")
         if not items and self._is_partial:
             return Body([start + encode_item(None)])
@@ -112,7 +113,7 @@ def error_item(status: JSONObject) -> bytes:
     return _event("ERROR", encode_cbor(status))
 
 
-_EVENT_START = SELF_DESCRIBED + collection_head(MAP, 2) + encode_item("type")
+_EVENT_START = CBOR_MAGIC + collection_head(MAP, 2) + encode_item("type")
 
 
 def _event(event_type: str, document: bytes) -> bytes:

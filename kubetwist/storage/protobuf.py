@@ -1,4 +1,4 @@
-"""Stored values in protobuf: they decode far more slowly than JSON, so that many are decoded in batches."""
+"""Stored values in protobuf or CBOR: they decode far more slowly than JSON, so that many are decoded in batches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 
+from ..api.documents import CBOR_MAGIC
 from ..api.storage import StoredValue
 from ..schema.protobuf.codec import MAGIC
 
@@ -23,10 +24,10 @@ def is_protobuf(value: bytes) -> bool:
 
 
 def portions(items: Sequence[StoredValue]) -> Iterator[Sequence[StoredValue]]:
-    """Yield the values in batches that decode without blocking for long: JSON at once, protobuf by its size."""
+    """Yield the values in batches that decode without blocking for long: JSON at once, protobuf and CBOR by size."""
     begin = size = 0
     for index, item in enumerate(items):
-        if item.value[:4] == MAGIC:
+        if item.value[:4] == MAGIC or item.value.startswith(CBOR_MAGIC):
             size += len(item.value)
             if size >= DECODE_BATCH_BYTES:
                 yield items[begin : index + 1]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.cbor import ARRAY, MAP, SELF_DESCRIBED, collection_head, decode_cbor, encode_cbor, split_map
-from kubetwist.api.documents import MAX_DEPTH, BodyError
+from kubetwist.api.cbor import ARRAY, MAP, collection_head, decode_cbor, encode_cbor, split_map
+from kubetwist.api.documents import CBOR_MAGIC, MAX_DEPTH, BodyError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(1 << 63), (1 << 63) - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -175,4 +175,4 @@ class DecodeTests(SynchronousTestCase):
     def test_self_described(self) -> None:
         """The tag of CBOR may be missing or repeated."""
         for tags in range(3):
-            self.assertEqual(decoded(SELF_DESCRIBED * tags + b"\xa1\x41a\x80"), {"a": []})
+            self.assertEqual(decoded(CBOR_MAGIC * tags + b"\xa1\x41a\x80"), {"a": []})

@@ -12,7 +12,10 @@ from wsproto.events import BytesMessage
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.cbor import SELF_DESCRIBED, base64_later, decode_cbor, encode_cbor
+from kubetwist.api.cbor import base64_later, decode_cbor, encode_cbor
+from kubetwist.api.documents import CBOR_MAGIC
+from kubetwist.api.storage import Write
+from kubetwist.api.times import temporary_clock
 from kubetwist.resources.handlers import bodies
 from tests.http.harness import Answer
 from tests.resources.customserver import KITES, CustomServer, definition
@@ -31,7 +34,7 @@ def items(data: bytes) -> list[Any]:
     """Decode a sequence of documents, each of which begins with the tag of CBOR."""
     found = []
     while data:
-        assert data.startswith(SELF_DESCRIBED), data
+        assert data.startswith(CBOR_MAGIC), data
         cbor2.CBORDecoder(stream := BytesIO(data)).decode()
         rest = stream.read()
         found.append(decode_cbor(data[: len(data) - len(rest)]).value)
@@ -62,7 +65,7 @@ class CBORTestCase(SynchronousTestCase):
         """Send a request, and return the status and the document of a response in CBOR."""
         answer = self.answer(method, path, body, accept, media)
         self.assertEqual(answer.header("content-type"), CBOR, answer.body)
-        self.assertTrue(answer.body.startswith(SELF_DESCRIBED))
+        self.assertTrue(answer.body.startswith(CBOR_MAGIC))
         return answer.code, decode_cbor(answer.body).value
 
 
@@ -82,8 +85,10 @@ class ObjectTests(CBORTestCase):
         """Tables are available, for objects, lists and watches."""
         table = ";as=Table;v=v1;g=meta.k8s.io"
         for path in (f"{MAPS}/a", MAPS):
-            expected = self.client.ask("GET", path, Accept=f"application/json{table}")
-            self.assertEqual(self.ask("GET", path, accept=CBOR + table), expected)
+            # Rows contain ages.
+            with temporary_clock(lambda: 2e9):
+                expected = self.client.ask("GET", path, Accept=f"application/json{table}")
+                self.assertEqual(self.ask("GET", path, accept=CBOR + table), expected)
         data = self.client.begin(f"{MAPS}?watch=1", Accept=CBOR + table).partition(b"\r\n\r\n")[2]
         self.server.clock.advance(0)
         events = items(b"".join(pieces(data + self.client.taken())))
@@ -231,7 +236,7 @@ class WatchTests(CBORTestCase):
         body = client.begin(f"{MAPS}?watch=1", Accept=CBOR).partition(b"\r\n\r\n")[2]
         self.server.clock.advance(0)
         data = b"".join(pieces(body + client.taken()))
-        start = SELF_DESCRIBED + b"\xa2\x44type\x45ADDED\x46object" + SELF_DESCRIBED
+        start = CBOR_MAGIC + b"\xa2\x44type\x45ADDED\x46object" + CBOR_MAGIC
         self.assertEqual(data[: len(start)], start)
 
     def test_bookmarks(self) -> None:
@@ -296,6 +301,18 @@ class CustomResourceTests(CBORTestCase):
         """A body in CBOR is decoded with the type of its numbers."""
         code, status = self.ask("PUT", f"{KITES}/a", {**self.kite, "spec": {"tail": "2"}})
         self.assertEqual((code, status["reason"]), (422, "Invalid"))
+
+    def test_stored(self) -> None:
+        """An object that another server has stored as CBOR is read, and its next update stores it as JSON."""
+        key = "/registry/example.com/kites/default/b"
+        stored = {**self.kite, "metadata": {"name": "b", "namespace": "default", "uid": "1"}}
+        self.server.site.serves_cbor = False
+        self.successResultOf(self.server.backend.commit([Write(key, encode_cbor(stored), 0)]))
+        self.server.clock.advance(0)
+        code, found = self.client.ask("GET", f"{KITES}/b")
+        self.assertEqual((code, found["spec"]["tail"]), (200, 2))
+        self.assertEqual(self.client.ask("PUT", f"{KITES}/b", found)[0], 200)
+        self.assertTrue(self.successResultOf(self.server.backend.read(key)).value.startswith(b"{"))
 
     def test_watch(self) -> None:
         """A watch is a sequence of events."""

@@ -10,6 +10,8 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...api.decoding import decode_cbor
+from ...api.documents import CBOR_MAGIC
 from ...api.jsontypes import JSONValue
 from ...api.record import (
     Record,
@@ -159,7 +161,9 @@ class ServedResource:
         If that is not the storage version, the record has another class. If a webhook or plugin converts, it keeps
         its version until it is read.
         """
-        obj = orjson.loads(value)
+        # kube-apiserver stores custom resources as CBOR if its feature gate is on, and always reads both formats.
+        is_cbor = value.startswith(CBOR_MAGIC)
+        obj = decode_cbor(value).value if is_cbor else orjson.loads(value)
         definition = self.definition
         stored = str(obj.get("apiVersion", "")).rpartition("/")[2]
         version = definition.find(stored)
@@ -176,7 +180,7 @@ class ServedResource:
                 crd=definition.name,
                 error=error,
             )
-        changed = obj != raw
+        changed = is_cbor or obj != raw
         meta = obj.setdefault("metadata", {})
         meta.setdefault("generation", 1)
         if definition.namespaced and not meta.get("namespace"):

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
+from ...api.documents import CBOR_MAGIC
 from ...api.record import Record
 from ...api.storage import (
     StorageEvent,
@@ -54,8 +55,8 @@ def _decode_error_message(value: bytes, error: Exception) -> str:
         return _ENCRYPTED
     if is_protobuf(value):
         return f"it is damaged protobuf, or of a kind that is stored as JSON ({type(error).__name__})"
-    if value.startswith(b"\xd9\xd9\xf7"):
-        return "it is encoded as CBOR, and only JSON and protobuf can be read"
+    if value.startswith(CBOR_MAGIC):
+        return f"it is damaged CBOR, or of a built-in kind, which cannot be read from CBOR ({type(error).__name__})"
     return f"it is damaged ({type(error).__name__})"
 
 
