@@ -22,6 +22,8 @@ from .stream import Http2Site, Http2Stream
 MAX_HEADS: Final = 1024 * 1024
 #: Minimum number of recently reset streams that are remembered; more if a connection may have more streams.
 MAX_RESET_STREAMS: Final = 1000
+#: Seconds from a response to the reset of its stream, if the client has not sent the body until then.
+REFUSED_BODY_TIMEOUT: Final = 0.1
 
 
 class OpenStreams(Protocol, ABC):
@@ -110,11 +112,16 @@ class OpenStreams(Protocol, ABC):
 
     def response_sent(self, stream: Http2Stream) -> None:
         """Handle that the end of a response was sent."""
-        if stream.receiving and not stream.closed:
-            # The client need not send the rest of the body.
-            self._closed.was_reset(stream.stream_id, by_client=False)
-            self.write(rst_stream(stream.stream_id, NO_ERROR))
-        self._close_stream(stream)
+        if stream.receiving:
+            # Some clients drop a response that arrives together with the reset.
+            self.site.reactor.callLater(REFUSED_BODY_TIMEOUT, self._refuse_body, stream)
+        else:
+            self._close_stream(stream)
+
+    def _refuse_body(self, stream: Http2Stream) -> None:
+        """Ask the client to stop sending a body whose request is answered."""
+        if not stream.closed:
+            self._reset_now(stream, NO_ERROR)
 
     def request_done(self, stream: Http2Stream) -> None:
         """Handle that a request has ended with a complete response."""

@@ -16,6 +16,7 @@ from kubetwist.http.http2.connection import (
 )
 from kubetwist.http.http2.frames import (
     CANCEL,
+    DATA,
     ENHANCE_YOUR_CALM,
     HEADERS,
     NO_ERROR,
@@ -24,6 +25,7 @@ from kubetwist.http.http2.frames import (
     goaway,
     ping_ack,
 )
+from kubetwist.http.http2.openstreams import REFUSED_BODY_TIMEOUT
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.responses import Body, respond_body
 from kubetwist.http.site import KubeSite
@@ -103,13 +105,29 @@ class RequestTests(ConnectionCase):
         self.assertEqual(self.open[0].header(b"host"), b"x")
 
     def test_early_response(self) -> None:
-        """A response before the end of the body asks the client to stop sending."""
+        """A response before the end of the body asks the client to stop sending, but not at once."""
         self.site.handler = lambda request: request.respond(403, b"no", b"text/plain")
         self.site.heads_first = True
         peer = Peer(self.site)
         stream_id = peer.begin("POST", end=False, content_length="1000000")
         answer = peer.responses[stream_id]
-        self.assertEqual((answer.code, answer.body, answer.reset), (403, b"no", NO_ERROR))
+        self.assertEqual((answer.code, answer.body, answer.reset), (403, b"no", None))
+        peer.raw(frame_header(3, DATA, 0, stream_id) + b"abc")
+        self.clock.advance(REFUSED_BODY_TIMEOUT)
+        peer.exchange()
+        self.assertEqual((answer.reset, peer.server.streams), (NO_ERROR, {}))
+
+    def test_unused_body(self) -> None:
+        """A body that ends after its response ends the stream without a reset."""
+        self.site.handler = lambda request: request.respond(403, b"no", b"text/plain")
+        self.site.heads_first = True
+        peer = Peer(self.site)
+        stream_id = peer.begin("POST", end=False, content_length="70000")
+        peer.raw((frame_header(10_000, DATA, 0, stream_id) + bytes(10_000)) * 6)
+        peer.raw(frame_header(10_000, DATA, 1, stream_id) + bytes(10_000))
+        self.clock.advance(REFUSED_BODY_TIMEOUT)
+        peer.exchange()
+        self.assertEqual((peer.responses[stream_id].reset, peer.server.streams), (None, {}))
 
     def test_truncated(self) -> None:
         """A truncated response resets the stream after its data, and the connection goes on."""
