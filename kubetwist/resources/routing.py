@@ -32,8 +32,9 @@ from .routetree import CONVERTERS, Found, MethodNotAllowed, RouteTree
 ROUTE_CACHE_SIZE = 16384
 #: Longer methods and paths are not cached, so that a client cannot fill the memory.
 MAX_CACHED_LENGTH = 256
-#: HEAD in routes: werkzeug routes HEAD to every GET handler; the reference supports HEAD only on some paths.
-_HEAD: Final = "HEAD-ALONE"
+#: HEAD in routes: werkzeug routes HEAD to every GET handler; the reference supports HEAD only on some paths. No client
+#: can send this method, since it contains a space.
+_HEAD: Final = "HEAD ALONE"
 
 Handler = Callable[..., Any]
 #: Answers a request whose method is not allowed; the second argument has the allowed methods, sorted.

@@ -59,9 +59,9 @@ class HandlerTests(SynchronousTestCase):
 
     def test_refused_method(self) -> None:
         """A method without a route is answered with a Status and the methods that are allowed."""
-        for method in ("PUT", "HEAD", "OPTIONS", "X"):
+        for method in ("PUT", "HEAD", "OPTIONS", "X", "get", "HEAD-ALONE"):
             answer = self.client(lambda request, name: b"").answer(method, "/api/v1/things/a")
-            self.assertEqual((answer.code, answer.header("allow")), (405, "GET"))
+            self.assertEqual((answer.code, answer.header("allow")), (405, "GET"), method)
         self.assertEqual(self.client(lambda request, name: b"", "HEAD").answer("HEAD", "/api/v1/things/a").code, 200)
 
     def test_later(self) -> None:
