@@ -46,7 +46,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         self._pending: list[bytes] = []
         #: Data that precede the data of other connections.
         self._first: list[bytes] = []
-        self._length = 0
+        self._length = self._first_length = 0
         self._short = False
         self._encrypting = False
 
@@ -74,12 +74,15 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         if not self._first:
             self.factory.flush_first_soon(self)
         self._first.append(data)
+        self._first_length += len(data)
+        if self._first_length > _MAX_BUFFERED:
+            self.flush_first()
 
     def flush_first(self) -> None:
         """Send the data of L{write_first}."""
         first = self._first
         if first:
-            self._first = []
+            self._first, self._first_length = [], 0
             TLSMemoryBIOProtocol.write(self, first[0] if len(first) == 1 else b"".join(first))
 
     def flush(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.logger import Logger
 
 from .bodyshares import BodyShares
 from .connectionlimit import ConnectionLimiter
@@ -76,6 +77,8 @@ class Connections:
     @ivar memory: Releases memory after connections have closed; L{None} does not.
     """
 
+    _log = Logger()
+
     def __init__(
         self,
         reactor: IReactorTime,
@@ -138,7 +141,13 @@ class Connections:
         """Serve one request of each waiting connection, until the time of the iteration is used up."""
         until = self.now() + TURN_SECONDS
         for _ in range(len(self._pipelined)):
-            self._pipelined.popleft().serve_next()
+            channel = self._pipelined.popleft()
+            try:
+                channel.serve_next()
+            except Exception:
+                # The requests of other connections wait, too.
+                self._log.failure("serving a connection failed; it is closed")
+                channel.abort()
             if self.now() > until:
                 break
         if self._pipelined:

@@ -18,8 +18,8 @@ from .frames import NO_ERROR, REFUSED_STREAM, Http2ConnectionError, Http2StreamE
 from .output import Output
 from .stream import Http2Site, Http2Stream
 
-#: Header lists of open streams, in bytes, with which no stream is accepted.
-MAX_HEADS: Final = 1024 * 1024
+#: Header lists of open streams, in bytes, with which no stream is accepted. Many watches with long tokens fit.
+MAX_HEADS: Final = 4 * 1024 * 1024
 #: Minimum number of recently reset streams that are remembered; more if a connection may have more streams.
 MAX_RESET_STREAMS: Final = 1000
 #: Seconds from a response to the reset of its stream, if the client has not sent the body until then.

@@ -201,6 +201,46 @@ class CoalescingTLSTests(TestCase):
         factory._flush()
         self.assertEqual(sent, ["written", "event", "late event", "answer", "other answer"])
 
+    async def test_write_first(self) -> None:
+        """Data of C{write_first} precede the other data of their iteration, even if they are long."""
+        for first in (b"1", LARGE):
+
+            def answer(transport: Any, first: bytes = first) -> None:
+                transport.write(b"2")
+                transport.write_first(first)
+                transport.write_first(b"+")
+                reactor.callLater(0.001, transport.loseConnection)
+
+            self.answer = answer
+            self.lost = Deferred()
+            self.assertEqual(await self.received(), first + b"+2")
+
+    def test_first_of_all(self) -> None:
+        """Data of C{write_first} are sent before the data of other connections, after the watch events are written."""
+        sent = []
+
+        class Fake:
+            urgent = False
+
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            def flush(self) -> None:
+                sent.append(self.name)
+
+            def flush_first(self) -> None:
+                sent.append(f"first {self.name}")
+
+        factory = self.factory
+        factory._reactor = Clock()
+        one, other = (cast(Any, Fake(name)) for name in ("one", "other"))
+        factory._write_events = lambda: factory.flush_first_soon(other)
+        factory.flush_soon(one)
+        factory.flush_soon(other)
+        factory.flush_first_soon(one)
+        factory._flush()
+        self.assertEqual(sent, ["first one", "first other", "one", "other"])
+
     async def test_large_answers(self) -> None:
         """A response that is too large to be buffered is sent after the watch events, too."""
         order = []

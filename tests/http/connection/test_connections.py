@@ -97,6 +97,19 @@ class ConnectionsTests(SynchronousTestCase):
         self.assertTrue(self.connections.connected(other))
         self.assertTrue(self.connections.has(other))
 
+    def test_failing(self) -> None:
+        """A connection that fails in its turn is closed, and the next ones are served."""
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        one, other = Connection(serve=fail), Connection()
+        self.connections.schedule_pipelined(one)
+        self.connections.schedule_pipelined(other)
+        self.clock.advance(0)
+        self.assertEqual((one.calls, other.calls), (["serve", "abort"], ["serve"]))
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
     def test_pipelined(self) -> None:
         """Pipelined connections are served alternately, in a later iteration if the time is used up."""
         order: list[str] = []
