@@ -7,6 +7,7 @@ Code that was written for C{txaioetcd.Client} runs on it. Members are clients of
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from random import shuffle
 from typing import Any, Final, TypeVar
@@ -28,6 +29,7 @@ from txaioetcd._client_commons import validate_client_lease_parameters
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorTime
+from twisted.internet.ssl import optionsForClientTLS
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -125,6 +127,7 @@ class EtcdClient(TypedClient):
         self.members = [make_member(address, self._check_health, self.metrics) for address in addresses]
         if shuffle_members:
             shuffle(self.members)
+        self._call_timeout: float | None = None
         several = len(self.members) > 1
         # With a single member, an early timeout has no use.
         self.read_timeout = READ_TIMEOUT if several else READ_RETRY_TIMEOUT
@@ -189,7 +192,7 @@ class EtcdClient(TypedClient):
         @param finish: Converts the result.
         """
         if timeout is None:
-            timeout = self.read_timeout if repeatable else WRITE_TIMEOUT
+            timeout = self._call_timeout or (self.read_timeout if repeatable else WRITE_TIMEOUT)
         called = Deferred.fromCoroutine(self._try_members(operation, timeout, repeatable))
         return called if finish is None else called.addCallback(finish)
 
@@ -365,3 +368,31 @@ class EtcdClient(TypedClient):
         """Close all members."""
         for member in self.members:
             member.close()
+
+
+class Client(EtcdClient):
+    """
+    An L{EtcdClient} with the constructor of C{txaioetcd.Client}, whose programs only need another import.
+
+    Connections use gRPC over HTTP/2; with C{https}, the authorities of the system verify its certificate.
+    """
+
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        url: str | None = None,
+        pool: object = None,
+        timeout: float | None = None,
+        connect_timeout: float | None = None,
+    ) -> None:
+        """
+        @param reactor: The reactor.
+        @param url: The address of a member; by default C{ETCD_URL} of the environment, then C{http://localhost:2379}.
+        @param pool: Connections of HTTP/1.1, which are not used.
+        @param timeout: The timeout of a call for each member, in seconds.
+        @param connect_timeout: Not used: a member that cannot be reached has the timeout of a call.
+        """
+        address = Address.parse(url or os.environ.get("ETCD_URL", "http://localhost:2379"))
+        members = grpc_members(reactor, lambda host: optionsForClientTLS(host, acceptableProtocols=[b"h2"]))
+        super().__init__(reactor, [address], members)
+        self._call_timeout = timeout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 from twisted.web.client import HTTPConnectionPool
 
+from kubetwist.storage.etcd import client as client_module
 from kubetwist.storage.etcd._errors import OUT_OF_RANGE, RPCError
 from kubetwist.storage.etcd._methods import WATCH
 from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
@@ -172,3 +174,31 @@ class GatewayThirdPartyTests(ThirdPartyTests):
     """A program of a third party on the client over the gateway."""
 
     transport = "gateway"
+
+
+class ConstructorTests(TestCase):
+    """The constructor of the library."""
+
+    skip = etcd_skip_reason() or None
+
+    def etcd(self) -> EtcdServer:
+        """Return an etcd without data."""
+        etcd = EtcdServer()
+        self.addCleanup(etcd.stop)
+        return etcd.start()
+
+    async def test_constructor(self) -> None:
+        """A program that constructs a client as with the library has the same results."""
+        client = client_module.Client(reactor, self.etcd().urls[0], timeout=5.0)
+        self.addCleanup(client.close)
+        other = etcd_client(reactor, self.etcd().urls, transport="grpc")
+        self.addCleanup(other.close)
+        self.assertEqual(await thirdparty.keys(client), await thirdparty.keys(other))
+
+    async def test_address_in_environment(self) -> None:
+        """Without an address, the client uses the one of the environment, like the library."""
+        self.patch(os, "environ", {"ETCD_URL": self.etcd().urls[0]})
+        client = client_module.Client(reactor)
+        self.addCleanup(client.close)
+        await client.set(b"/k", b"value")
+        self.assertEqual((await client.get(b"/k")).kvs[0].value, b"value")
