@@ -16,6 +16,7 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.record import Record
+from ..storage.cache.watchcache import WatchCache
 from .encoding import CACHED_ITEM_COST, Encoder, Result
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ class BinaryEncoder(ABC):
         """
         self.inner = inner
         self.key = key
-        cache = getattr(endpoint.storage, "cache", None)
-        # The objects of some resources are in no cache.
-        self._mark_used = _not_cached if cache is None else cache.encodings.mark_used
+        self._cache = _find_cache(endpoint.storage)
 
     @abstractmethod
     def encode_record(self, record: Record) -> bytes:
@@ -93,7 +92,9 @@ class BinaryEncoder(ABC):
         """Encode the ERROR event that ends a watch."""
 
     def item(self, record: Record) -> bytes:
-        """Return the encoded form of a record, which the record keeps."""
+        """Return the encoded form of a record, which the record keeps if it is in a cache."""
+        if self._cache is None:
+            return self.encode_record(record)
         encodings = record.encodings
         if encodings is None:
             encodings = record.encodings = {}
@@ -101,6 +102,10 @@ class BinaryEncoder(ABC):
         if encoded is None:
             encoded = encodings[self.key] = self.encode_record(record)
         return encoded
+
+    def _mark_used(self) -> None:
+        if self._cache is not None:
+            self._cache.encodings.mark_used()
 
     def is_encoded(self, record: Record) -> bool:
         """Return whether the record has the encoded form already."""
@@ -176,5 +181,14 @@ class BinaryEncoder(ABC):
         return self.frame("BOOKMARK", self.encode_document(bookmark))
 
 
-def _not_cached() -> None:
-    """Do nothing: the objects are not in a cache."""
+def _find_cache(storage: object) -> WatchCache | None:
+    """
+    Return the cache of the objects of a storage object, which drops unused forms.
+
+    Without it forms are not kept: storage objects of third parties return records that they may keep.
+    """
+    for store in (storage, getattr(storage, "store", None)):
+        cache = getattr(store, "cache", None)
+        if isinstance(cache, WatchCache):
+            return cache
+    return None

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from kubetwist.api.record import Record
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.registry.generic.codec import Codec
 from kubetwist.resources.binaryencoding import LARGE_ITEM
+from kubetwist.resources.encoding import JSONEncoder
+from kubetwist.resources.protobufencoding import ProtobufEncoder
 from kubetwist.storage.cache._encodings import IDLE_TIMEOUT
 from kubetwist.storage.cache.window import ENCODED_EVENTS
 from tests.resources.protobufcase import MAPS, PROTOBUF, AnswerTestCase
 from tests.resources.server import config_map, definitions
 
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 STREAM = f"{PROTOBUF};stream=watch"
 PARTIAL = f"{PROTOBUF};g=meta.k8s.io;v=v1;as=PartialObjectMetadata"
+
+
+def deployment() -> dict[str, Any]:
+    """Return a Deployment."""
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
 
 
 class KeptEncodingTests(AnswerTestCase):
@@ -104,6 +117,29 @@ class KeptEncodingTests(AnswerTestCase):
         self.names()
         self.server.client().answer("GET", MAPS, Accept=PROTOBUF)
         self.assertEqual(self.names(), ["a", "b"])
+
+    def test_subresource(self) -> None:
+        """Forms that only requests for a subresource have used expire, too."""
+        self.client.ask("POST", DEPLOYMENTS, deployment())
+        self.client.answer("GET", f"{DEPLOYMENTS}/d/status", Accept=PROTOBUF)
+        (store,) = [one for one in self.server.registry.stores if one.info.resource == "deployments"]
+        record = store.cache.get("default/d")
+        assert record is not None
+        self.assertIsNotNone(record.encodings)
+        self.server.clock.advance(IDLE_TIMEOUT)
+        self.server.clock.advance(IDLE_TIMEOUT)
+        self.assertIsNone(record.encodings)
+
+    def test_without_cache(self) -> None:
+        """The records of a storage object without a watch cache keep no forms."""
+        record = Record.from_object({"metadata": {"name": "x"}}, 1)
+        storages: list[Any] = [SimpleNamespace(), SimpleNamespace(cache={}), SimpleNamespace(store=None)]
+        for storage in storages:
+            codec = Codec(definitions(), CONFIG_MAP, CONFIG_MAP)
+            endpoint: Any = SimpleNamespace(storage=storage, codec=codec, gvk=CONFIG_MAP, list_kind="")
+            encoder = ProtobufEncoder(JSONEncoder(endpoint), endpoint, partial=False)
+            self.assertEqual(encoder.encode_object(record), encoder.encode_object(record))
+            self.assertEqual((self.names(), record.encodings), (["x", "x"], None))
 
     def test_large_items(self) -> None:
         """Large items of a list are encoded in the computation thread, small ones in slices."""

@@ -89,17 +89,13 @@ class ReadHandlers:
             and len(result.item) > PROTOBUF_IN_REACTOR
             and not output.encoder.is_encoded(result)
         ):
-            return self._respond_large(request, output, result)
+            return self._respond_encoded(request, output, result)
         respond_object(request, 200, output.encode_object(result), output.content_type)
         return None
 
     async def _respond_encoded(self, request: KubeRequest, output: AnyOutputFormat, record: Record) -> None:
         body = await self.endpoint.defer_to_thread(output.encode_object, record)
         respond_object(request, 200, body, output.content_type)
-
-    async def _respond_large(self, request: KubeRequest, output: BinaryOutputFormat, record: Record) -> None:
-        await self.endpoint.defer_to_thread(output.encoder.item, record)
-        respond_object(request, 200, output.encode_object(record), output.content_type)
 
     async def _get_async(self, request: KubeRequest, output: AnyOutputFormat, result: Awaitable[Result]) -> None:
         respond_object(request, 200, output.encode_object(await result), output.content_type)

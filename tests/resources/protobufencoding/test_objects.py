@@ -78,7 +78,7 @@ class ObjectTests(AnswerTestCase):
         """A large object is encoded in a thread, once."""
         self.patch(reads, "PROTOBUF_IN_REACTOR", 100)
         self.same(f"{MAPS}/a")
-        self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["item"])
+        self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["encode_object"])
         self.same(f"{MAPS}/a")
         self.assertEqual(len(self.server.done_in_threads), 1)
 
