@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from struct import unpack
 from typing import Any
@@ -269,6 +270,8 @@ class Client:
         self._sent_settings: list[dict[int, int]] = []
         self._opened: set[int] = set()
         self._used: set[int] = set()
+        self._uploaded: Counter[int] = Counter()
+        self._granted: Counter[int] = Counter()
         self._decoder = Decoder()
         self._unparsed = b""
         self._block: list[Frame] = []
@@ -319,6 +322,26 @@ class Client:
         self.send(sent)
         return self.stream(number)
 
+    def upload_window(self, number: int) -> int:
+        """Return the bytes that the server accepts on a stream now."""
+        initial = self.server_settings.get(h2.INITIAL_WINDOW_SIZE, h2.DEFAULT_WINDOW)
+        return min(
+            h2.DEFAULT_WINDOW + self._granted[0] - self._uploaded.total(),
+            initial + self._granted[number] - self._uploaded[number],
+        )
+
+    def upload(self, number: int, body: bytes, *, end_stream: bool = True) -> int:
+        """Send a body as far as the windows allow, and return the number of bytes that were sent."""
+        sent = 0
+        while sent < len(body):
+            size = min(h2.DEFAULT_FRAME_SIZE, len(body) - sent, self.upload_window(number))
+            if not size:
+                return sent
+            last = sent + size == len(body)
+            self.send(h2.data(number, body[sent : sent + size], end_stream=end_stream and last))
+            sent += size
+        return sent
+
     def next_stream(self) -> int:
         """Return the number of a new stream."""
         number, self._next = self._next, self._next + 2
@@ -341,7 +364,9 @@ class Client:
         for each in found:
             number = each.stream & h2.MAX_WINDOW
             self._used.add(number)
-            if each.type == h2.HEADERS:
+            if each.type == h2.DATA:
+                self._uploaded[number] += len(each.payload)
+            elif each.type == h2.HEADERS:
                 self._opened.add(number)
                 self._next = max(self._next, number + 2 if number % 2 else number + 1)
             elif each.type == h2.SETTINGS and not each.has(h2.ACK):
@@ -389,6 +414,8 @@ class Client:
             self._data(each)
         elif each.type in (h2.HEADERS, h2.CONTINUATION):
             self._headers(each)
+        elif each.type == h2.WINDOW_UPDATE:
+            self._granted[each.stream] += int.from_bytes(each.payload, "big")
         elif each.type == h2.RST_STREAM:
             self.stream(each.stream).code = int.from_bytes(each.payload, "big")
         elif each.type == h2.SETTINGS:

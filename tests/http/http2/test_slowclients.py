@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kubetwist.http.request import KubeRequest
 
 from . import frames as h2
 from .client import Client, Http2Case, get
 from .endless import Endless
+from .measures import count_calls
 
 WAIT = get(b"/wait")
 #: Bytes that a connection may hold for its unread responses.
@@ -291,6 +294,35 @@ class TurnTests(Http2Case):
         self.clock.advance(0)
         self.assertEqual(other.stream(1).status, 200)
         self.assertEqual(len(self.served), 501)
+
+    def test_work_of_a_segment(self) -> None:
+        """Frames are read for some milliseconds only; the rest is read after the data of other connections."""
+        floods: dict[str, tuple[bytes, Callable[[int], bytes]]] = {
+            "requests": (b"", lambda number: h2.headers(number, b"\x82\x84\x87\x41\x01x")),
+            "malformed requests": (b"", lambda number: h2.headers(number, b"\x82\x84\x87")),
+            "long lists": (b"", lambda number: h2.headers(number, h2.block(h2.GET) + b"\x90" * 3900)),
+            "data": (h2.headers(1, h2.POST, end_stream=False), lambda number: h2.data(1, b"x")),
+            "control frames": (b"", lambda number: h2.ping()),
+        }
+        for name, (before, make) in floods.items():
+            time = 0.0
+
+            def now() -> float:
+                nonlocal time
+                time += 0.001
+                return time
+
+            self.site.connections.now = now
+            client = self.connect()
+            client.send(before)
+            segment, number = b"", 3
+            while len(segment) < 60_000:
+                segment += make(number)
+                number += 2
+            calls = count_calls(lambda client=client, segment=segment: client.pass_on(segment))
+            self.assertLess(calls, 10_000, name)
+            self.clock.advance(0)
+            self.assertTrue(client.closed or client.alive, name)
 
     def test_flood_beside_a_request(self) -> None:
         """A client that floods its connection until it is closed does not disturb another connection."""
