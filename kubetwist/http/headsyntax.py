@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["ESCAPE", "MAX_FIELDS", "MAX_HEAD", "METHODS", "TARGET", "TOKEN", "Malformed", "refusal_text", "valid_host"]
+__all__ = [
+    "ESCAPE",
+    "MAX_FIELDS",
+    "MAX_HEAD",
+    "METHODS",
+    "TARGET",
+    "TOKEN",
+    "Malformed",
+    "expects_continue",
+    "refusal_text",
+    "valid_host",
+]
 
 #: Maximum bytes of the head, including the request line; larger ones are answered with 431.
 MAX_HEAD: Final = 128 * 1024
@@ -22,6 +33,7 @@ METHODS: Final = frozenset((b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD
 #: As C{ValidHostHeader} of golang.org/x/net/http/httpguts accepts it.
 _HOST: Final = re.compile(rb"[!$%&'()*+,.:;=\[\]_~0-9A-Za-z-]*")
 
+_SEPARATORS: Final = re.compile(rb"[ \t,]+")
 #: Hosts that are well-formed; clients use few.
 _HOSTS: Final[set[bytes]] = set()
 _MAX_CACHED_HOSTS: Final = 2048
@@ -58,6 +70,18 @@ def valid_host(host: bytes) -> bool:
         return False
     if len(_HOSTS) < _MAX_CACHED_HOSTS and len(host) < 256:
         _HOSTS.add(host)
+    return True
+
+
+def expects_continue(expectation: bytes) -> bool:
+    """
+    Return whether the client waits for 100 Continue before it sends the body.
+
+    @param expectation: The value of C{Expect}, not empty.
+    @raise Malformed: It expects something else.
+    """
+    if b"100-continue" not in _SEPARATORS.split(expectation.lower()):
+        raise Malformed(417)
     return True
 
 

@@ -23,10 +23,10 @@ from zope.interface import implementer
 from ...interfaces import IClientConnection
 from ..connection.coalescingtls import peer_certificates
 from ..connection.flow import RawTransport, bound_unsent, enable_tcp_keepalive, is_tls_closing
-from ..headsyntax import MAX_HEAD, Malformed
+from ..headsyntax import MAX_HEAD, Malformed, expects_continue
 from ..request import KubeRequest
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
-from .requesthead import MAX_LINE, body_length, expects_continue, parse_head, refusal
+from .requesthead import MAX_LINE, body_length, parse_head, refusal
 from .responsehead import complete_head, encode_head, switching_head
 
 #: Bytes that a client may send ahead while its request is answered; reading is paused at this limit.
@@ -171,7 +171,7 @@ class KubeChannel(BodyReader):
         self.requests.append(request)
         expected = False
         if b"expect" in fields and fields[b"expect"][0]:
-            expected = expects_continue(fields[b"expect"][0], version)
+            expected = expects_continue(fields[b"expect"][0]) and version == b"HTTP/1.1"
         if length == 0:
             self._serve(request, b"", rest)
         else:

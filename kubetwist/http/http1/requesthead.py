@@ -25,7 +25,6 @@ from ..headsyntax import (
 MAX_LINE: Final = 64 * 1024
 
 _VERSION: Final = re.compile(rb"HTTP/[0-9]\.[0-9]")
-_SEPARATORS: Final = re.compile(rb"[ \t,]+")
 
 #: Field names as sent, and in lower case; clients use few.
 _NAMES: Final[dict[bytes, bytes]] = {}
@@ -134,18 +133,6 @@ def body_length(fields: dict[bytes, list[bytes]]) -> int | None:
     if len(lengths) != 1 or not length.isdigit() or len(length) > 18:
         raise Malformed(400)
     return int(length)
-
-
-def expects_continue(expectation: bytes, version: bytes) -> bool:
-    """
-    Return whether the client waits for 100 Continue before it sends the body.
-
-    @param expectation: The value of C{Expect}, not empty.
-    @raise Malformed: It expects something else.
-    """
-    if b"100-continue" not in _SEPARATORS.split(expectation.lower()):
-        raise Malformed(417)
-    return version == b"HTTP/1.1"
 
 
 def refusal(code: int, message: str = "") -> bytes:

@@ -269,8 +269,7 @@ class Http2Connection(OpenStreams):
         self._open(stream, head.size)
         request = stream.request = self.site.requestFactory(stream, head.method, head.target, HTTP2, fields)
         if receiving:
-            expectation = fields.get(b"expect")
-            stream.body = RequestBody(stream, request, length, bool(expectation and expectation[0]))
+            stream.body = RequestBody(stream, request, length, head.expects_continue)
         if self._held or self.output.blocked or self.output.size > MAX_BACKLOG or self.now() > self._until:
             self._held.append(stream)
         else:
@@ -536,6 +535,10 @@ class Http2Connection(OpenStreams):
             self.write(goaway(self._closed.last_id, NO_ERROR))
         self._closing = True
         self.deadline = self.now() + LINGER_TIMEOUT
+        if self._unread:
+            # The end of the client's side is read, too.
+            self._unread = False
+            self.transport.resumeProducing()
         self.transport.unregisterProducer()
         self.transport.loseConnection()
 

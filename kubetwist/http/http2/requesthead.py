@@ -12,7 +12,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ..headsyntax import ESCAPE, MAX_HEAD, METHODS, TARGET, TOKEN, Malformed, valid_host
+from ..headsyntax import ESCAPE, MAX_HEAD, METHODS, TARGET, TOKEN, Malformed, expects_continue, valid_host
 from .headerblocks import HeaderDecoder
 
 #: Maximum size of a header list in bytes, by the measure of SETTINGS_MAX_HEADER_LIST_SIZE; larger ones are answered
@@ -56,6 +56,7 @@ class RequestHead:
     @ivar target: Path and query.
     @ivar fields: The header fields by name, with C{host}; requests get copies of it.
     @ivar length: The value of C{Content-Length}; L{None} without.
+    @ivar expects_continue: Whether the client waits for 100 Continue before it sends the body.
     @ivar size: Size of the header list, in bytes.
     """
 
@@ -63,6 +64,7 @@ class RequestHead:
     target: bytes
     fields: dict[bytes, list[bytes]]
     length: int | None
+    expects_continue: bool
     size: int
 
 
@@ -165,7 +167,9 @@ def parse_head(header_list: Sequence[tuple[bytes, bytes]]) -> RequestHead:
         fields[b"cookie"] = [b"; ".join(cookies)]
     method, target = _request_line(pseudo)
     _check_host(pseudo.get(b":authority"), fields)
-    return RequestHead(method, target, fields, _content_length(fields), size)
+    expectations = fields.get(b"expect")
+    expects = expectations is not None and bool(expectations[0]) and expects_continue(expectations[0])
+    return RequestHead(method, target, fields, _content_length(fields), expects, size)
 
 
 def _request_line(pseudo: dict[bytes, bytes]) -> tuple[bytes, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import Factory, define
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2.events import DataReceived, ResponseReceived, StreamEnded, StreamReset
+from h2.events import DataReceived, InformationalResponseReceived, ResponseReceived, StreamEnded, StreamReset
 from h2.settings import SettingCodes
 
 from twisted.internet.address import IPv4Address
@@ -50,6 +50,7 @@ class Peer:
 
     @ivar responses: The responses by stream.
     @ivar goaway: The codes of GOAWAY.
+    @ivar informed: The streams that got 100 Continue.
     """
 
     def __init__(self, site: KubeSite, transport: Transport | None = None, window: int = 65535) -> None:
@@ -65,6 +66,7 @@ class Peer:
         self.client.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: window})
         self.responses: dict[int, Response] = {}
         self.goaway: list[int] = []
+        self.informed: list[int] = []
         self.exchange()
 
     def exchange(self) -> None:
@@ -87,7 +89,9 @@ class Peer:
             if not stream_id:
                 continue
             response = self.responses.setdefault(stream_id, Response())
-            if isinstance(event, ResponseReceived):
+            if isinstance(event, InformationalResponseReceived):
+                self.informed.append(stream_id)
+            elif isinstance(event, ResponseReceived):
                 response.headers.update(event.headers)
             elif isinstance(event, DataReceived):
                 response.body += event.data

@@ -117,6 +117,15 @@ class RequestTests(ConnectionCase):
         peer.exchange()
         self.assertEqual((answer.reset, peer.server.streams), (NO_ERROR, {}))
 
+    def test_expectation(self) -> None:
+        """A client that expects 100 Continue gets it when the body is requested; other expectations are 417."""
+        peer = Peer(self.site)
+        stream_id = peer.begin("POST", end=False, expect="100-continue")
+        self.assertEqual(peer.informed, [stream_id])
+        peer.send(stream_id, b"abc", True)
+        self.assertEqual(peer.responses[stream_id].body, b"abc")
+        self.assertEqual(peer.request(expect="cookies").code, 417)
+
     def test_unused_body(self) -> None:
         """A body that ends after its response ends the stream without a reset."""
         self.site.handler = lambda request: request.respond(403, b"no", b"text/plain")
