@@ -159,6 +159,10 @@ class Output:
         """
         backlog = stream.backlog
         size = len(data)
+        if backlog is not None and not (size or backlog.pieces):
+            # The end needs no window.
+            self.drop(stream)
+            backlog = None
         if backlog is None:
             if (
                 size <= MAX_WRITE
@@ -304,7 +308,7 @@ class Output:
         """Remove at most C{limit} bytes of a backlog, and return their number and the frames with them."""
         pieces, taken = backlog.pieces, 0
         parts: list[bytes | memoryview] = []
-        while (pieces and taken < limit) or (backlog.ends and not parts):
+        while (pieces and taken < limit) or (backlog.ends and not (pieces or parts)):
             header_at, size, room = len(parts), 0, min(MAX_FRAME_SIZE, limit - taken)
             parts.append(b"")
             while pieces and size < room:

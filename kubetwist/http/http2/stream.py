@@ -198,7 +198,7 @@ class Http2Stream:
 
     def truncate_response(self, request: KubeRequest) -> None:
         """Reset the stream when the written data are sent."""
-        if self.backlog is None:
+        if self.backlog is None or not self.backlog.pieces:
             self.connection.reset(self, INTERNAL_ERROR)
         else:
             self._truncated = True

@@ -143,6 +143,26 @@ class OutputTests(SynchronousTestCase):
         self.assertEqual((sender.calls, self.written), (["resume"], []))
         self.assertFalse(self.output.wait_for_window(sender))
 
+    def test_end_without_window(self) -> None:
+        """The end of a response is sent while the window is closed, if nothing waits before it."""
+        sender = Sender(1, 0)
+        self.output.wait_for_window(sender)
+        self.output.send_data(sender, b"", True)
+        self.assertEqual(frames(b"".join(self.written)), [(DATA, END_STREAM, 1, b"")])
+        self.assertEqual((sender.calls, sender.backlog), (["end"], None))
+
+    def test_window_closes_in_the_queue(self) -> None:
+        """A stream that waits for its turn sends nothing if its window is closed before the turn."""
+        self.output.window = 0
+        sender = Sender(1)
+        self.output.send_data(sender, b"x" * 10, True)
+        self.output.change_initial_window([sender], 0)
+        self.output.add_window(100)
+        self.assertEqual(self.written, [])
+        self.output.add_stream_window(sender, 4)
+        self.output.add_stream_window(sender, 100)
+        self.assertEqual(self.sent(), [(1, 4), (1, 6)])
+
     def test_drop(self) -> None:
         """The data of a stream that was reset are dropped."""
         self.output.window = 0
