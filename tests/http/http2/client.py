@@ -29,6 +29,8 @@ from .measures import held_bytes
 
 #: Unread bytes at which the transport pauses the server's producer, as a socket does.
 HIGH_WATER = 64 * 1024
+#: Maximum size of a TLS record.
+RECORD = 16 * 1024
 #: Bytes of C{/large}.
 LARGE = 400_000
 LARGE_PARTS = [bytes((97 + at % 26,)) * 4000 for at in range(LARGE // 4000)]
@@ -182,7 +184,10 @@ class MemoryTransport:
             while self._unreceived and not self._paused and not self.lost and not self.aborted:
                 received = bytes(self._unreceived[:HIGH_WATER])
                 del self._unreceived[:HIGH_WATER]
-                self.wrappedProtocol.dataReceived(received)
+                # What was read from the socket is decrypted completely, also after a pause.
+                for at in range(0, len(received), RECORD):
+                    if not self.aborted:
+                        self.wrappedProtocol.dataReceived(received[at : at + RECORD])
         finally:
             self._delivering = False
 

@@ -56,6 +56,10 @@ class Fuzzer:
         self._illegal = (self._stray, self._changed, self._changed, self._garbage, self._goaway)
         #: The chance of a frame that is not legal, or a field of it; each connection has another one.
         self._wildness = 0.0
+        #: Seconds that the server has needed so far, and what each look at its clock adds.
+        self._elapsed = 0.0
+        self._pace = 0.0
+        case.site.connections.now = self._now
         self._next = 1
         #: The bytes that are missing of incomplete bodies, by stream; L{None} if no length was announced.
         self._bodies: dict[int, int | None] = {}
@@ -112,12 +116,17 @@ class Fuzzer:
 
     def _begin(self) -> Client:
         self._wildness = self._random.choice((0.0, 0.002, 0.01, 0.05))
+        self._pace = self._random.choice((0.0, 0.0, 0.0005, 0.002))
         settings = [self._setting() for _ in range(self._random.randrange(3))] if self._random.random() < 0.5 else []
         client = self._client = Client(self._case.site, *settings)
         client.keeps_data = False
         self._next = 1
         self._bodies.clear()
         return client
+
+    def _now(self) -> float:
+        self._elapsed += self._pace
+        return self._case.clock.seconds() + self._elapsed
 
     def _is_wild(self) -> bool:
         return self._random.random() < self._wildness
