@@ -44,10 +44,13 @@ class Http2Client:
     @ivar closed: The server has closed the connection.
     """
 
-    def __init__(self, server: SubprocessServer) -> None:
+    def __init__(self, server: SubprocessServer, token: str = "") -> None:
+        """
+        @param token: The token of the requests, by default the server's.
+        """
         self._socket = connect_tls(server, "h2", "http/1.1")
         assert self._socket.selected_alpn_protocol() == "h2"
-        self._token = server.token
+        self._token = token or server.token
         self.h2 = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
         self.data: dict[int, bytearray] = {}
         self.statuses: dict[int, int] = {}

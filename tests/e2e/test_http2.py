@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -182,8 +183,7 @@ def test_disabled(start_server: Callable[..., SubprocessServer]) -> None:
 
 def test_unauthenticated(server: SubprocessServer) -> None:
     """A client without valid credentials has one request per connection: its answer is followed by GOAWAY."""
-    client = Http2Client(server)
-    client._token = "wrong"
+    client = Http2Client(server, "wrong")
     assert client.request("GET", "/api")[0] == 401
     client.wait(lambda: client.goaway is not None)
     assert client.goaway == 0
@@ -213,10 +213,9 @@ def test_graceful_stop(start_server: Callable[..., SubprocessServer]) -> None:
     client = Http2Client(server)
     watches = [client.start("GET", f"/api/v1/{resource}?watch=true") for resource in ("namespaces", "secrets", "pods")]
     client.wait(lambda: all(number in client.statuses for number in watches))
-    assert server._process is not None
-    server._process.send_signal(signal.SIGTERM)
+    os.kill(server.pid, signal.SIGTERM)
     client.wait(lambda: client.goaway is not None and set(watches) <= client.ended)
     assert (client.goaway, client.resets) == (0, {})
     client.wait_closed()
-    assert server._process.wait(20) == 0
+    assert server.stop() == 0
     assert "Traceback" not in server.output()
