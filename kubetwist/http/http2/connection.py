@@ -136,6 +136,8 @@ class Http2Connection(OpenStreams):
             (SETTINGS_MAX_HEADER_LIST_SIZE, MAX_LIST),
         ]
         write(settings_frame(settings) + window_update(0, CONNECTION_WINDOW - INITIAL_WINDOW))
+        # Watch events of this iteration would precede them otherwise.
+        self._flush()
         self._idle_since = self.now()
         self._frame_deadline = self._idle_since + FRAME_TIMEOUT
         self.deadline = self._frame_deadline

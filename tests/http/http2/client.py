@@ -67,11 +67,19 @@ class Client:
     @ivar keeps_data: Whether DATA frames and their content are kept.
     """
 
-    def __init__(self, site: KubeSite, *settings: tuple[int, int], start: bool = True, peer: str = "192.0.2.1") -> None:
+    def __init__(
+        self,
+        site: KubeSite,
+        *settings: tuple[int, int],
+        start: bool = True,
+        peer: str = "192.0.2.1",
+        early: bytes = b"",
+    ) -> None:
         """
         @param settings: The client's settings.
         @param start: Whether to send the preface and the settings.
         @param peer: The address of the client.
+        @param early: Bytes that arrive together with the end of the handshake.
         """
         self.reactor: Clock = site.reactor  # type: ignore[assignment]
         self.transport = MemoryTransport(self.reactor, self._read, peer)
@@ -101,6 +109,8 @@ class Client:
         protocol.makeConnection(self.transport)
         if IHandshakeListener.providedBy(protocol):
             protocol.handshakeCompleted()
+        if early:
+            self.pass_on(early)
         self.reactor.advance(0)
         if start:
             self.send(h2.PREFACE + h2.settings(*settings) + h2.settings(flags=h2.ACK))
@@ -372,6 +382,9 @@ class Http2Case(SynchronousTestCase):
         self.requests.append(request)
         if request.path in (b"/wait", b"/stream"):
             self.waiting.append(request)
+        elif request.path == b"/events":
+            request.send_first(lambda: None)
+            request.write(b"event")
         elif request.path == b"/large":
             respond_body(request, 200, Body(LARGE_PARTS), b"text/plain")
         elif request.path == b"/unique":

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from . import frames as h2
-from .client import Client, Http2Case
+from .client import Client, Http2Case, get
 
 
 class PrefaceTests(Http2Case):
@@ -17,6 +17,15 @@ class PrefaceTests(Http2Case):
         client = Client(self.site, start=False)
         self.assertEqual([one.type for one in client.frames][:1], [h2.SETTINGS])
         self.assertFalse(client.frames[0].has(h2.ACK))
+
+    def test_urgent_response(self) -> None:
+        """3.4: SETTINGS precede the events of a watch, which precede other data of the iteration."""
+        early = h2.PREFACE + h2.settings() + h2.headers(1, get(b"/events")) + h2.headers(3, get(b"/other"))
+        client = Client(self.site, start=False, early=early)
+        self.assertEqual([(one.type, one.stream) for one in client.frames][:1], [(h2.SETTINGS, 0)])
+        self.assertEqual(bytes(client.stream(1).data), b"event")
+        heads = [one.stream for one in client.received(h2.HEADERS)]
+        self.assertEqual(heads, [1, 3])
 
     def test_settings_acknowledged(self) -> None:
         """3.4: The settings in the client's preface are acknowledged, also if they are empty."""
