@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -213,9 +212,10 @@ def test_graceful_stop(start_server: Callable[..., SubprocessServer]) -> None:
     client = Http2Client(server)
     watches = [client.start("GET", f"/api/v1/{resource}?watch=true") for resource in ("namespaces", "secrets", "pods")]
     client.wait(lambda: all(number in client.statuses for number in watches))
-    os.kill(server.pid, signal.SIGTERM)
-    client.wait(lambda: client.goaway is not None and set(watches) <= client.ended)
-    assert (client.goaway, client.resets) == (0, {})
-    client.wait_closed()
-    assert server.stop() == 0
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(server.stop)
+        client.wait(lambda: client.goaway is not None and set(watches) <= client.ended)
+        assert (client.goaway, client.resets) == (0, {})
+        client.wait_closed()
+        assert stopped.result() == 0
     assert "Traceback" not in server.output()
