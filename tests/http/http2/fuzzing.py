@@ -1,7 +1,7 @@
 """
 Random clients of HTTP/2: frames that are legal, nearly legal, changed, or no frames at all.
 
-L{Fuzzer.run} sends a number of frames on as many connections as it takes, and checks after each that the server holds
+L{Fuzzer.run} sends a number of frames on as many connections as it takes, and checks now and then that the server holds
 little, and after each connection that nothing is left of it. The same seed sends the same frames.
 """
 
@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
+
+from twisted.internet.interfaces import IConsumer
+from twisted.internet.task import Clock
+from zope.interface import implementer
 
 from kubetwist.http.request import KubeRequest
 
@@ -153,6 +158,13 @@ class Fuzzer:
 
     def _answer(self, request: KubeRequest) -> None:
         chance = self._random.random()
+        body = request.streamed
+        if body is not None and not body.consumed and not request.disconnected and chance < 0.7:
+            reader = PausingReader(self._case.clock)
+            request.deliver_body(reader).addCallbacks(
+                lambda _: request.respond(200, b"read", b"text/plain"), lambda _: None
+            )
+            return
         if chance < 0.5:
             request.respond(self._random.choice((200, 201, 204, 304, 404)), b"", b"text/plain")
         elif chance < 0.7:
@@ -332,6 +344,33 @@ class Fuzzer:
             elif at < len(changed):
                 changed[at] ^= 1 << self._random.randrange(8)
         return bytes(changed)
+
+
+@implementer(IConsumer)
+class PausingReader:
+    """Reads a streamed body, with a pause after each piece."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._producer: Any = None
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """Keep the producer."""
+        self._producer = producer
+
+    def unregisterProducer(self) -> None:
+        """Drop the producer."""
+        self._producer = None
+
+    def write(self, data: bytes) -> None:
+        """Drop the data, and pause."""
+        if self._producer is not None:
+            self._producer.pauseProducing()
+            self._clock.callLater(0.1, self._resume)
+
+    def _resume(self) -> None:
+        if self._producer is not None:
+            self._producer.resumeProducing()
 
 
 class FuzzCase(Http2Case):
