@@ -8,6 +8,7 @@ from ..cli.flagtable import FLAGS
 from ..cli.flagtypes import (
     BOOLEAN,
     DURATION,
+    NATURAL,
     PORT,
     STRING,
     Flag,
@@ -24,7 +25,7 @@ _INHERITED_FLAGS: Final = frozenset(
         *("delete-collection-workers", "webhook-url-denied-cidrs", "max-connections-per-address"),
         *("tls-cipher-suites", "tls-sni-cert-key", "strict-transport-security-directives", "livez-grace-period"),
         *("shutdown-send-retry-after", "shutdown-watch-termination-grace-period", "show-hidden-metrics-for-version"),
-        *("disable-http2-serving", "http2-max-streams-per-connection", "goaway-chance"),
+        *("disable-http2-serving", "goaway-chance"),
         *("disabled-metrics", "allow-metric-labels", "allow-metric-labels-manifest"),
     )
 )
@@ -36,6 +37,13 @@ _EXTENSION_FLAGS: Final = (
         STRING,
         "",
         "The service of this server, as namespace/name. The serving certificate contains its DNS names.",
+        "Secure serving",
+    ),
+    Flag(
+        "http2-max-streams-per-connection",
+        NATURAL,
+        1000,
+        "Maximum number of requests of an HTTP/2 connection at a time, of which a proxy may have many. 0: 100.",
         "Secure serving",
     ),
     Flag(

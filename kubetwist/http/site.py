@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_MAX_STREAMS", "KubeSite", "traverse"]
 
-#: Maximum number of streams of a connection of HTTP/2.
-DEFAULT_MAX_STREAMS: Final = 1000
+#: Maximum number of streams of a connection of HTTP/2: kube-apiserver's, which Go's clients assume at first
+#: (k8s.io/apiserver, C{pkg/server/secure_serving.go}).
+DEFAULT_MAX_STREAMS: Final = 100
 
 
 class KubeSite(Site):

@@ -63,6 +63,12 @@ def test_protocols(server: SubprocessServer) -> None:
             assert tls.selected_alpn_protocol() == chosen
 
 
+def test_max_streams(connection: Http2Client) -> None:
+    """A connection may have 100 streams, as kube-apiserver announces."""
+    connection.wait(lambda: connection.settings)
+    assert connection.settings[MAX_STREAMS] == 100
+
+
 def test_crud(http2: httpx.Client, namespace: str) -> None:
     """Create, get, list, patch, apply and delete work."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"

@@ -52,7 +52,7 @@ FLAGS: Final = flag_group(
             "http2-max-streams-per-connection",
             NATURAL,
             0,
-            "Maximum number of requests of an HTTP/2 connection at a time. 0: 1000.",
+            "Maximum number of requests of an HTTP/2 connection at a time. 0: 100.",
         ),
         (
             "permit-address-sharing",
