@@ -14,6 +14,7 @@ import kubetwist
 from kubetwist.cli import (
     backup,
     migrate,
+    plugin,
     restore,
 )
 from kubetwist.cli.flagtable import FLAGS
@@ -70,7 +71,7 @@ class PageTests(SynchronousTestCase):
     def test_flags(self) -> None:
         """Flags in pages exist, unless the page states that they are not supported."""
         known = {flag.name for flag in FLAGS}
-        for options in (backup.Options, restore.Options, migrate.Options, ExtensionOptions):
+        for options in (backup.Options, restore.Options, migrate.Options, plugin.Options, ExtensionOptions):
             known |= {flag.name for flag in options.flags}
         named: set[str] = set()
         for path in DOCS.glob("*.md"):
