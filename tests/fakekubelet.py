@@ -3,7 +3,8 @@ A kubelet for tests in a separate process: commands are executed, ports are port
 
 C{python -m tests.fakekubelet FOLDER}, where the folder has F{kubelet.crt}, F{kubelet.key}, and F{clients.crt}, whose
 certificates clients must have. It prints its port. The log of a container is F{FOLDER/logs/NAMESPACE/POD/CONTAINER},
-the log of its last run has the suffix C{.previous}. F{FOLDER/requests} has one line for each request.
+the log of its last run has the suffix C{.previous}. F{FOLDER/requests} has one line for each request,
+F{FOLDER/abandoned} the URI of each log whose client was lost.
 """
 
 from __future__ import annotations
@@ -90,7 +91,13 @@ class FakeKubelet:
             return
         log = _Log(request, path, query.get("follow") == "true", self._reactor)
         request.registerProducer(log, False)
-        request.notifyFinish().addErrback(lambda _: log.stopProducing())
+        request.notifyFinish().addErrback(lambda _: self._log_abandoned(request, log))
+
+    def _log_abandoned(self, request: KubeRequest, log: _Log) -> None:
+        """Handle that the client of a log is lost."""
+        log.stopProducing()
+        with (self._folder / "abandoned").open("a") as abandoned:
+            abandoned.write(f"{request.uri.decode()}\n")
 
     # Commands.
 
@@ -265,7 +272,8 @@ class KubeletProcess:
         (folder / "ca.crt").write_bytes(self.authority.pair.certificate)
         (folder / "kubelet.crt").write_bytes(pair.certificate)
         (folder / "kubelet.key").write_bytes(pair.key)
-        (folder / "requests").touch()
+        for name in ("requests", "abandoned"):
+            (folder / name).touch()
 
     @classmethod
     def beside(cls, other: KubeletProcess, name: str) -> KubeletProcess:
@@ -303,6 +311,10 @@ class KubeletProcess:
     def requests(self) -> list[str]:
         """Return the received requests."""
         return (self.folder / "requests").read_text().splitlines()
+
+    def abandoned(self) -> list[str]:
+        """Return the URIs of logs whose clients were lost."""
+        return (self.folder / "abandoned").read_text().splitlines()
 
 
 def main(folder: Path) -> None:

@@ -118,11 +118,24 @@ class Backend:
     @ivar wires: Its connections in order, including closed ones.
     """
 
-    def __init__(self, reactor: Any, *, tls: bool = False, names: tuple[str, ...] = ("127.0.0.1",)) -> None:
+    def __init__(
+        self,
+        reactor: Any,
+        *,
+        tls: bool = False,
+        names: tuple[str, ...] = ("127.0.0.1",),
+        protocols: tuple[bytes, ...] = (b"http/1.1",),
+    ) -> None:
+        """
+        @param tls: Whether it uses TLS.
+        @param names: The names in its certificate.
+        @param protocols: The protocols that it accepts over TLS.
+        """
         self._reactor = reactor
         self._authority = CertificateAuthority.make("backend-ca") if tls else None
         self._clients = CertificateAuthority.make("client-ca") if tls else None
         self._names = names
+        self._protocols = list(protocols)
         self._port: Any = None
         self._awaited: list[Deferred[Wire]] = []
         self._untaken: list[Wire] = []
@@ -141,7 +154,7 @@ class Backend:
                 privateKey=certificate.privateKey.original,
                 certificate=certificate.original,
                 trustRoot=ssl.trustRootFromCertificates([authority]) if require_client else None,
-                acceptableProtocols=[b"http/1.1"],
+                acceptableProtocols=self._protocols,
             )
             factory = TLSMemoryBIOFactory(options, False, factory)
             factory.noisy = False

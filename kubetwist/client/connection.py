@@ -26,6 +26,7 @@ from zope.interface import implementer
 from ..http.connection.flow import (
     BodyStream,
     RawTransport,
+    Source,
     StreamTransport,
     TLSCloseAwareProducer,
     enable_tcp_keepalive,
@@ -66,6 +67,10 @@ class StaleConnection(Unreachable):
     """A kept-alive connection was closed before any of the response arrived."""
 
 
+class UnprocessedRequest(StaleConnection):
+    """The server has not processed the request, which another connection may repeat."""
+
+
 @frozen
 class Upload:
     """
@@ -79,21 +84,32 @@ class Upload:
     deliver: Callable[[IConsumer], Deferred[None]]
 
 
+class Exchange(Source, TypingProtocol):
+    """The source of a response: a connection of HTTP/1.1, or a stream of HTTP/2."""
+
+    def abort(self) -> None:
+        """End the exchange at once."""
+
+    def switch_protocol(self, protocol: IProtocol, early: Sequence[bytes]) -> None:
+        """Hand the connection to C{protocol}."""
+
+
 class StreamingResponse(BodyStream):
     """
     A response whose head has arrived. The caller must take its body (L{deliver}, L{collect}), or the connection
     (L{hijack}), or discard both (L{abort}).
 
-    @ivar minor: The minor version of HTTP: 0 or 1.
+    @ivar minor: The minor version of HTTP: 0 or 1; 1 for HTTP/2, too.
     @ivar phrase: The reason phrase; C{b""} without one.
     @ivar fields: With names in lower case, in their order.
     @ivar switched: Whether the connection changed its protocol.
-    @ivar length: The length of the body; C{-1} for one in chunks, L{None} for one that ends with the connection.
+    @ivar length: The length of the body; C{-1} for one that announces its end, L{None} for one that ends with the
+        connection.
     """
 
-    def __init__(self, connection: BackendConnection, head: Head, length: int | None) -> None:
-        super().__init__(connection)
-        self._connection = connection
+    def __init__(self, exchange: Exchange, head: Head, length: int | None) -> None:
+        super().__init__(exchange)
+        self._exchange = exchange
         self.minor, self.code, self.phrase = head.minor, head.code, head.phrase
         self.fields: Fields = head.fields
         self.length = length
@@ -112,9 +128,9 @@ class StreamingResponse(BodyStream):
         self.abort()
 
     def abort(self) -> None:
-        """End the connection, unless the whole response has arrived."""
+        """End the exchange, unless the whole response has arrived."""
         if not self.finished or self.switched:
-            self._connection.abort()
+            self._exchange.abort()
 
     async def collect(self, limit: int) -> bytes:
         """
@@ -138,7 +154,7 @@ class StreamingResponse(BodyStream):
     def hijack(self, protocol: IProtocol) -> None:
         """Hand the connection, and the data received so far, to C{protocol}."""
         self.consumed = True
-        self._connection.switch_protocol(protocol, self._waiting)
+        self._exchange.switch_protocol(protocol, self._waiting)
 
 
 @implementer(IConsumer)
@@ -197,23 +213,49 @@ class _Uploading:
         return self.remaining == 0
 
 
+class PooledConnection(TypingProtocol):
+    """
+    A connection of HTTP/1.1 or HTTP/2.
+
+    @ivar address: The host and port of the connection.
+    @ivar idle_since: The end of its last exchange.
+    """
+
+    address: tuple[str, int]
+    idle_since: float
+
+    def round_trip(
+        self,
+        method: bytes,
+        target: bytes,
+        fields: Sequence[tuple[bytes, bytes]],
+        body: bytes | Upload | None,
+        timeout: float | None,
+        upgrade: bool,
+    ) -> Deferred[StreamingResponse]:
+        """Send a request: L{BackendConnection.round_trip}."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+
+
 class ConnectionPool(TypingProtocol):
     """The owner of connections, which is notified of their changes: L{kubetwist.client.streaming.StreamingClient}."""
 
-    def made(self, connection: BackendConnection) -> None:
+    def made(self, connection: PooledConnection) -> None:
         """Add a connection that was opened."""
 
-    def released(self, connection: BackendConnection) -> None:
-        """Keep a connection whose exchange has ended, for the next request."""
+    def released(self, connection: PooledConnection) -> None:
+        """Keep a connection whose exchanges have ended, for the next request."""
 
-    def lost(self, connection: BackendConnection) -> None:
+    def lost(self, connection: PooledConnection) -> None:
         """Remove a closed connection."""
 
 
 @implementer(IHandshakeListener)
 class BackendConnection(Protocol):
     """
-    One connection.
+    One connection, of HTTP/1.1 unless the handshake has chosen another protocol.
 
     @ivar address: The host and port of the connection.
     @ivar handshake_done: Fires when the handshake is complete; L{None} without TLS.

@@ -1,11 +1,13 @@
 """
 A client of one server that streams the bodies of requests and responses.
 
-Connections are persistent. Redirects, cookies and encodings are handled by the caller.
+Connections are persistent. Over TLS, the server chooses HTTP/2 or HTTP/1.1 in the handshake; requests of HTTP/2 share
+connections. Upgrades to other protocols use HTTP/1.1. Redirects, cookies and encodings are handled by the caller.
 """
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +20,10 @@ from ..interfaces import IServerReactor
 from .connection import (
     HANDSHAKE_TIMEOUT,
     BackendConnection,
+    PooledConnection,
     StaleConnection,
     StreamingResponse,
+    UnprocessedRequest,
     Upload,
 )
 from .dialing import (
@@ -37,6 +41,7 @@ from .restconfig import (
 )
 
 if TYPE_CHECKING:
+    from .http2.connection import Http2BackendConnection
     from .tls import ClientTLS
 
 __all__ = ["StreamingClient", "StreamingResponse", "Upload"]
@@ -46,6 +51,13 @@ MAX_IDLE_CONNECTIONS: Final = 64
 IDLE_TIMEOUT: Final = 60.0
 #: Methods of requests that are retried if an idle connection has been closed.
 _RETRIABLE_METHODS: Final = (b"GET", b"HEAD", b"OPTIONS")
+#: Maximum number of retries of a request, on other connections.
+MAX_RETRIES: Final = 3
+#: The protocols that are offered in a handshake (ALPN), best first.
+_HTTP2_OR_HTTP1: Final = (b"h2", b"http/1.1")
+_HTTP1: Final = (b"http/1.1",)
+#: The environment variable that disables HTTP/2 in clients, as in client-go.
+DISABLE_HTTP2: Final = "DISABLE_HTTP2"
 
 
 class StreamingClient:
@@ -66,12 +78,14 @@ class StreamingClient:
         owner: Closable | None = None,
         max_idle_connections: int = MAX_IDLE_CONNECTIONS,
         idle_timeout: float = IDLE_TIMEOUT,
+        http2: bool = True,
     ) -> None:
         """
         @param connected: Contains C{owner} while this client has connections.
         @param owner: The client that uses this one; by default this client.
         @param max_idle_connections: Maximum number of idle connections; the oldest one is closed.
         @param idle_timeout: Seconds until an idle connection is closed.
+        @param http2: Whether HTTP/2 is offered over TLS, unless the environment disables it.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, host, port = split_url(settings.url)
@@ -92,10 +106,18 @@ class StreamingClient:
         if parts.scheme == "https":
             from .tls import ClientTLS
 
-            self._tls = ClientTLS(settings, host)
-        self._open: set[BackendConnection] = set()
-        self._idle: list[BackendConnection] = []
-        self._connecting: set[Deferred[BackendConnection]] = set()
+            offered = _HTTP2_OR_HTTP1 if http2 and not os.environ.get(DISABLE_HTTP2) else _HTTP1
+            self._tls = ClientTLS(settings, host, offered)
+        self._open: set[PooledConnection] = set()
+        self._idle: list[PooledConnection] = []
+        #: The connections of HTTP/2, idle ones as well.
+        self._shared: list[Http2BackendConnection] = []
+        self._connecting: set[Deferred[PooledConnection]] = set()
+        #: Requests that wait for a connection that another request opens, by address.
+        self._waiting: dict[tuple[str, int], list[Deferred[None]]] = {}
+        self._woken: list[Deferred[None]] = []
+        #: Whether the last handshake has chosen HTTP/2.
+        self._expects_http2 = False
         self._idle_timer: IDelayedCall | None = None
         self._closed = self._retired = False
         self._all_lost: list[Deferred[None]] = []
@@ -131,17 +153,21 @@ class StreamingClient:
         """
         fields = self._add_default_headers(fields)
         address = self._current_address()
-        for connection in reversed(self._idle):
-            if connection.address == address:
-                self._take(connection)
-                try:
-                    return await connection.round_trip(method, target, fields, body, response_header_timeout, False)
-                except StaleConnection:
-                    if method not in _RETRIABLE_METHODS or isinstance(body, Upload):
-                        raise
-                break
-        connection = await self._connect(address)
-        return await connection.round_trip(method, target, fields, body, response_header_timeout, False)
+        connection = self._reusable(address)
+        for retries_left in range(MAX_RETRIES, -1, -1):
+            if connection is None:
+                connection = await self._shared_or_new(address)
+            answer = connection.round_trip(method, target, fields, body, response_header_timeout, False)
+            self._wake()
+            try:
+                return await answer
+            except StaleConnection as error:
+                unprocessed = isinstance(error, UnprocessedRequest)
+                if not (retries_left and (unprocessed or method in _RETRIABLE_METHODS)) or isinstance(body, Upload):
+                    raise
+                # Other idle connections may be stale as well.
+                connection = self._reusable(address) if unprocessed else None
+        raise AssertionError("the last try returns or raises")
 
     async def upgrade(
         self,
@@ -158,7 +184,7 @@ class StreamingClient:
         @return: The response; if it is C{101} it is C{switched}, and can be taken over.
         @raise Unreachable: No response arrives.
         """
-        connection = await self._connect(self._current_address())
+        connection = await self._connect(self._current_address(), upgrade=True)
         return await connection.round_trip(
             method, target, self._add_default_headers(fields), None, response_header_timeout, True
         )
@@ -180,7 +206,60 @@ class StreamingClient:
 
     # Connections.
 
-    async def _connect(self, address: tuple[str, int]) -> BackendConnection:
+    def _reusable(self, address: tuple[str, int]) -> PooledConnection | None:
+        """Return an open connection for a request; L{None} if there is none."""
+        for shared in self._shared:
+            if shared.address == address and shared.is_open:
+                if shared in self._idle:
+                    self._take(shared)
+                return shared
+        for connection in reversed(self._idle):
+            if connection.address == address and connection not in self._shared:
+                self._take(connection)
+                return connection
+        return None
+
+    async def _shared_or_new(self, address: tuple[str, int]) -> PooledConnection:
+        """
+        Open a connection, or wait for one that another request opens and that can be shared.
+
+        @raise Unreachable: No connection is possible.
+        """
+        while self._expects_http2 and address in self._waiting:
+            waiter: Deferred[None] = Deferred()
+            self._waiting[address].append(waiter)
+            await waiter
+            shared = self._reusable(address)
+            if shared is not None:
+                return shared
+        if not self._expects_http2:
+            return await self._connect(address)
+        self._waiting[address] = []
+        try:
+            connection = await self._connect(address)
+        except BaseException as error:
+            for waiter in self._waiting.pop(address):
+                if waiter.called:
+                    continue
+                if isinstance(error, Unreachable):
+                    waiter.errback(error)
+                else:
+                    # The request was cancelled; another one connects.
+                    waiter.callback(None)
+            raise
+        self._woken += self._waiting.pop(address)
+        return connection
+
+    def _wake(self) -> None:
+        """Continue with requests that have waited for a connection; the request that has opened it was first."""
+        woken, self._woken = self._woken, []
+        for waiter in woken:
+            if not waiter.called:
+                waiter.callback(None)
+
+    async def _connect(self, address: tuple[str, int], *, upgrade: bool = False) -> PooledConnection:
+        if self._closed:
+            raise Unreachable("context canceled")
         endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
             self._reactor,
             lambda: address,
@@ -191,17 +270,19 @@ class StreamingClient:
             address_overrides=self._address_overrides,
             dial_timeout=self.settings.dial_timeout,
         )
-        secure = self._tls is not None
+        tls = self._tls
+        secure = tls is not None
         factory = Factory.forProtocol(lambda: BackendConnection(self, self._reactor, address, secure))
         factory.noisy = False
-        if self._tls is None:
+        if tls is None:
             opening = endpoint.connect(factory)
         else:
             from twisted.protocols.tls import TLSMemoryBIOFactory
 
             # Twisted's wrapClientTLS uses the global reactor.
-            opening = endpoint.connect(TLSMemoryBIOFactory(self._tls, True, factory, self._reactor))
-        connecting = Deferred.fromCoroutine(self._connected_and_secured(opening))
+            offered = tls.with_protocols(_HTTP1) if upgrade else tls
+            opening = endpoint.connect(TLSMemoryBIOFactory(offered, True, factory, self._reactor))
+        connecting = Deferred.fromCoroutine(self._connected_and_secured(opening, upgrade))
         self._connecting.add(connecting)
         try:
             return await connecting
@@ -216,41 +297,78 @@ class StreamingClient:
             self._connecting.discard(connecting)
             self._check_retired()
 
-    async def _connected_and_secured(self, connecting: Deferred[IProtocol]) -> BackendConnection:
+    async def _connected_and_secured(self, connecting: Deferred[IProtocol], upgrade: bool) -> PooledConnection:
         opened: Any = await connecting
         connection = opened if self._tls is None else opened.wrappedProtocol
         assert isinstance(connection, BackendConnection), "the factory creates these"
-        handshake_done, timed_out = connection.handshake_done, False
-        if handshake_done is None:
+        if connection.handshake_done is None:
             return connection
+        await self._with_handshake_timeout(connection.handshake_done, "net/http: TLS handshake timeout")
+        if opened.negotiatedProtocol != b"h2":
+            self._expects_http2 = self._expects_http2 and upgrade
+            return connection
+        return await self._switch_to_http2(opened, connection)
+
+    async def _with_handshake_timeout(self, step: Deferred[None], text: str) -> None:
+        """
+        Wait for a step of the handshake.
+
+        @param text: The error after the timeout.
+        """
+        timed_out = False
 
         def on_timeout() -> None:
             nonlocal timed_out
             timed_out = True
-            handshake_done.cancel()
+            step.cancel()
 
         timer = self._reactor.callLater(min(HANDSHAKE_TIMEOUT, self.settings.dial_timeout), on_timeout)
         try:
-            await handshake_done
+            await step
         except CancelledError:
             if timed_out:
-                raise Unreachable("net/http: TLS handshake timeout") from None
+                raise Unreachable(text) from None
             raise
         finally:
             if timer.active():
                 timer.cancel()
-        return connection
 
-    def made(self, connection: BackendConnection) -> None:
+    async def _switch_to_http2(self, transport: Any, connection: BackendConnection) -> PooledConnection:
+        """
+        Replace a connection whose handshake has chosen HTTP/2; this is called before data of HTTP/2 are read.
+
+        @param transport: Its TLS.
+        """
+        from .http2.connection import Http2BackendConnection
+
+        self._expects_http2 = True
+        replacement = Http2BackendConnection(self, self._reactor, connection.address)
+        self._open.discard(connection)
+        transport.wrappedProtocol = replacement
+        replacement.makeConnection(transport)  # type: ignore[no-untyped-call]
+        await self._with_handshake_timeout(replacement.ready, "http2: timeout awaiting SETTINGS")
+        # Requests that began before the protocol was known have opened connections, too.
+        other = self._reusable(connection.address)
+        if other is not None:
+            replacement.abort()
+            return other
+        if not replacement.is_open:
+            replacement.abort()
+            raise Unreachable("http2: the server accepts no streams")
+        self._shared.append(replacement)
+        return replacement
+
+    def made(self, connection: PooledConnection) -> None:
         """Add an established connection."""
         self._open.add(connection)
         self._connected.add(self._owner)
         if self._closed:
             connection.abort()
 
-    def lost(self, connection: BackendConnection) -> None:
+    def lost(self, connection: PooledConnection) -> None:
         """Remove a closed connection."""
         self._open.discard(connection)
+        self._shared = [shared for shared in self._shared if shared is not connection]
         if connection in self._idle:
             self._take(connection)
         if not self._open:
@@ -260,7 +378,7 @@ class StreamingClient:
                 lost.callback(None)
         self._check_retired()
 
-    def released(self, connection: BackendConnection) -> None:
+    def released(self, connection: PooledConnection) -> None:
         """Keep a connection for later requests."""
         if self._closed or self._retired:
             connection.abort()
@@ -273,7 +391,7 @@ class StreamingClient:
         if self._idle_timer is None:
             self._idle_timer = self._reactor.callLater(self._idle_timeout, self._close_idle)
 
-    def _take(self, connection: BackendConnection) -> None:
+    def _take(self, connection: PooledConnection) -> None:
         self._idle.remove(connection)
         if not self._idle and self._idle_timer is not None:
             self._idle_timer.cancel()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -106,6 +107,12 @@ class ClientTLS:
             raise InvalidRESTConfig("tls: failed to find any PEM data in certificate input") from None
         except (SSL.Error, ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise InvalidRESTConfig("tls: private key does not match public key, or cannot be read") from error
+
+    def with_protocols(self, protocols: Sequence[bytes]) -> ClientTLS:
+        """Return a factory with the same settings that offers other protocols."""
+        other = copy(self)
+        other._protocols = list(protocols)
+        return other
 
     def clientConnectionForTLS(self, tlsProtocol: TLSMemoryBIOProtocol) -> SSL.Connection:
         """@see: L{IOpenSSLClientConnectionCreator}."""

@@ -54,7 +54,7 @@ class GatewayTransport:
         @raise InvalidRESTConfig: The settings are invalid.
         """
         self._calls = WebhookClient(reactor, settings, limit=MAX_RESPONSE_BYTES, idle_timeout=IDLE_TIMEOUT)
-        self._streams = StreamingClient(reactor, settings)
+        self._streams = StreamingClient(reactor, settings, http2=False)
 
     def post(self, path: str, body: bytes, timeout: float) -> Deferred[tuple[int, bytes]]:
         """See L{IGatewayTransport.post}."""

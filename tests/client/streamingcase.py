@@ -63,9 +63,23 @@ class StreamingCase(TestCase):
         for backend in self.backends:
             await backend.stop()
 
-    def backend(self, *, tls: bool = False, require_client: bool = False, names: Any = ("127.0.0.1",)) -> Backend:
-        """Start a backend."""
-        backend = Backend(reactor, tls=tls, names=names).start(require_client=require_client)
+    def backend(
+        self,
+        *,
+        tls: bool = False,
+        require_client: bool = False,
+        names: Any = ("127.0.0.1",),
+        protocols: tuple[bytes, ...] = (b"http/1.1",),
+    ) -> Backend:
+        """
+        Start a backend.
+
+        @param tls: Whether it uses TLS.
+        @param require_client: Whether it requires a client certificate.
+        @param names: The names in its certificate.
+        @param protocols: The protocols that it accepts over TLS.
+        """
+        backend = Backend(reactor, tls=tls, names=names, protocols=protocols).start(require_client=require_client)
         self.backends.append(backend)
         return backend
 

@@ -103,22 +103,23 @@ class Http2StreamError(Exception):
 
 class FrameReader:
     """
-    Splits the bytes of a client into frames, after the connection preface.
+    Splits the bytes of the peer into frames, after the connection preface of a client.
 
     Padding and priorities are removed, and a header block is one frame with its continuations.
     """
 
     __slots__ = ("_block", "_buffer", "_max_block", "_position", "_preface")
 
-    def __init__(self, max_block: int) -> None:
+    def __init__(self, max_block: int, preface: bytes = PREFACE) -> None:
         """
         @param max_block: Maximum size of a header block, in bytes.
+        @param preface: What the peer sends before its first frame; servers send nothing.
         """
         self._buffer = b""
         self._position = 0
         self._max_block = max_block
         #: What has not arrived of the preface.
-        self._preface = PREFACE
+        self._preface = preface
         #: An incomplete header block: flags, stream id, fragments, their size.
         self._block: tuple[int, int, list[bytes], int] | None = None
 
@@ -215,7 +216,7 @@ def _strip(kind: int, flags: int, stream_id: int, payload: bytes) -> tuple[bytes
 def _check(kind: int, flags: int, stream_id: int, size: int) -> None:
     """Check the stream and the length of a frame other than DATA and HEADERS."""
     if kind in (CONTINUATION, PUSH_PROMISE):
-        raise Http2ConnectionError(PROTOCOL_ERROR, f"the client sent a frame of type {kind} at a wrong position")
+        raise Http2ConnectionError(PROTOCOL_ERROR, f"a frame of type {kind} is at a wrong position")
     if (kind in _ON_STREAMS and not stream_id) or (kind in _ON_CONNECTIONS and stream_id):
         raise Http2ConnectionError(PROTOCOL_ERROR, f"a frame of type {kind} has the stream id {stream_id}")
     length = _LENGTHS.get(kind)
@@ -271,6 +272,15 @@ def read_settings(payload: bytes, window: int) -> int:
     return window
 
 
+def find_setting(payload: bytes, name: int) -> int | None:
+    """Return the last value of a parameter in SETTINGS; L{None} without."""
+    found = None
+    for one, value in _SETTING.iter_unpack(payload):
+        if one == name:
+            found = value
+    return found
+
+
 def settings_frame(parameters: list[tuple[int, int]]) -> bytes:
     """Return SETTINGS with some parameters."""
     payload = b"".join([_SETTING.pack(name, value) for name, value in parameters])
@@ -278,6 +288,11 @@ def settings_frame(parameters: list[tuple[int, int]]) -> bytes:
 
 
 SETTINGS_ACK: Final = frame_header(0, SETTINGS, ACK, 0)
+
+
+def ping(payload: bytes) -> bytes:
+    """Return a PING."""
+    return frame_header(8, PING, 0, 0) + payload
 
 
 def ping_ack(payload: bytes) -> bytes:

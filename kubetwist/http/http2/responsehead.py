@@ -1,5 +1,5 @@
 """
-Encode the header blocks of responses.
+Encode the header blocks of responses, and fields of requests.
 
 No entry is added to the client's table: a block consists of static entries and literals, so that it depends on no other
 block, and streams can be sent in any order. Parts that many responses share are encoded once.
@@ -25,11 +25,15 @@ _STATUS: Final = {
 }  # fmt: skip
 #: Names in the static table, by index.
 _STATIC_NAMES: Final = {
-    b"accept-encoding": 16, b"age": 21, b"allow": 22, b"cache-control": 24, b"content-disposition": 25,
-    b"content-encoding": 26, b"content-language": 27, b"content-length": 28, b"content-range": 30, b"content-type": 31,
-    b"date": 33, b"etag": 34, b"expires": 36, b"last-modified": 44, b"location": 46, b"retry-after": 53,
-    b"server": 54, b"set-cookie": 55, b"strict-transport-security": 56, b"vary": 59, b"www-authenticate": 61,
+    b":authority": 1, b":method": 2, b":path": 4,
+    b"accept": 19, b"accept-encoding": 16, b"age": 21, b"allow": 22, b"authorization": 23, b"cache-control": 24,
+    b"content-disposition": 25, b"content-encoding": 26, b"content-language": 27, b"content-length": 28,
+    b"content-range": 30, b"content-type": 31, b"cookie": 32, b"date": 33, b"etag": 34, b"expires": 36,
+    b"last-modified": 44, b"location": 46, b"retry-after": 53, b"server": 54, b"set-cookie": 55,
+    b"strict-transport-security": 56, b"user-agent": 58, b"vary": 59, b"www-authenticate": 61,
 }  # fmt: skip
+#: Fields with secrets.
+_SECRET_NAMES: Final = frozenset((b"authorization", b"cookie", b"set-cookie"))
 
 
 def _integer(number: int, bits: int, flags: int) -> bytes:
@@ -48,15 +52,15 @@ def _integer(number: int, bits: int, flags: int) -> bytes:
 
 def _name(name: bytes) -> bytes:
     """Return the start of a literal field; the value follows."""
-    # A cookie is never indexed, by proxies either.
-    flags = 0x10 if name == b"set-cookie" else 0
+    # Secrets are never indexed, by proxies either.
+    flags = 0x10 if name in _SECRET_NAMES else 0
     index = _STATIC_NAMES.get(name, 0)
     start = _integer(index, 4, flags)
     return start if index else start + _integer(len(name), 7, 0) + name
 
 
 def field(name: bytes, value: bytes) -> bytes:
-    """Return a header field; C{name} is in lower case."""
+    """Encode a header field; C{name} is in lower case."""
     return _name(name) + _integer(len(value), 7, 0) + value
 
 
