@@ -129,7 +129,9 @@ class Http2BackendConnection(Protocol):
         self._frames = FrameReader(2 * MAX_HEAD, preface=b"")
         self._decoder = HeaderDecoder(2 * MAX_HEAD, 2 * MAX_FIELDS)
         self._control = control_budget(self._now)
+        #: Streams with a head, and those with data, in what was read last.
         self._answered: list[ClientStream] = []
+        self._fed: dict[ClientStream, None] = {}
         self._addresses = ""
         self._next_id = 1
         self._max_streams = 0
@@ -377,6 +379,9 @@ class Http2BackendConnection(Protocol):
             self._fail(error.code, str(error))
         except HeaderListTooLarge:
             self._fail(ENHANCE_YOUR_CALM, "response header list larger than advertised limit")
+        fed, self._fed = self._fed, {}
+        for stream in fed:
+            stream.pass_on()
         answered, self._answered = self._answered, []
         for stream in answered:
             stream.answer()
@@ -404,6 +409,7 @@ class Http2BackendConnection(Protocol):
             self._spend_control()
         stream = self.streams.get(stream_id)
         if stream is not None:
+            self._fed[stream] = None
             stream.data_received(data, size, bool(flags & END_STREAM))
             return
         self._check_not_idle(stream_id)

@@ -70,6 +70,7 @@ class ClientStream:
         "_interim",
         "_method",
         "_paused",
+        "_pieces",
         "_producer",
         "_producer_paused",
         "_remaining",
@@ -113,6 +114,8 @@ class ClientStream:
         self._remaining: int | None = None
         self._interim = 0
         self._paused = True
+        #: Data that were received and not passed on.
+        self._pieces: list[bytes] = []
         self._sent = False
         self._sending: Deferred[None] | None = None
         #: Bytes of the upload that were not written; L{None} if their number is unknown.
@@ -248,11 +251,16 @@ class ClientStream:
             if self._remaining < 0:
                 raise self._error("server replied with more than declared Content-Length")
         if data:
-            response.received(data)
+            self._pieces.append(data)
         if end:
-            if not self.closed:
-                self._end_received()
-        elif not self._paused:
+            self._end_received()
+
+    def pass_on(self) -> None:
+        """Pass on the data of all frames that were read at once: a frame of one byte costs as much as a large one."""
+        pieces, self._pieces = self._pieces, []
+        if pieces and self._response is not None:
+            self._response.received(b"".join(pieces))
+        if not self._paused:
             self._return_credit()
 
     def _end_received(self) -> None:
@@ -260,6 +268,12 @@ class ClientStream:
             raise self._error("server replied with less than declared Content-Length")
         response = self._response
         assert response is not None, "the head has arrived"
+        # No more is to be sent.
+        self._paused = True
+        self.pass_on()
+        if self.closed:
+            # The consumer has discarded the response.
+            return
         if self._sent:
             self._connection.ended(self)
         else:
@@ -292,6 +306,7 @@ class ClientStream:
         if waiter is not None and not waiter.called:
             waiter.errback(error)
         if self._response is not None:
+            self.pass_on()
             self._response.lost(Failure(error))
 
     def stop_timer(self) -> None:
@@ -317,7 +332,8 @@ class ClientStream:
             self._connection.write(window_update(self.stream_id, credit))
 
     def abort(self) -> None:
-        """Reset the stream."""
+        """Reset the stream, and discard what has arrived."""
+        self._pieces = []
         self._connection.reset(self, CANCEL)
         self.fail(Unreachable("context canceled"))
 

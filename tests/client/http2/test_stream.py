@@ -39,6 +39,33 @@ class ResponseTests(Http2Case):
         self.assertIsNone(self.successResultOf(sink.done))  # type: ignore[attr-defined]
         self.assertFalse(self.connection.streams)
 
+    def test_small_pieces(self) -> None:
+        """SECURITY: many small frames that arrive together are passed on together."""
+        response = self.answered(h2.headers(1, OK, end_stream=False))
+        sink, writes = self.read(response), []
+        self.patch(sink, "write", writes.append)
+        self.receive(h2.data(1, b"x") * 5000)
+        self.receive(h2.data(1, b"y") * 2, h2.data(1, end_stream=True))
+        self.assertEqual(writes, [b"x" * 5000, b"yy"])
+
+    def test_discarded_in_a_piece(self) -> None:
+        """A consumer may discard a response with its last piece."""
+        response = self.answered(h2.headers(1, OK, end_stream=False))
+        sink = self.read(response)
+        self.patch(sink, "write", lambda data: sink.producer.stopProducing())
+        self.receive(h2.data(1, b"x"), h2.data(1, b"y", end_stream=True))
+        self.failureResultOf(sink.done, ConnectionDone)  # type: ignore[attr-defined]
+        self.assertTrue(self.connection.is_open)
+        self.assertFalse(self.connection.streams)
+
+    def test_data_before_a_failure(self) -> None:
+        """Data that arrive together with the failure of their stream are passed on."""
+        response = self.answered(h2.headers(1, OK, end_stream=False))
+        sink = self.read(response)
+        self.receive(h2.data(1, b"x"), h2.reset(1))
+        self.failureResultOf(sink.done, Unreachable)  # type: ignore[attr-defined]
+        self.assertEqual(sink.data, b"x")
+
     def test_without_body(self) -> None:
         """Responses may end with their head, or with an empty frame; HEAD and 304 have a length without a body."""
         for stream, (method, fields) in enumerate(
