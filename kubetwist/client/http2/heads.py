@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from ...http.http2.requesthead import CONNECTION_FIELDS, FIELD_OVERHEAD, MalformedMessage, check_name
@@ -21,6 +22,15 @@ _VALUE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 _METHODS: Final = {b"GET": b"\x82", b"POST": b"\x83"}
 #: The scheme C{https}: a server offers HTTP/2 in the handshake of TLS.
 _HTTPS: Final = b"\x87"
+
+
+#: Fields of requests that are left out, and those that are not kept in memory.
+_LEFT_OUT: Final = CONNECTION_FIELDS | {b"te"}
+_SECRETS: Final = frozenset((b"authorization", b"cookie"))
+_MAX_CACHED_VALUE: Final = 256
+#: Well-formed names of fields in responses; servers use few.
+_NAMES: Final[set[bytes]] = set()
+_MAX_CACHED_NAMES: Final = 2048
 
 
 class InvalidRequest(Exception):
@@ -41,16 +51,32 @@ def request_block(method: bytes, target: bytes, fields: Sequence[tuple[bytes, by
         raise InvalidRequest
     parts = [_METHODS.get(method) or field(b":method", method), _HTTPS, field(b":path", target)]
     for name, value in fields:
-        if _FORBIDDEN.search(name) or _FORBIDDEN.search(value):
-            raise InvalidRequest
         lower_name = name.lower()
         if lower_name == b"host":
-            parts.insert(0, field(b":authority", value))
-        elif lower_name not in CONNECTION_FIELDS and lower_name != b"te":
-            parts.append(field(lower_name, value.strip(b" \t")))
+            parts.insert(0, _encode(b":authority", value))
+        elif lower_name in _SECRETS or len(value) > _MAX_CACHED_VALUE:
+            parts.append(_encode(lower_name, value))
+        else:
+            parts.append(_encode_cached(lower_name, value))
     if length is not None:
         parts.append(field(b"content-length", b"%d" % length))
     return b"".join(parts)
+
+
+def _encode(name: bytes, value: bytes) -> bytes:
+    """
+    Encode a field; C{b""} for one that belongs to a connection of HTTP/1.1.
+
+    @param name: In lower case.
+    @raise InvalidRequest: Name or value have a forbidden character.
+    """
+    if _FORBIDDEN.search(name) or _FORBIDDEN.search(value):
+        raise InvalidRequest
+    return b"" if name in _LEFT_OUT else field(name, value.strip(b" \t"))
+
+
+#: Most fields are the same in all requests.
+_encode_cached: Final = lru_cache(maxsize=2048)(_encode)
 
 
 def parse_response_head(header_list: Sequence[tuple[bytes, bytes]]) -> Head:
@@ -68,15 +94,13 @@ def parse_response_head(header_list: Sequence[tuple[bytes, bytes]]) -> Head:
     for one in header_list:
         name, value = one[0], one[1]
         size += len(name) + len(value) + FIELD_OVERHEAD
-        if name.startswith(b":"):
-            if name != b":status" or status is not None or fields:
-                raise InvalidHead("malformed response from server: invalid pseudo header")
-            status = value
-            continue
-        try:
-            check_name(name)
-        except MalformedMessage as error:
-            raise InvalidHead(f"malformed response from server: {error}") from None
+        if name not in _NAMES:
+            if name.startswith(b":"):
+                if name != b":status" or status is not None or fields:
+                    raise InvalidHead("malformed response from server: invalid pseudo header")
+                status = value
+                continue
+            _check_name(name)
         if not _VALUE.fullmatch(value):
             raise InvalidHead("malformed response from server: invalid header field value")
         fields.append((name, value.strip(b" \t")))
@@ -87,3 +111,17 @@ def parse_response_head(header_list: Sequence[tuple[bytes, bytes]]) -> Head:
     if not _STATUS.fullmatch(status):
         raise InvalidHead("malformed response from server: malformed non-numeric status pseudo header")
     return Head(1, int(status), fields)
+
+
+def _check_name(name: bytes) -> None:
+    """
+    Check the name of a field, and remember it.
+
+    @raise InvalidHead: It is malformed.
+    """
+    try:
+        check_name(name)
+    except MalformedMessage as error:
+        raise InvalidHead(f"malformed response from server: {error}") from None
+    if len(_NAMES) < _MAX_CACHED_NAMES and len(name) < 64:
+        _NAMES.add(name)

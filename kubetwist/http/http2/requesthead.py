@@ -220,8 +220,6 @@ def check_name(name: bytes) -> None:
 
     @raise MalformedMessage: It is malformed, or belongs to HTTP/1.1.
     """
-    if name in _NAMES:
-        return
     if not TOKEN.fullmatch(name) or _FORBIDDEN_NAME.search(name):
         raise MalformedMessage("the name of a header field is malformed")
     if name in CONNECTION_FIELDS:
