@@ -146,7 +146,7 @@ class StreamingAgent:
         @param uri: The URL; its origin is ignored.
         @param headers: The header fields. C{Accept-Encoding} is not sent.
         @param bodyProducer: The body; L{None} for none.
-        @return: Fires with an L{AgentResponse}; fails with L{Unreachable}. Cancelling it ends the connection.
+        @return: Fires with an L{AgentResponse}; fails with L{Unreachable}. Cancelling it ends the exchange.
         """
         return Deferred.fromCoroutine(self._request(method, uri, headers or Headers(), bodyProducer))
 
@@ -241,7 +241,7 @@ class _BodyTransport:
         self.resumeProducing = response.resumeProducing
 
     def stopProducing(self) -> None:
-        """Discard the rest of the body, and close the connection."""
+        """Discard the rest of the body, and end the exchange."""
         self.disconnecting = True
         self._response.stopProducing()
 

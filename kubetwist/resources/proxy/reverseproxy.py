@@ -144,7 +144,7 @@ async def proxy_request(
     """
     Forward a request to a backend; returns when the exchange is over.
 
-    The loss of the client closes the backend's connection; a truncated response is truncated for the client, too.
+    The loss of the client ends the exchange with the backend; a truncated response is truncated for the client, too.
 
     @param request: The request of the client.
     @param client: The client of the backend.
