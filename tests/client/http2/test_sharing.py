@@ -203,6 +203,36 @@ class ConnectionTests(SharingCase):
         await self.until(lambda: not client._open)
         self.assertEqual((client.idle, client.busy), (0, 0))
 
+    async def test_closed_by_server(self) -> None:
+        """A server may close a connection without GOAWAY: an incomplete response fails, and later requests connect."""
+        backend, client, server = await self.used()
+        pending = self.get(client)
+        stream, _ = await server.request()
+        server.wire.send(h2.headers(stream, OK, end_stream=False) + h2.data(stream, b"a"))
+        response = await pending
+        server.wire.close()
+        error = await self.assertFailure(Deferred.fromCoroutine(response.collect(10)), Unreachable)
+        self.assertEqual(str(error), "unexpected EOF")
+        await self.until(lambda: not client._open)
+        pending = self.get(client)
+        server = await self.accept(backend)
+        server.answer((await server.request())[0])
+        await (await pending).collect(10)
+        server.wire.close()
+        await self.until(lambda: not client._open)
+        self.assertEqual((client.idle, client.busy), (0, 0))
+
+    async def test_closed_while_sending(self) -> None:
+        """The loss of a server that does not read is detected while a body is sent to it."""
+        _, client, server = await self.used((h2.INITIAL_WINDOW_SIZE, h2.MAX_WINDOW))
+        server.wire.send(h2.window_update(0, h2.MAX_WINDOW - h2.DEFAULT_WINDOW))
+        pending = self.get(client, b"POST", b"x" * 50_000_000)
+        await server.request()
+        server.wire.transport.pauseProducing()
+        server.wire.close()
+        await self.assertFailure(pending, Unreachable)
+        await self.until(lambda: not client._open)
+
     async def test_retire(self) -> None:
         """A retired client finishes its requests, and closes the connection then."""
         _, client, server = await self.used()
