@@ -1,4 +1,4 @@
-"""The context of authenticators and authorizers for a plugin without a server."""
+"""Authenticators and authorizers without a server: their context and construction, and checks of their results."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.plugin import getPlugins
 
 from ..cli.kubeapi import Options
 from ..server.context import PluginContext
 from ..server.datadir import DataDirectory
+from ..server.plugins import named
 from .memory import MemoryServer
 
 
@@ -28,6 +30,26 @@ def make_context(flags: Sequence[str], server: MemoryServer) -> PluginContext:
     context.stores = server.stores
     context.grants = server.registry.grants
     return context
+
+
+def make_plugin(plugin: Any, factory: Any, plugin_kind: str, context: PluginContext) -> Any:
+    """
+    Return a plugin.
+
+    @param plugin: The plugin, its factory, the function C{make(options, server)}, or the name of an installed plugin.
+    @param factory: The interface of factories.
+    @param plugin_kind: The kind of plugin, for errors: C{"authorizer"}.
+    @param context: The arguments of C{make}.
+    @raise ValueError: No such plugin is installed, or C{make} rejects the options.
+    """
+    if isinstance(plugin, str):
+        factories = named(getPlugins(factory), factory, plugin_kind)
+        if plugin not in factories:
+            raise ValueError(f"no {plugin_kind} {plugin} is installed")
+        plugin = factories[plugin]
+    if factory.providedBy(plugin):
+        return plugin.make(context.options, context)
+    return plugin(context.options, context) if callable(plugin) else plugin
 
 
 def check_type(result: Any, expected: tuple[type, ...], method: str) -> Any:

@@ -11,15 +11,14 @@ from OpenSSL.crypto import X509
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.plugin import getPlugins
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
 from ..authentication.errors import AuthenticationFailed
 from ..authentication.union import AuthenticatorUnion
 from ..interfaces import IAuthenticationRequest, IAuthenticator, IAuthenticatorFactory, IClientConnection
-from ..server.plugins import checked, named
-from ._plugincontext import check_type, make_context
+from ..server.plugins import checked
+from ._plugincontext import check_type, make_context, make_plugin
 from .memory import MemoryServer, Objects
 
 
@@ -150,16 +149,7 @@ class AuthenticatorHarness:
         """
         self.server = MemoryServer(objects, clock=clock)
         context = make_context(flags, self.server)
-        if isinstance(plugin, str):
-            factories = named(getPlugins(IAuthenticatorFactory), IAuthenticatorFactory, "authenticator")
-            if plugin not in factories:
-                raise ValueError(f"no authenticator {plugin} is installed")
-            plugin = factories[plugin]
-        authenticator: Any = plugin
-        if IAuthenticatorFactory.providedBy(plugin):
-            authenticator = plugin.make(context.options, context)
-        elif callable(plugin):
-            authenticator = plugin(context.options, context)
+        authenticator = make_plugin(plugin, IAuthenticatorFactory, "authenticator", context)
         if authenticator is not None:
             checked(authenticator, IAuthenticator, "authenticator", type(authenticator).__name__)
         self.authenticator: IAuthenticator | None = authenticator

@@ -9,7 +9,6 @@ from attrs import frozen
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.plugin import getPlugins
 from zope.interface import implementer
 
 from ..admission.decisions import decide
@@ -20,8 +19,8 @@ from ..api.selectors import parse_field_selector, parse_label_selector
 from ..authorization.union import AuthorizerUnion, PrivilegedGroup
 from ..filters.authorization import forbidden
 from ..interfaces import IAuthorizer, IAuthorizerFactory
-from ..server.plugins import checked, named
-from ._plugincontext import check_type, make_context
+from ..server.plugins import checked
+from ._plugincontext import check_type, make_context, make_plugin
 from .memory import MemoryServer, Objects
 
 
@@ -100,16 +99,7 @@ class AuthorizerHarness:
         """
         self.server = MemoryServer(objects, clock=clock)
         context = make_context(flags, self.server)
-        if isinstance(plugin, str):
-            factories = named(getPlugins(IAuthorizerFactory), IAuthorizerFactory, "authorizer")
-            if plugin not in factories:
-                raise ValueError(f"no authorizer {plugin} is installed")
-            plugin = factories[plugin]
-        authorizer: Any = plugin
-        if IAuthorizerFactory.providedBy(plugin):
-            authorizer = plugin.make(context.options, context)
-        elif callable(plugin):
-            authorizer = plugin(context.options, context)
+        authorizer = make_plugin(plugin, IAuthorizerFactory, "authorizer", context)
         name = getattr(authorizer, "name", type(authorizer).__name__)
         self.authorizer: IAuthorizer = checked(authorizer, IAuthorizer, "authorizer", name)
         self.server.start()
