@@ -19,7 +19,7 @@ from kubetwist.storage.etcd._errors import OUT_OF_RANGE, RPCError
 from kubetwist.storage.etcd._methods import WATCH
 from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
-from . import thirdparty
+from . import program
 from .case import etcd_client
 from .cutwire import CutWire
 
@@ -63,7 +63,7 @@ class ThirdPartyTests(TestCase):
 
     async def test_same_results(self) -> None:
         """The program has the same results on the client of the library."""
-        expected, found = await thirdparty.run(self.original()), await thirdparty.run(self.client())
+        expected, found = await program.run(self.original()), await program.run(self.client())
         # The leaders are members of different clusters.
         for status in (expected["status"], found["status"]):
             status.pop("leader")
@@ -78,7 +78,7 @@ class ThirdPartyTests(TestCase):
         every = [(b"/o/%d" % number, b"%d" % (9 - number)) for number in range(5)]
         late = [(b"/o/0", b"late"), *every[1:]]
         self.assertEqual(
-            await thirdparty.options(self.client()),
+            await program.options(self.client()),
             [
                 (late[:2], 5),
                 (every[:3], 3),
@@ -193,7 +193,7 @@ class ConstructorTests(TestCase):
         self.addCleanup(client.close)
         other = etcd_client(reactor, self.etcd().urls, transport="grpc")
         self.addCleanup(other.close)
-        self.assertEqual(await thirdparty.keys(client), await thirdparty.keys(other))
+        self.assertEqual(await program.keys(client), await program.keys(other))
 
     async def test_address_in_environment(self) -> None:
         """Without an address, the client uses the one of the environment, like the library."""
