@@ -112,14 +112,14 @@ class ProtobufDiscoveryTests(DiscoveryCase):
 
 
 class ProtobufErrorTests(SynchronousTestCase):
-    """Tests for errors to clients that accept protobuf."""
+    """Tests for responses to clients that accept protobuf first."""
 
     def test_error(self) -> None:
-        """A client that accepts protobuf first gets errors in protobuf, and objects in the next acceptable type."""
+        """A client that accepts protobuf first gets errors and objects in protobuf."""
         client = Server("namespaces", "configmaps").client()
         accept = f"{PROTOBUF},application/json"
         found = client.answer("GET", "/api/v1/namespaces/ns/configmaps/absent", Accept=accept)
         self.assertEqual((found.code, found.header("content-type")), (404, PROTOBUF))
         self.assertEqual(one(decode_envelope(found.body)[2], 4), b"NotFound")
         found = client.answer("GET", "/api/v1/namespaces/ns/configmaps", Accept=accept)
-        self.assertEqual((found.code, found.header("content-type")), (200, "application/json"))
+        self.assertEqual((found.code, found.header("content-type")), (200, PROTOBUF))
