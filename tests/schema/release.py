@@ -19,6 +19,17 @@ def definitions() -> Definitions:
     return Definitions.load("1.36")
 
 
+def kinds_in_protobuf() -> list[GroupVersionKind]:
+    """Return the kinds whose objects have a form in protobuf by the table of field numbers."""
+    # L{kubetwist.schema.metaprotobuf} encodes these.
+    by_hand = ("APIResourceList", "APIGroup", "APIGroupList", "APIVersions", "WatchEvent")
+    return [
+        gvk
+        for gvk in sorted(definitions().gvks())
+        if gvk.kind not in by_hand or not definitions().type_for(gvk).definition.startswith("io.k8s.apimachinery")
+    ]
+
+
 def type_of(kind: str, api_version: str = "v1") -> ObjectType:
     """Return the type of a kind."""
     return definitions().type_for(GroupVersionKind(*GroupVersion.parse(api_version), kind))

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.cbor import base64_later, decode_cbor, encode_cbor
 from kubetwist.schema.protobuf.wire import WireError
-from tests.schema.release import definitions, values
+from tests.schema.release import definitions, kinds_in_protobuf, values
 
 CORE = "io.k8s.api.core.v1"
 
@@ -32,10 +32,10 @@ class ByteFieldTests(SynchronousTestCase):
         found = self.replace(f"{CORE}.Secret", {"data": encoded, "stringData": {**encoded}, "type": "Opaque"})
         self.assertEqual(found, {"data": data, "stringData": encoded, "type": "Opaque"})
 
-    @given(st.sampled_from(sorted(definitions().gvks())), st.data())
+    @given(st.sampled_from(kinds_in_protobuf()), st.data())
     @settings(max_examples=200, deadline=None)
     def test_round_trip(self, gvk: Any, data: st.DataObject) -> None:
-        """An object of any kind equals itself after it was encoded in CBOR, with its fields of bytes, and decoded."""
+        """An object equals itself after it was encoded in CBOR, with its fields of bytes, and decoded."""
         known = definitions().type_for(gvk)
         obj = known.decode(data.draw(values(known.root)), [])
         again = self.cbor_of(known.definition, obj)
