@@ -18,7 +18,7 @@ from twisted.internet.interfaces import (
     IProtocol,
     IReactorTime,
 )
-from twisted.internet.protocol import Protocol
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import _ChunkedTransferDecoder, _MalformedChunkedDataError
 from zope.interface import implementer
@@ -316,7 +316,7 @@ class BackendConnection(Protocol):
             self._set_timer(GRACEFUL_CLOSE_TIMEOUT, self.abort)
             self.transport.loseConnection()
 
-    def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Handle the loss of the connection."""
         self._lost = True
         self._stop_timer()

@@ -345,7 +345,7 @@ class StreamingClient:
         replacement = Http2BackendConnection(self, self._reactor, connection.address)
         self._open.discard(connection)
         transport.wrappedProtocol = replacement
-        replacement.makeConnection(transport)  # type: ignore[no-untyped-call]
+        replacement.makeConnection(transport)  # type: ignore[no-untyped-call] # Twisted has no annotations here
         await self._with_handshake_timeout(replacement.ready, "http2: timeout awaiting SETTINGS")
         # Requests that began before the protocol was known have opened connections, too.
         other = self._reusable(connection.address)

@@ -123,7 +123,7 @@ class BinaryEncoder(ABC):
         self._mark_used()
         key = self.key
         try:
-            return [record.encodings[key] for record in records]  # type: ignore[index]
+            return [record.encodings[key] for record in records]  # type: ignore[index] # None is a TypeError
         except (TypeError, KeyError):
             return None
 

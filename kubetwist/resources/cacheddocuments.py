@@ -116,7 +116,7 @@ def answer(request: Request, code: int, body: bytes, content_type: bytes) -> byt
 
 
 def _is_compressed(request: Request, body: bytes) -> bool:
-    site: KubeSite = request.site  # type: ignore[assignment]
+    site: KubeSite = request.site  # type: ignore[assignment] # the only site here
     return len(body) > GZIP_FROM and site.compresses and accepts_gzip(request)
 
 

@@ -226,7 +226,7 @@ class CustomRoutes:
             # The request was authorized for this resource: the rules do not know C{namespaces/<namespace>/status}.
             plural = info.resource
         # A tuple is a faster key than the equal GroupVersion.
-        served = self.versions.get((group, version))  # type: ignore[call-overload]
+        served = self.versions.get((group, version))  # type: ignore[call-overload] # equal
         resource = None if served is None else served.get(plural)
         if resource is None or (
             resource.served.definition.namespaced != bool(info.namespace)

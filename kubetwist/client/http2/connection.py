@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
-from twisted.internet.protocol import Protocol
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -199,7 +198,7 @@ class Http2BackendConnection(Protocol):
         self._close(code, text)
         self._end_all(self._error)
 
-    def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Handle the loss of the connection."""
         self._lost = True
         self._set_timer(None)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionDone
-from twisted.internet.protocol import Protocol
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
 from ...http.request import KubeRequest
@@ -47,7 +46,7 @@ class _RelayProtocol(Protocol):
         elif not self.peer._lost:
             self.peer.transport.write(data)
 
-    def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Close the peer."""
         self._lost = True
         if not self._relaying:

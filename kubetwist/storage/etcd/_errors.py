@@ -45,7 +45,7 @@ class ProtocolError(StorageError):
     """The response is not etcd's: it is no HTTP/2, no gRPC, or no message of etcd."""
 
 
-class RPCError(Error):  # type: ignore[misc]
+class RPCError(Error):  # type: ignore[misc] # txaioetcd has no annotations
     """
     etcd refuses a request.
 

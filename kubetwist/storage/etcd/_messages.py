@@ -429,7 +429,7 @@ def _read_responses(response: bytes, places: list[tuple[int, int]]) -> Iterator[
             raise ProtocolError("etcd sent a response that does not match the request")
 
 
-class LazySuccess(Success):  # type: ignore[misc]
+class LazySuccess(Success):  # type: ignore[misc] # txaioetcd has no annotations
     """
     The result of a transaction whose operations were applied.
 

@@ -16,7 +16,7 @@ from ._values import WatchRequest
 from ._watch import watch_keys
 
 
-class TypedClient(Client):  # type: ignore[misc]
+class TypedClient(Client):  # type: ignore[misc] # txaioetcd has no annotations
     """
     A C{txaioetcd.Client} whose reads have all options, and whose watches report why they end.
 

@@ -38,7 +38,7 @@ def range_end(keys: KeySet) -> bytes:
     return prefix[:-1] + bytes([prefix[-1] + 1]) if prefix else FIRST_KEY
 
 
-class EtcdKeyValue(KeyValue):  # type: ignore[misc]
+class EtcdKeyValue(KeyValue):  # type: ignore[misc] # txaioetcd has no annotations
     """
     A key with its value.
 
@@ -151,7 +151,7 @@ class LeaseTimeToLive:
     keys: Sequence[bytes] = ()
 
 
-class EtcdLease(Lease):  # type: ignore[misc]
+class EtcdLease(Lease):  # type: ignore[misc] # txaioetcd has no annotations
     """A lease whose methods use the client that granted it."""
 
     def remaining(self) -> Deferred[int]:
