@@ -31,7 +31,7 @@ from .documents import install_documents, install_group_not_found
 from .endpoint import thread_deferrer
 from .handlers.connect import is_proxy_stream
 from .handlers.watch import WatchFlusher
-from .hooks import ServerControllers, add_bootstrap_hooks, add_controllers, add_fairness
+from .hooks import HooksDone, ServerControllers, add_bootstrap_hooks, add_controllers, add_fairness
 from .install import Installer
 from .mux import DelegatingMux
 from .proxy.upstreamclients import UpstreamClientPool
@@ -126,7 +126,9 @@ class APIs:
         compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
         self._add_cache_hooks(aggregator, extensions)
         aggregator.register_destroy_func("watch caches", self.stop)
-        aggregator.add_pre_listen_hook("storage-compaction", compactor.start)
+        (HooksDone(aggregator) if config.is_front else aggregator).add_pre_listen_hook(
+            "storage-compaction", compactor.start
+        )
         aggregator.register_destroy_func("compaction", compactor.stop)
         add_bootstrap_hooks(config, self.registry, self.register, aggregator, kube)
         self.flow: FlowControl | None = None

@@ -24,11 +24,10 @@ from ..registry.rbac.bootstrap import reconcile as bootstraprbac
 from ..registry.rbac.ruleresolver import GROUP as RBAC
 from ..registry.scheduling.bootstrap import ensure_priority_classes
 from ..registry.stores import Stores
-from ..storage.wrappers import find_shared_storage
 from .customresources import CustomResources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cryptography.x509 import Certificate
 
@@ -95,6 +94,40 @@ class ServerControllers:
             await self.running.stop()
 
 
+class HooksDone:
+    """
+    The server of a front, for hooks that the storage process runs: health paths have their names.
+
+    @ivar mux: See L{APIHost.mux}.
+    """
+
+    def __init__(self, host: APIHost) -> None:
+        """@param host: The server."""
+        self._host = host
+        self.mux = host.mux
+
+    def add_pre_listen_hook(self, name: str, start: Hook, /, covers: Sequence[str] = ()) -> None:
+        """Add the name of a hook."""
+        self._host.add_pre_listen_hook(name, _do_nothing, covers)
+
+    def add_post_start_hook(self, name: str, run: Hook, /, covers: Sequence[str] = ()) -> None:
+        """Add the name of a hook."""
+        self._host.add_post_start_hook(name, _do_nothing, covers)
+
+    def add_ready_hook(self, name: str, run: Hook, /) -> None:
+        """Do nothing: such a hook has no name in health paths."""
+
+    def add_pre_shutdown_hook(self, name: str, run: Hook, /) -> None:
+        """Do nothing: the hook that it ends does not run."""
+
+    def register_destroy_func(self, name: str, stop: Hook, /) -> None:
+        """Do nothing: the hook that it ends does not run."""
+
+
+def _do_nothing() -> None:
+    """Take the place of a hook."""
+
+
 def add_controllers(
     config: APIConfig,
     registry: ResourceRegistry,
@@ -123,7 +156,7 @@ def add_fairness(config: APIConfig, stores: Stores, aggregator: APIHost) -> Flow
     if levels is None or schemas is None:
         return None
     options = config.options
-    seats = options["max-requests-inflight"] + options["max-mutating-requests-inflight"]
+    seats = config.share(options["max-requests-inflight"] + options["max-mutating-requests-inflight"])
     # The reference's limit of the wait: a quarter of the request timeout.
     wait = min(options["request-timeout"] / 4, MAX_QUEUE_WAIT)
     flow = FlowControl(config.reactor, seats, wait, config.scheduler)
@@ -182,6 +215,8 @@ def add_bootstrap_hooks(
     """
     Create the bootstrap objects of the servers, once they listen.
 
+    A front has the names of these hooks only: the storage process has run them before the front starts.
+
     @param config: The configuration of the server.
     @param registry: The stores of the objects.
     @param register: Creates the APIServices of the served group-versions.
@@ -189,10 +224,12 @@ def add_bootstrap_hooks(
     @param kube: The Kubernetes API server.
     """
     options, stores = config.options, registry.stores
+    if config.is_front:
+        aggregator, kube = HooksDone(aggregator), HooksDone(kube)
     cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
     first_ip = str(next(ipaddress.ip_network(cidrs[0], strict=False).hosts()))
 
-    is_single_server = find_shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
+    is_single_server = not config.backend.shared and options["endpoint-reconciler-type"] != "none"
 
     async def create_namespaces() -> None:
         await system_namespaces(stores)
@@ -268,7 +305,7 @@ def add_endpoints(config: APIConfig, stores: Stores, aggregator: APIHost) -> Non
     options = config.options
     prefix = f"{options['etcd-prefix'].rstrip('/')}/"
     reconciler: LeaseEndpointReconciler
-    if find_shared_storage(config.backend) is None:
+    if not config.backend.shared:
         reconciler = SingleEndpointReconciler(stores, config.backend, prefix, config.reactor, lambda: config.endpoint)
     elif options["endpoint-reconciler-type"] == "master-count":
         count = options["apiserver-count"]

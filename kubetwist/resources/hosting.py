@@ -134,6 +134,13 @@ class APIConfig(ControllerConfig, Protocol):
     def endpoint(self) -> tuple[str, int]:
         """Return the advertised address and port."""
 
+    @property
+    def is_front(self) -> bool:
+        """Return whether this process is a front: the storage process does what one process of a server does."""
+
+    def share(self, total: int, /) -> int:
+        """Return the share of this process of a limit of the server."""
+
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = (), /
     ) -> TokenAuthentication | Deferred[TokenAuthentication]:

@@ -232,8 +232,8 @@ class APIServer:
             with_priority_and_fairness,
         )
 
-        options, apis = self._options, self.apis
-        reading, changing = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
+        apis = self.apis
+        reading, changing = self._in_flight_limits()
         if apis is None or apis.flow is None:
             in_flight = MaxInFlightLimit(reading, changing)
             return in_flight.wrap, in_flight.ended
@@ -242,12 +242,15 @@ class APIServer:
 
     def _add_sampling(self, flow: FlowControl, metrics: RequestMetrics) -> None:
         """Sample the utilization of priority levels while the server runs."""
-        options = self._options
-        limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
-        sampler = FlowControlSampler(flow, self._reactor, metrics.in_flight, limits)
+        sampler = FlowControlSampler(flow, self._reactor, metrics.in_flight, self._in_flight_limits())
         self.config.metrics.register_collector(sampler.collect)
         self.front.add_post_start_hook("priority-and-fairness-filter", sampler.start)
         self.front.register_destroy_func("samples of priority levels", sampler.stop)
+
+    def _in_flight_limits(self) -> tuple[int, int]:
+        """Return the limits of requests of this process: those that read, and those that change something."""
+        options, share = self._options, self.config.share
+        return share(options["max-requests-inflight"]), share(options["max-mutating-requests-inflight"])
 
     def make_consistency(self) -> ConsistentReadFilter | None:
         """

@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 
 from ..authentication.requestheader import RequestHeaderConfig
 from ..metrics.registry import Registry
+from .workerrole import WorkerRole
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
@@ -55,6 +56,7 @@ class ServerConfig:
     @ivar auditor: The audit; L{None} without one.
     @ivar held: Releases the data directory and the address.
     @ivar scheduler: Schedules expensive work in small pieces.
+    @ivar workers: The processes that serve one storage; the only one in a server of one process.
     @ivar health_metrics: The metrics of health checks.
     """
 
@@ -72,6 +74,7 @@ class ServerConfig:
     auditor: Auditor | None
     held: ExitStack
     scheduler: CooperativeScheduler
+    workers: WorkerRole = field(factory=WorkerRole)
     health_metrics: Registry = field(factory=Registry)
 
     @property
@@ -169,6 +172,15 @@ class ServerConfig:
         if ":" in host.rpartition("]")[2]:
             return host
         return f"{host}:{self.bound.port}"
+
+    @property
+    def is_front(self) -> bool:
+        """Return whether this process is a front, see L{kubetwist.server.workerrole}."""
+        return self.workers.number > 0
+
+    def share(self, total: int) -> int:
+        """Return the share of this process of a limit of the server; 0 for no limit."""
+        return self.workers.share(total)
 
     @property
     def proxy_headers(self) -> RequestHeaderConfig:

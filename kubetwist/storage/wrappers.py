@@ -17,5 +17,9 @@ def unwrap_backend(backend: IStorageBackend) -> IStorageBackend:
 
 
 def find_shared_storage(backend: IStorageBackend) -> ISharedStorage | None:
-    """Return the storage that several servers share; L{None} if this server is the only one."""
-    return ISharedStorage(unwrap_backend(backend), None)
+    """Return the outermost storage that several servers share; L{None} if this server is the only one."""
+    while not ISharedStorage.providedBy(backend):
+        if not IStorageWrapper.providedBy(backend):
+            return None
+        backend = IStorageWrapper(backend).inner
+    return ISharedStorage(backend)

@@ -39,3 +39,8 @@ class WrapperTests(SynchronousTestCase):
         self.assertIsNone(find_shared_storage(self.outer))
         alsoProvides(self.backend, ISharedStorage)
         self.assertIs(find_shared_storage(self.outer), self.backend)
+
+    def test_shared_wrapper(self) -> None:
+        """A wrapper that shares the store of one server is found before the store."""
+        alsoProvides(self.outer.inner, ISharedStorage)
+        self.assertIs(find_shared_storage(self.outer), self.outer.inner)
