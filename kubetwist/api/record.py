@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 import orjson
 from attrs import define
 
+from .garbage import untrack
 from .resource import JSONObject
 
 #: The first bytes of each record's JSON; the revision is inserted after them.
@@ -37,6 +38,9 @@ class Record:
     """
     One stored object at one revision; immutable except C{views} and C{encodings}.
 
+    The garbage collector does not visit records: there may be millions. So a view or encoding must not refer to its
+    record.
+
     @ivar key: Below the resource's prefix: C{"default/web-0"}, or C{"node-1"} when cluster-scoped.
     @ivar revision: The revision of its newest write; in a DELETED event, the revision of the deletion.
     @ivar item: The object's compact JSON without C{kind} and C{apiVersion}:
@@ -62,6 +66,7 @@ class Record:
         self.namespace, _, self.name = key.rpartition("/")
         self.views: dict[Any, Any] | None = None
         self.encodings: dict[object, bytes] | None = None
+        untrack(self)
 
     @classmethod
     def from_draft(cls, key: str, revision: int, draft: Draft) -> Record:

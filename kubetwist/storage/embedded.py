@@ -9,9 +9,8 @@ that order and calls L{EmbeddedStorage.finish} or L{EmbeddedStorage.fail_pending
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import ClassVar, Final
 
@@ -28,6 +27,7 @@ from ._expiry import (
     Timer,
 )
 from ._observers import Observers
+from ._sortedkeys import SortedKeys
 from .errors import (
     FutureRevision,
     InvalidArgument,
@@ -97,7 +97,8 @@ class EmbeddedStorage:
         self._state = State.NEW
         self._submitted = self.revision
         self._latest_revisions: dict[str, int] = {}
-        self._sorted: list[str] | None = None
+        #: The keys of C{_latest_revisions}, in order.
+        self._keys = SortedKeys()
         self._pending: deque[Transaction] = deque()
         self._finished: deque[list[Transaction]] = deque()
         self._finishing = False
@@ -119,7 +120,7 @@ class EmbeddedStorage:
         @param compacted: The revision before which states cannot be read.
         """
         self._latest_revisions = latest_revisions
-        self._sorted = None
+        self._keys = SortedKeys(latest_revisions)
         self.revision = self._submitted = revision
         self.compacted = compacted
         self._state = State.OPEN
@@ -171,9 +172,10 @@ class EmbeddedStorage:
             for event in transaction.events:
                 if event.previous:
                     self._latest_revisions[event.key] = event.previous
+                    self._keys.add(event.key)
                 else:
                     self._latest_revisions.pop(event.key, None)
-        self._sorted = None
+                    self._keys.discard(event.key)
         for transaction in failed:
             transaction.result.errback(failure())
             for result, _ in transaction.rejected or ():
@@ -201,11 +203,11 @@ class EmbeddedStorage:
             events.append(StorageEvent(key, write.value, revision, previous, write.attachment))
             if write.value is None:
                 del latest_revisions[key]
-                self._sorted = None
+                self._keys.discard(key)
             else:
                 latest_revisions[key] = revision
                 if not previous:
-                    self._sorted = None
+                    self._keys.add(key)
                 if write.ttl is not None and expiration_times is None:
                     expiration_times = [
                         None if other.ttl is None or other.value is None else self._clock.seconds() + other.ttl
@@ -282,16 +284,16 @@ class EmbeddedStorage:
 
     def _committed_keys(self, prefix: str, start: str = "") -> Iterator[tuple[str, int]]:
         """Return the keys below C{prefix} from C{start} on, in order, with their committed revisions."""
-        if self._sorted is None:
-            self._sorted = sorted(self._latest_revisions)
-        keys, latest_revisions, unsettled = self._sorted, self._latest_revisions, self._pending_revisions()
+        latest_revisions, unsettled = self._latest_revisions, self._pending_revisions()
+        first = max(prefix, start)
+        keys = self._keys.between(first, prefix_end(prefix))
         # Keys under deletion are no heads any more, but still exist.
-        leaving: Iterable[str] = sorted(
-            key for key, revision in unsettled.items() if revision and key not in latest_revisions and key >= start
+        leaving = sorted(
+            key
+            for key, revision in unsettled.items()
+            if revision and key not in latest_revisions and key >= first and key.startswith(prefix)
         )
-        first = bisect_left(keys, max(prefix, start))
-        last = bisect_left(keys, prefix_end(prefix))
-        for key in heapq.merge(keys[first:last], [key for key in leaving if key.startswith(prefix)]):
+        for key in heapq.merge(keys, leaving) if leaving else keys:
             revision = unsettled.get(key)
             if revision is None:
                 revision = latest_revisions[key]

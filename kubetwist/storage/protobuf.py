@@ -1,4 +1,4 @@
-"""Stored values in protobuf or CBOR: they decode far more slowly than JSON, so that many are decoded in batches."""
+"""The format of stored values; and batches of values that decode without holding the reactor for long."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from ..schema.protobuf.codec import MAGIC
 if TYPE_CHECKING:
     from ._expiry import Timer
 
-#: Bytes of protobuf that are decoded in one turn of the reactor: a few milliseconds.
-DECODE_BATCH_BYTES: Final = 8 << 10
+#: Maximum cost of the values that are decoded in one turn of the reactor: a few milliseconds.
+MAX_TURN_COST: Final = 8 << 10
+#: Number of bytes of JSON that are decoded in the time of one byte of protobuf or CBOR.
+_JSON_SPEED: Final = 64
+#: The cost of a small value in JSON.
+_MIN_COST: Final = 16
 
 
 def is_protobuf(value: bytes) -> bool:
@@ -23,15 +27,22 @@ def is_protobuf(value: bytes) -> bool:
     return value[:4] == MAGIC
 
 
+def decode_cost(value: bytes) -> float:
+    """Return the cost of decoding a value, in the unit of L{MAX_TURN_COST}: a byte of protobuf."""
+    if value[:4] == MAGIC or value.startswith(CBOR_MAGIC):
+        return len(value)
+    return _MIN_COST + len(value) / _JSON_SPEED
+
+
 def portions(items: Sequence[StoredValue]) -> Iterator[Sequence[StoredValue]]:
-    """Yield the values in batches that decode without blocking for long: JSON at once, protobuf and CBOR by size."""
-    begin = size = 0
+    """Yield the values in batches whose cost is limited by L{MAX_TURN_COST}."""
+    begin = 0
+    cost = 0.0
     for index, item in enumerate(items):
-        if item.value[:4] == MAGIC or item.value.startswith(CBOR_MAGIC):
-            size += len(item.value)
-            if size >= DECODE_BATCH_BYTES:
-                yield items[begin : index + 1]
-                begin, size = index + 1, 0
+        cost += decode_cost(item.value)
+        if cost >= MAX_TURN_COST:
+            yield items[begin : index + 1]
+            begin, cost = index + 1, 0.0
     if begin < len(items):
         yield items[begin:]
 

@@ -30,7 +30,7 @@ from kubetwist.storage.cache.corruptobjects import record_of
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import CorruptObjectError, UnknownFormatError
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.protobuf import DECODE_BATCH_BYTES, is_protobuf, portions
+from kubetwist.storage.protobuf import MAX_TURN_COST, is_protobuf, portions
 from tests.schema.protobuf.encoder import (
     delimited,
     enveloped,
@@ -136,11 +136,7 @@ class DecodingTests(SynchronousTestCase):
 class PortionTests(SynchronousTestCase):
     """Batches of values."""
 
-    @given(
-        st.lists(
-            st.sampled_from([b"{}", b"k8s\0" + b"x" * (DECODE_BATCH_BYTES // 3), b"k8s\0" + b"x" * DECODE_BATCH_BYTES])
-        )
-    )
+    @given(st.lists(st.sampled_from([b"{}", b"k8s\0" + b"x" * (MAX_TURN_COST // 3), b"k8s\0" + b"x" * MAX_TURN_COST])))
     def test_all(self, values: list[bytes]) -> None:
         """Batches contain all values, and none is too large unless a single value is."""
         items = [StoredValue(str(at), value, at) for at, value in enumerate(values)]
@@ -148,12 +144,14 @@ class PortionTests(SynchronousTestCase):
         self.assertEqual([item for portion in result for item in portion], items)
         for portion in result:
             sizes = [len(item.value) for item in portion if is_protobuf(item.value)]
-            self.assertLess(sum(sizes[:-1]), DECODE_BATCH_BYTES)
+            self.assertLess(sum(sizes[:-1]), MAX_TURN_COST)
 
     def test_json(self) -> None:
-        """JSON values are one batch."""
-        items = [StoredValue(str(at), b"x" * DECODE_BATCH_BYTES, at) for at in range(100)]
-        self.assertEqual(list(portions(items)), [items])
+        """A batch has more bytes of JSON than of protobuf, and a limited number of values."""
+        items = [StoredValue(str(at), b"x" * MAX_TURN_COST, at) for at in range(100)]
+        self.assertEqual(57, len(next(portions(items))))
+        items = [StoredValue(str(at), b"{}", at) for at in range(1000)]
+        self.assertEqual(512, len(next(portions(items))))
 
 
 class ManualClock:
@@ -210,7 +208,7 @@ class CacheTests(SynchronousTestCase):
                 f"{at:02}",
                 stored(
                     f"{at:02}",
-                    delimited(2, delimited(1, "k"), delimited(2, "x" * (DECODE_BATCH_BYTES // 2))),
+                    delimited(2, delimited(1, "k"), delimited(2, "x" * (MAX_TURN_COST // 2))),
                 ),
             )
         cache = self.cache()
@@ -240,7 +238,7 @@ class CacheTests(SynchronousTestCase):
                 str(at),
                 stored(
                     str(at),
-                    delimited(2, delimited(1, "k"), delimited(2, "x" * DECODE_BATCH_BYTES)),
+                    delimited(2, delimited(1, "k"), delimited(2, "x" * MAX_TURN_COST)),
                 ),
             )
         cache = self.cache()

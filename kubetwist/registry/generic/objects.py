@@ -177,8 +177,12 @@ class StoreBase(StoreHooks):
         for name, value in obj.items():
             if name not in ("metadata", "kind", "apiVersion"):
                 ordered[name] = value
+        return self._draft(ordered)
+
+    def _draft(self, obj: JSONObject) -> Draft:
+        """Return the draft of an object that begins with its metadata, and has no kind, apiVersion and revision."""
         fields = {name: getter(obj) for name, getter in self._selectable}
-        return Draft(orjson.dumps(ordered), meta.get("labels") or {}, fields)
+        return Draft(orjson.dumps(obj), obj["metadata"].get("labels") or {}, fields)
 
     @hook
     def decode_value(self, key: str, value: bytes, revision: int) -> Record:
@@ -196,8 +200,13 @@ class StoreBase(StoreHooks):
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
         self.default_on_read(obj)
+        # The object is not copied, which takes longer than its encoding.
+        obj.pop("kind", None)
+        obj.pop("apiVersion", None)
+        meta.pop("resourceVersion", None)
+        draft = self._draft(obj) if next(iter(obj)) == "metadata" else self.encode(obj)
         make = Record if protobuf is (self.stored_as is not None) else StaleFormatRecord
-        return make.from_draft(key, revision, self.encode(obj))
+        return make.from_draft(key, revision, draft)
 
     @hook
     def default_on_read(self, obj: JSONObject) -> None:

@@ -22,8 +22,8 @@ from ..errors import (
 )
 from ..locks import FlatSemaphore
 from ..protobuf import (
-    DECODE_BATCH_BYTES,
-    is_protobuf,
+    MAX_TURN_COST,
+    decode_cost,
     yield_to_reactor,
 )
 from .corruptobjects import record_of
@@ -78,16 +78,16 @@ class PastReader:
                 self._prefix, revision, max(until, revision + 1), CHANGES, BYTES
             )
             events: list[CacheEvent] = []
-            size = 0
+            cost = 0.0
             for change in history.changes:
                 event = self._event(change)
                 if event is not None:
                     events.append(event)
-                if change.value is not None and is_protobuf(change.value):
-                    size += len(change.value)
-                    if size >= DECODE_BATCH_BYTES:
+                if change.value is not None:
+                    cost += decode_cost(change.value)
+                    if cost >= MAX_TURN_COST:
                         await yield_to_reactor(self._clock)
-                        size = 0
+                        cost = 0.0
         finally:
             self._readers.release()
         return events, history.revision

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
+from ...api.garbage import untrack
 from ...api.record import Record
 from ..embedded import prefix_end
 
 #: A chunk larger than twice this is split.
 CHUNK = 512
+
+_key_of = attrgetter("key")
 
 
 class RecordTable:
@@ -18,18 +22,40 @@ class RecordTable:
 
     The order is kept in chunks of two parallel lists, so that a change costs two searches and reading a range costs
     a few slices: a list of ten thousand records is made at the speed of copying pointers, and nothing is rebuilt after
-    a change.
+    a change. The garbage collector does not visit the table.
     """
 
     __slots__ = ("_by_key", "_ends", "_keys", "_records")
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._by_key: dict[str, Record] = {record.key: record for record in records}
-        keys = sorted(self._by_key)
-        self._keys = [keys[first : first + CHUNK] for first in range(0, len(keys), CHUNK)]
-        self._records = [[self._by_key[key] for key in chunk] for chunk in self._keys]
+        self._by_key: dict[str, Record] = {}
+        self._keys: list[list[str]] = []
+        self._records: list[list[Record]] = []
         #: The last key of each chunk.
-        self._ends = [chunk[-1] for chunk in self._keys]
+        self._ends: list[str] = []
+        self.extend(sorted({record.key: record for record in records}.values(), key=_key_of))
+
+    def extend(self, records: Sequence[Record]) -> None:
+        """Append records in key order, which is faster than L{put}; their keys come after all keys of the table."""
+        self._by_key.update({record.key: record for record in records})
+        untrack(self._by_key)
+        first = 0
+        while first < len(records):
+            if not self._ends or len(self._keys[-1]) >= CHUNK:
+                self._insert_chunk(len(self._ends), [], [])
+            keys, chunk = self._keys[-1], self._records[-1]
+            following = records[first : first + CHUNK - len(keys)]
+            keys += map(_key_of, following)
+            chunk += following
+            self._ends[-1] = keys[-1]
+            first += len(following)
+
+    def _insert_chunk(self, place: int, keys: list[str], records: list[Record]) -> None:
+        untrack(keys)
+        untrack(records)
+        self._keys.insert(place, keys)
+        self._records.insert(place, records)
+        self._ends.insert(place, keys[-1] if keys else "")
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -43,13 +69,12 @@ class RecordTable:
         key = record.key
         previous = self._by_key.get(key)
         self._by_key[key] = record
+        untrack(self._by_key)
         ends = self._ends
         place = bisect_left(ends, key)
         if place == len(ends):
             if not ends:
-                self._keys.append([key])
-                self._records.append([record])
-                ends.append(key)
+                self._insert_chunk(0, [key], [record])
                 return None
             place -= 1
             ends[place] = key
@@ -66,9 +91,9 @@ class RecordTable:
 
     def _split(self, place: int) -> None:
         keys, records = self._keys[place], self._records[place]
-        self._keys[place : place + 1] = [keys[:CHUNK], keys[CHUNK:]]
-        self._records[place : place + 1] = [records[:CHUNK], records[CHUNK:]]
-        self._ends.insert(place, keys[CHUNK - 1])
+        self._insert_chunk(place + 1, keys[CHUNK:], records[CHUNK:])
+        del keys[CHUNK:], records[CHUNK:]
+        self._ends[place] = keys[-1]
 
     def remove(self, key: str) -> Record | None:
         """Remove the record at C{key}."""

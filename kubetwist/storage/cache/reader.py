@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
+from twisted.internet.defer import Deferred
+
 from ...api.record import (
     Listing,
     Record,
@@ -22,10 +24,13 @@ from ..errors import (
     unchanged,
 )
 from ..protobuf import (
+    MAX_TURN_COST,
+    decode_cost,
     portions,
     yield_to_reactor,
 )
 from ._interning import intern_strings
+from ._table import RecordTable
 from .corruptobjects import record_of
 from .metrics import CacheMetrics
 from .window import Match
@@ -77,31 +82,48 @@ class RecordReader:
         """
         return self._record(await self._backend.read(self._prefix + key))
 
-    async def load(self) -> tuple[list[Record], int, dict[str, CorruptObjectError]]:
+    async def load(self) -> tuple[RecordTable, int, dict[str, CorruptObjectError]]:
         """
-        Read all records as of one revision.
+        Read all records as of one revision. A page is read from the backend while the page before it is decoded.
 
-        @return: The records in key order, the revision, and the errors of unreadable values by key.
+        @return: The records, the revision, and the errors of unreadable values by key.
         @raise StorageError: The backend cannot be read; L{RevisionCompacted} when it took too long.
         """
         page = await self._read_page(self._prefix, limit=self._page)
         revision = page.revision
-        records: list[Record] = []
+        table = RecordTable()
         unreadable: dict[str, CorruptObjectError] = {}
+        turn_cost = 0.0
         while True:
-            for portion in portions(page.items):
-                for item in portion:
+            read_ahead = Deferred.fromCoroutine(self._read_after(page)) if page.more else None
+            try:
+                records: list[Record] = []
+                for item in page.items:
+                    if turn_cost >= MAX_TURN_COST:
+                        table.extend(records)
+                        records = []
+                        await yield_to_reactor(self._clock)
+                        turn_cost = 0.0
+                    turn_cost += decode_cost(item.value)
                     try:
                         records.append(self._record(item))
                     except CorruptObjectError as error:
                         self._metrics.unreadable += 1
                         unreadable[item.key[len(self._prefix) :]] = error
-                if portion[-1] is not page.items[-1]:
-                    await yield_to_reactor(self._clock)
-            if not page.more:
-                return records, revision, unreadable
-            following = page.items[-1].key + "\0"
-            page = await self._read_page(self._prefix, start=following, limit=self._page, revision=revision)
+                table.extend(records)
+            except BaseException:
+                if read_ahead is not None:
+                    read_ahead.addErrback(lambda _: None)
+                raise
+            if read_ahead is None:
+                return table, revision, unreadable
+            page = await read_ahead
+
+    async def _read_after(self, page: Page) -> Page:
+        """Read the page that follows another one, at the same revision."""
+        return await self._read_page(
+            self._prefix, start=page.items[-1].key + "\0", limit=self._page, revision=page.revision
+        )
 
     async def list(
         self,

@@ -74,7 +74,7 @@ WINDOW_EVENTS: Final = 10_000
 WINDOW_BYTES: Final = 32 << 20
 
 #: Maximum number of values read and decoded in one turn while a cache fills.
-PAGE: Final = 1000
+PAGE: Final = 500
 
 #: Seconds until a failed backend is retried: the first delay, and the maximum.
 RETRY_FIRST: Final = 0.25
@@ -172,8 +172,7 @@ class WatchCache:
         fill_number = self.fills = self.fills + 1
         while not self._stopped:
             try:
-                records, revision, unreadable = await self._reader.load()
-                self._table = RecordTable(records)
+                self._table, revision, unreadable = await self._reader.load()
                 self._window = Window(revision, *self._limits)
                 self.unreadable.replace(unreadable)
                 self.revision = revision

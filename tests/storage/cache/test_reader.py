@@ -33,7 +33,8 @@ class RecordReaderTests(CacheCase):
 
     def test_load(self) -> None:
         """All records below the prefix are read, page by page, at one revision."""
-        records, revision, unreadable = self.successResultOf(self.reader.load())
+        table, revision, unreadable = self.successResultOf(self.reader.load())
+        (records,) = table.batches("")
         self.assertEqual([record.key for record in records], [f"a/{number}" for number in range(7)])
         self.assertEqual([record.revision for record in records], self.revisions)
         self.assertEqual((revision, unreadable), (self.revisions[-1] + 1, {}))
@@ -42,8 +43,8 @@ class RecordReaderTests(CacheCase):
     def test_unreadable(self) -> None:
         """A value that cannot be decoded is loaded as an error under its key, and is counted; lists with it fail."""
         self.break_one()
-        records, _, unreadable = self.successResultOf(self.reader.load())
-        self.assertEqual((len(records), list(unreadable), self.metrics.unreadable), (6, ["a/5"], 1))
+        table, _, unreadable = self.successResultOf(self.reader.load())
+        self.assertEqual((len(table), list(unreadable), self.metrics.unreadable), (6, ["a/5"], 1))
         self.assertEqual(self.failureResultOf(self.reader.list(), CorruptObjectError).value.key, f"{PREFIX}a/5")
         self.assertEqual(len(self.successResultOf(self.reader.list(limit=2)).records), 2)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +58,26 @@ class RecordTableTests(SynchronousTestCase):
         self.assertEqual(len(table), len(model))
         for key in (*model, "c/none"):
             self.assertIs(table.get(key), model.get(key))
+
+    def test_extend(self) -> None:
+        """Records in key order are appended, to the last chunk first."""
+        keys = [f"a/{number}" for number in range(9)]
+        table = RecordTable()
+        for first, last in ((0, 1), (1, 1), (1, 6), (6, 9)):
+            table.extend([record(key) for key in keys[first:last]])
+        self.assertEqual([one.key for batch in table.batches("") for one in batch], keys)
+        self.assertEqual([len(batch) for batch in table.batches("")], [2, 2, 2, 2, 1])
+        self.assertEqual(table.count("", "a/3"), 5)
+
+    def test_garbage_collection(self) -> None:
+        """The garbage collector visits no part of a table that grows with its records."""
+        table = RecordTable([record("a/1")])
+        for number in range(2, 9):
+            table.put(record(f"a/{number}"))
+        table.extend([record("b/1")])
+        table.remove("a/2")
+        parts = (table._by_key, *table._keys, *table._records)
+        self.assertEqual([], [part for part in parts if gc.is_tracked(part)])
 
     def test_lists_are_the_callers(self) -> None:
         """Changes of returned lists do not affect the table, nor the reverse."""
