@@ -27,8 +27,9 @@ GZIP_FROM = 128 * 1024
 GZIP_LEVEL = 1
 #: Larger responses, in bytes, are written in pieces at the pace of the client.
 PACED_FROM = 256 * 1024
-#: Bytes per piece, and the same while cheap requests are served.
-PIECE = 128 * 1024
+#: Bytes per piece, and the same while cheap requests are served. Encrypted, a piece is sent by one call: Twisted's
+#: limit is 128 KiB.
+PIECE = 126 * 1024
 SMALL_PIECE = 32 * 1024
 
 
@@ -164,7 +165,7 @@ class PacedBody:
         self._request = request
         self._parts = body.parts
         self._next = 0
-        #: The written bytes of the next part, if it is larger than a piece.
+        #: The written bytes of the next part.
         self._offset = 0
         self._compressor = compressor
         self._paused = False
@@ -205,22 +206,23 @@ class PacedBody:
 
     def _write(self) -> None:
         """Write the next piece."""
-        parts, begin, scheduler = self._parts, self._next, self._request.site.scheduler
-        end, size, total = begin, 0, len(parts)
+        parts, begin, offset, scheduler = self._parts, self._next, self._offset, self._request.site.scheduler
+        end, size, total = begin, -offset, len(parts)
         max_size = SMALL_PIECE if scheduler is not None and scheduler.has_cheap_requests else PIECE
-        while end < total and size < max_size and (length := len(parts[end])) <= PIECE:
-            size += length
+        while end < total and size < max_size:
+            size += len(parts[end])
             end += 1
-        data = b"".join(parts[begin:end])
-        if end < total and size < max_size:
-            # The next part is large: a piece of it is written.
-            large, offset = parts[end], self._offset
-            self._offset = offset + max_size - size
-            data += large[offset : self._offset]
-            if self._offset >= len(large):
-                self._offset = 0
-                end += 1
+        pieces: list[bytes | memoryview] = list(parts[begin:end])
+        self._offset = 0
+        if size > max_size:
+            # The rest of the last part is written later.
+            end -= 1
+            self._offset = len(pieces[-1]) - (size - max_size)
+            pieces[-1] = memoryview(pieces[-1])[: self._offset]
+        if offset:
+            pieces[0] = memoryview(pieces[0])[offset:]
         self._next = end
+        data = b"".join(pieces)
         if self._compressor is not None:
             data = self._compressor.compress(data)
             if end == total:

@@ -105,7 +105,8 @@ class PacedBodyTests(SynchronousTestCase):
             self.begin(Accept_Encoding=encoding)
             received, turns = b"", 0
             while data := client.transport.value():
-                self.assertLessEqual(len(data), respond.PIECE + 1000)
+                # The compressor holds back a part of its result.
+                self.assertLessEqual(len(data), respond.PIECE + 4096)
                 client.transport.clear()
                 received += data
                 turns += 1

@@ -26,6 +26,9 @@ from twisted.python.failure import Failure
 _RECORD: Final = 2**14
 #: Bytes that a connection keeps until the end of the iteration. Longer data are sent by the reactor in large pieces.
 _MAX_BUFFERED: Final = 64_000
+#: Bytes of longer data that are encrypted before the result is passed on, and the maximum size of the result.
+_ENCRYPTED_AT_ONCE: Final = 2 * _RECORD
+_MAX_READ: Final = _ENCRYPTED_AT_ONCE + 1024
 #: Go's response to clients without TLS, which its clients recognize, and OpenSSL's error for them.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_REQUEST: Final = "http request"
@@ -91,8 +94,13 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
             self.flush_first()
         pending = self._pending
         if pending:
+            long = pending.pop() if self._length > _MAX_BUFFERED else b""
             self._pending, self._length = [], 0
-            TLSMemoryBIOProtocol.write(self, pending[0] if len(pending) == 1 else b"".join(pending))
+            if pending:
+                TLSMemoryBIOProtocol.write(self, pending[0] if len(pending) == 1 else b"".join(pending))
+            if long:
+                # It would be copied once more with what precedes it.
+                TLSMemoryBIOProtocol.write(self, long)
 
     def loseConnection(self) -> None:
         """See L{ITransport.loseConnection<twisted.internet.interfaces.ITransport.loseConnection>}."""
@@ -129,17 +137,20 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     # Send the encrypted data to the socket.
 
     def _write(self, data: bytes) -> None:
-        self._short = len(data) <= _MAX_BUFFERED
-        if len(data) <= _RECORD or not self._short:
+        size = len(data)
+        self._short = size <= _MAX_BUFFERED
+        if size <= _RECORD:
             TLSMemoryBIOProtocol._write(self, data)
             return
-        # Several records in one system call.
-        self._encrypting = True
-        try:
-            TLSMemoryBIOProtocol._write(self, data)
-        finally:
-            self._encrypting = False
-        self._flushSendBIO()
+        # Several records are passed on at once, and short data in one system call. Parts of a view are not copied.
+        view, step = memoryview(data), size if self._short else _ENCRYPTED_AT_ONCE
+        for begin in range(0, size, step):
+            self._encrypting = True
+            try:
+                TLSMemoryBIOProtocol._write(self, view[begin : begin + step])
+            finally:
+                self._encrypting = False
+            self._flushSendBIO()
 
     def _flushSendBIO(self) -> None:
         if self._encrypting:
@@ -163,9 +174,9 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         data: bytes = b""
         try:
             while True:
-                piece = self._tlsConnection.bio_read(2 * _RECORD)
+                piece = self._tlsConnection.bio_read(_MAX_READ)
                 data = data + piece if data else piece
-                if len(piece) < 2 * _RECORD:
+                if len(piece) < _MAX_READ:
                     return data
         except WantReadError:
             return data

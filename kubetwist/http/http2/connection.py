@@ -526,6 +526,8 @@ class Http2Connection(OpenStreams):
         for stream in list(self.streams.values()):
             self._close_stream(stream)
             self.end_request(stream)
+        for stream in list(self._unfinished):
+            self.end_request(stream)
         self._held.clear()
 
     def close(self) -> None:

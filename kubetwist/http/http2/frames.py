@@ -328,12 +328,10 @@ def data_frames(stream_id: int, data: bytes, end_stream: bool) -> bytes:
     if size <= MAX_FRAME_SIZE:
         return frame_header(size, DATA, flags, stream_id) + data
     view = memoryview(data)
-    parts: list[bytes | memoryview] = []
-    header = frame_header(MAX_FRAME_SIZE, DATA, 0, stream_id)
-    last = (size - 1) // MAX_FRAME_SIZE * MAX_FRAME_SIZE
-    for begin in range(0, last, MAX_FRAME_SIZE):
-        parts += (header, view[begin : begin + MAX_FRAME_SIZE])
-    parts += (frame_header(size - last, DATA, flags, stream_id), view[last:])
+    payloads = [view[at : at + MAX_FRAME_SIZE] for at in range(0, size, MAX_FRAME_SIZE)]
+    parts: list[bytes | memoryview] = [frame_header(MAX_FRAME_SIZE, DATA, 0, stream_id)] * (2 * len(payloads))
+    parts[1::2] = payloads
+    parts[-2] = frame_header(len(payloads[-1]), DATA, flags, stream_id)
     return b"".join(parts)
 
 

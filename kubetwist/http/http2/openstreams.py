@@ -48,6 +48,8 @@ class OpenStreams(Protocol, ABC):
         self.now = self.connections.now
         self.remembered: dict[object, Any] = {}
         self.streams: dict[int, Http2Stream] = {}
+        #: Closed streams whose requests have not ended: the end of the response was sent, or the stream was reset.
+        self._unfinished: set[Http2Stream] = set()
         self._closed = ClosedStreams(max(MAX_RESET_STREAMS, site.max_streams))
         self._resets = reset_budget(self.now)
         self._head_bytes = 0
@@ -97,6 +99,8 @@ class OpenStreams(Protocol, ABC):
         stream.closed = True
         self.output.drop(stream)
         del self.streams[stream.stream_id]
+        if stream.request is not None:
+            self._unfinished.add(stream)
         self._head_bytes -= stream.head_size
         if not self.streams:
             self.streams_ended()
@@ -104,6 +108,7 @@ class OpenStreams(Protocol, ABC):
     def end_request(self, stream: Http2Stream) -> None:
         """End the request of a stream without a complete response."""
         request, stream.request = stream.request, None
+        self._unfinished.discard(stream)
         if stream.body is not None:
             stream.body.release()
         if request is not None:
@@ -125,6 +130,7 @@ class OpenStreams(Protocol, ABC):
 
     def request_done(self, stream: Http2Stream) -> None:
         """Handle that a request has ended with a complete response."""
+        self._unfinished.discard(stream)
         if stream.body is not None:
             stream.body.release()
             stream.body = None

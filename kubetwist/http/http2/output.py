@@ -287,6 +287,10 @@ class Output:
 
     def _send_turn(self, stream: Sender, backlog: Backlog) -> None:
         """Send frames of a stream, and continue with its producer if nothing waits after them."""
+        if not (backlog.size or backlog.ends):
+            stream.backlog = None
+            stream.resume_producer()
+            return
         limit = min(stream.window, self.window, MAX_FRAME_SIZE if self._waiting or self._urgent else MAX_WRITE)
         size, frames = self._take_frames(stream.stream_id, backlog, limit)
         backlog.since = self._now()

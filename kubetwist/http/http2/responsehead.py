@@ -69,9 +69,18 @@ def status(code: int) -> bytes:
     return _STATUS.get(code) or b"\x08\x03%d" % code
 
 
+#: Longer names of fields, which proxied servers may send, are not cached.
+_MAX_CACHED_NAME: Final = 64
 _AUDIT_ID: Final = _name(b"audit-id")
 _CONTENT_LENGTH: Final = _name(b"content-length")
 _LENGTH_OCTETS: Final = tuple(bytes((length,)) for length in range(127))
+
+
+@lru_cache(maxsize=512)
+def _sent_name(name: bytes) -> bytes:
+    """Return the start of a literal field; empty for a field that only HTTP/1.1 has."""
+    lower_name = name.lower()
+    return b"" if lower_name in CONNECTION_FIELDS else _name(lower_name)
 
 
 @lru_cache(maxsize=512)
@@ -133,7 +142,7 @@ def encode_block(code: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Return the header block of a response, without the fields of a connection of HTTP/1.1."""
     parts = [status(code)]
     for name, value in fields:
-        lower_name = name.lower()
-        if lower_name not in CONNECTION_FIELDS:
-            parts.append(field(lower_name, value))
+        start, length = (_sent_name if len(name) <= _MAX_CACHED_NAME else _sent_name.__wrapped__)(name), len(value)
+        if start:
+            parts += (start, _LENGTH_OCTETS[length] if length < 127 else _integer(length, 7, 0), value)
     return b"".join(parts)

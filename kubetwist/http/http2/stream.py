@@ -87,9 +87,11 @@ class Http2Stream:
     """
 
     __slots__ = (
+        "_ended",
         "_last_of_connection",
         "_paused",
         "_producer",
+        "_remaining",
         "_truncated",
         "backlog",
         "body",
@@ -126,6 +128,10 @@ class Http2Stream:
         self._paused = False
         self._truncated = False
         self._last_of_connection = False
+        #: Bytes of the body that are not written yet; L{None} if the response has no length.
+        self._remaining: int | None = None
+        #: Whether the end of the response was written.
+        self._ended = False
 
     def start(self) -> None:
         """Serve the request, or read its body first."""
@@ -177,23 +183,34 @@ class Http2Stream:
                 self.connection.disable_keep_alive()
 
     def send_piece(self, request: KubeRequest, data: bytes) -> None:
-        """Send a piece of the response; the first one begins it, with the status and header fields of the request."""
-        if self.closed:
+        """
+        Send a piece of the response; the first one begins it, with the status and header fields of the request.
+
+        The last bytes of a body of known length end the stream.
+        """
+        if self.closed or self._ended:
             return
         output = self.connection.output
         if not request.startedWriting:
             request.startedWriting = 1
-            request.complete_fields()
+            lengths = request.complete_fields().getRawHeaders(b"content-length")
+            if lengths and lengths[0].isdigit():
+                self._remaining = int(lengths[0])
             output.send_head(self, response_block(request), False)
             if self._last_of_connection:
                 self.connection.disable_keep_alive()
-        if data and request.method != b"HEAD" and request.code not in NO_BODY_CODES:
-            request.sentLength += len(data)
-            output.send_data(self, data, False)
+        size = len(data)
+        if size and request.method != b"HEAD" and request.code not in NO_BODY_CODES:
+            request.sentLength += size
+            if self._remaining is not None:
+                self._remaining -= size
+                self._ended = self._remaining <= 0
+            output.send_data(self, data, self._ended)
 
     def end_response(self, request: KubeRequest) -> None:
         """Complete a response that L{send_piece} has begun."""
-        if not self.closed:
+        if not (self.closed or self._ended):
+            self._ended = True
             self.connection.output.send_data(self, b"", True)
 
     def truncate_response(self, request: KubeRequest) -> None:
@@ -289,3 +306,7 @@ class Http2Stream:
     def end_sent(self) -> None:
         """Handle that the end of the response was sent."""
         self.connection.response_sent(self)
+        if self._producer is not None and self._paused:
+            # It has written the whole body, but not finished the response.
+            self._paused = False
+            self._producer.resumeProducing()

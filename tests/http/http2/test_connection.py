@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from twisted.internet.interfaces import IPushProducer
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from kubetwist.http.connection.bodyshares import MAX_UNSERVED, SMALL_BODY, UNSERVED_STEP
 from kubetwist.http.http2.connection import (
@@ -175,6 +177,67 @@ class RequestTests(ConnectionCase):
         peer.server.connectionLost()
         self.assertTrue(all(request.disconnected for request in self.open))
         self.assertEqual(self.site.connections.channels, set())
+
+    def test_known_length(self) -> None:
+        """The last bytes of a response of known length end its stream, before the request is finished."""
+        peer = Peer(self.site)
+        stream_id = peer.begin(path="/open")
+        request = self.open[0]
+        request.setHeader(b"content-length", b"10")
+        request.write(b"begin")
+        peer.exchange()
+        self.assertFalse(peer.responses[stream_id].ended)
+        request.write(b" last")
+        peer.exchange()
+        response = peer.responses[stream_id]
+        self.assertEqual((response.ended, response.body), (True, b"begin last"))
+        request.write(b"more")
+        request.finish()
+        peer.exchange()
+        self.assertEqual((response.body, response.reset, self.site.open_requests), (b"begin last", None, set()))
+        self.assertEqual(peer.request().code, 200)
+
+    def test_lost_after_the_end(self) -> None:
+        """A lost connection disconnects a request that has written its whole response, too."""
+        peer = Peer(self.site)
+        peer.begin(path="/open")
+        self.open[0].setHeader(b"content-length", b"4")
+        self.open[0].write(b"done")
+        peer.exchange()
+        self.assertFalse(self.open[0].disconnected)
+        peer.server.connectionLost()
+        self.assertTrue(self.open[0].disconnected)
+        self.assertEqual(self.site.open_requests, set())
+
+    def test_paused_at_the_end(self) -> None:
+        """A producer that has written the whole body is resumed when the body is sent, so that it can finish."""
+        peer = Peer(self.site, window=4)
+        stream_id = peer.begin(path="/open")
+        request = self.open[0]
+        calls: list[str] = []
+
+        @implementer(IPushProducer)
+        class Producer:
+            def pauseProducing(self) -> None:
+                calls.append("pause")
+
+            def resumeProducing(self) -> None:
+                calls.append("resume")
+
+            def stopProducing(self) -> None:
+                calls.append("stop")
+
+        request.setHeader(b"content-length", b"10")
+        request.registerProducer(Producer(), True)
+        request.write(b"0123456789")
+        peer.exchange()
+        self.assertEqual(calls, ["pause"])
+        peer.client.increment_flow_control_window(10, stream_id)
+        peer.exchange()
+        self.assertEqual(calls, ["pause", "resume"])
+        request.unregisterProducer()
+        request.finish()
+        self.assertEqual(self.site.open_requests, set())
 
 
 class OrderTests(ConnectionCase):
