@@ -189,6 +189,17 @@ class ISharedStorage(IStorageBackend):
         """
 
 
+class IImmediateRevision(Interface):
+    """Capability of a shared storage: its newest revision may be known without a request."""
+
+    def newest_revision() -> int | None:
+        """
+        Return what L{ISharedStorage.current_revision} would return; L{None} if it has to be requested.
+
+        @raise StorageUnavailable: The revision cannot be determined.
+        """
+
+
 class IStorageWrapper(IStorageBackend):
     """A storage backend over another one; L{kubetwist.storage.wrappers.unwrap_backend} finds the innermost one."""
 

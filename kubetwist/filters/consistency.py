@@ -3,8 +3,9 @@ Consistent reads with several API servers on one storage.
 
 A request waits until the watch cache has reached the storage's revision at its arrival (KEP-2340, consistent reads from
 the cache). A write that another server has acknowledged before is then visible: to reads, to authorization and to
-quotas. All requests that wait at the same time share one query of the revision. Requests with a token or with
-impersonation headers wait before authentication, which reads objects too.
+quotas. All requests that wait at the same time share one query of the revision; a storage may know it without a query
+(L{kubetwist.interfaces.IImmediateRevision}). Requests with a token or with impersonation headers wait before
+authentication, which reads objects too.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError
 from ..http.request import Handler, KubeRequest
-from ..interfaces import ISharedStorage
+from ..interfaces import IImmediateRevision, ISharedStorage
 from ..metrics.registry import Registry
-from ..storage.errors import FutureRevision
+from ..storage.errors import FutureRevision, StorageError
 
 if TYPE_CHECKING:
     from ..storage.cache.watchcache import WatchCache
@@ -65,6 +66,7 @@ class ConsistentReadFilter:
         self._waiting: list[tuple[KubeRequest, Handler, bool]] = []
         self._querying = False
         self._storage = storage
+        self._immediate: IImmediateRevision | None = IImmediateRevision(storage, None)
         self._find = find
         self._fallback = fallback
         self._reads = registry.counter(
@@ -102,6 +104,15 @@ class ConsistentReadFilter:
         return consistent
 
     def _add(self, request: KubeRequest, handler: Handler, defer_error: bool) -> None:
+        if self._immediate is not None:
+            revision: int | Failure | None
+            try:
+                revision = self._immediate.newest_revision()
+            except StorageError:
+                revision = Failure()
+            if revision is not None:
+                self._pass(revision, request, handler, defer_error)
+                return
         self._waiting.append((request, handler, defer_error))
         if not self._querying:
             self._querying = True
@@ -133,23 +144,33 @@ class ConsistentReadFilter:
             if self._seconds() > until:
                 self._call_later(partial(self._release, result, waiting))
                 return
-            request, handler, defer_error = waiting.popleft()
-            if request.is_done:
-                continue
-            if isinstance(result, Failure):
-                if defer_error:
-                    request.consistency_error = result
-                    self._run(request, handler)
-                else:
-                    request.processingFailed(result)
-                continue
-            info = request.info
-            cache = self._find(info.group, info.resource)
-            if (cache or self._fallback).revision >= result:
-                self._continue_request(request, handler, cache)
+            self._pass(result, *waiting.popleft())
+
+    def _pass(self, result: int | Failure, request: KubeRequest, handler: Handler, defer_error: bool) -> None:
+        """
+        Continue a request, when its cache has reached a revision.
+
+        @param result: The revision, or the error of the storage.
+        @param request: The request.
+        @param handler: Its handler.
+        @param defer_error: Whether an error of the storage is answered later.
+        """
+        if request.is_done:
+            return
+        if isinstance(result, Failure):
+            if defer_error:
+                request.consistency_error = result
+                self._run(request, handler)
             else:
-                waiting_request: Deferred[None] = Deferred.fromCoroutine(self._wait(request, handler, cache, result))
-                waiting_request.addErrback(request.handle_failure)
+                request.processingFailed(result)
+            return
+        info = request.info
+        cache = self._find(info.group, info.resource)
+        if (cache or self._fallback).revision >= result:
+            self._continue_request(request, handler, cache)
+        else:
+            waiting: Deferred[None] = Deferred.fromCoroutine(self._wait(request, handler, cache, result))
+            waiting.addErrback(request.handle_failure)
 
     async def _wait(self, request: KubeRequest, handler: Handler, cache: WatchCache | None, revision: int) -> None:
         try:

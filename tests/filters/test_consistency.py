@@ -7,10 +7,12 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.filters.consistency import CACHE_SYNC_TIMEOUT, MAX_GATHER_ITERATIONS, SLICE_SECONDS, ConsistentReadFilter
 from kubetwist.http.requestinfo import request_info_of
+from kubetwist.interfaces import IImmediateRevision
 from kubetwist.metrics.registry import Registry
 from kubetwist.storage.errors import FutureRevision, StorageUnavailable
 
@@ -28,6 +30,22 @@ class Storage:
         queries: Deferred[int] = Deferred()
         self.queries.append(queries)
         return await queries
+
+
+@implementer(IImmediateRevision)
+class ImmediateStorage(Storage):
+    """A storage that knows its newest revision."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.newest: int | None = 5
+        self.error: StorageUnavailable | None = None
+
+    def newest_revision(self) -> int | None:
+        """See L{IImmediateRevision.newest_revision}."""
+        if self.error is not None:
+            raise self.error
+        return self.newest
 
 
 class Cache:
@@ -245,3 +263,61 @@ class ConsistencyTests(SynchronousTestCase):
         late._disconnected = True
         self.pods.advance(7)
         self.assertEqual(self.handled, [])
+
+
+class ImmediateRevisionTests(SynchronousTestCase):
+    """L{ConsistentReadFilter} with a storage that knows its newest revision."""
+
+    def setUp(self) -> None:
+        """Create a storage and a cache."""
+        self.clock = Clock()
+        self.storage, self.pods = ImmediateStorage(), Cache(self.clock)
+        self.handled: list[Request] = []
+        consistency = ConsistentReadFilter(
+            self.storage,  # type: ignore[arg-type]
+            lambda group, resource: self.pods,  # type: ignore[arg-type, return-value]
+            self.pods,  # type: ignore[arg-type]
+            Registry(),
+            lambda call: self.clock.callLater(0, call),
+        )
+        self.handler: Any = consistency.wrap(self.handled.append)  # type: ignore[arg-type]
+        self.before: Any = consistency.before_authentication(self.handled.append)  # type: ignore[arg-type]
+
+    def test_current(self) -> None:
+        """A request continues at once if its cache has the newest revision."""
+        request = Request()
+        self.handler(request)
+        self.assertEqual((self.handled, self.storage.queries), ([request], []))
+
+    def test_behind(self) -> None:
+        """A request waits until its cache has reached the newest revision at its arrival."""
+        self.storage.newest = 7
+        request = Request()
+        self.handler(request)
+        self.storage.newest = 8
+        self.pods.advance(6)
+        self.assertEqual(self.handled, [])
+        self.pods.advance(7)
+        self.assertEqual((self.handled, self.storage.queries), ([request], []))
+
+    def test_unknown(self) -> None:
+        """The revision is requested if the storage does not know it."""
+        self.storage.newest = None
+        request = Request()
+        self.handler(request)
+        for _ in range(MAX_GATHER_ITERATIONS):
+            self.clock.advance(0)
+        self.storage.queries[0].callback(5)
+        self.assertEqual(self.handled, [request])
+
+    def test_unavailable(self) -> None:
+        """An error of the storage is answered after authentication."""
+        self.storage.error = StorageUnavailable("no connection")
+        request, identified = Request(), Request()
+        self.handler(request)
+        self.assertIs(request.failure, self.storage.error)
+        identified.fields[b"authorization"] = [b"Bearer token"]
+        self.before(identified)
+        self.assertEqual(self.handled, [identified])
+        self.handler(identified)
+        self.assertIs(identified.failure, self.storage.error)

@@ -31,6 +31,7 @@ from ...api.storage import (
 )
 from ...interfaces import (
     IExpiringStorage,
+    IImmediateRevision,
     IProbedStorage,
     ISharedStorage,
     IStorageHistory,
@@ -81,7 +82,7 @@ OUTCOME_TIMEOUT: Final = 10.0
 WATCHED_PREFIX: Final = "/"
 
 
-@implementer(ISharedStorage, IStorageHistory, IExpiringStorage, IProbedStorage)
+@implementer(ISharedStorage, IImmediateRevision, IStorageHistory, IExpiringStorage, IProbedStorage)
 class RemoteStorage:
     """
     L{ISharedStorage} in another process.
@@ -365,12 +366,7 @@ class RemoteStorage:
     # --- reading
 
     def newest_revision(self) -> int | None:
-        """
-        Return the newest revision, without waiting.
-
-        @return: As L{current_revision}; L{None} if it has to be requested.
-        @raise StorageUnavailable: There is no connection.
-        """
+        """See L{kubetwist.interfaces.IImmediateRevision.newest_revision}: it is in shared memory, if there is one."""
         page = self._connected_client().revision_page
         return None if page is None else page.read()
 

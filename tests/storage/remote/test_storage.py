@@ -11,7 +11,7 @@ from zope.interface import alsoProvides
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.storage import Write
-from kubetwist.interfaces import IExpiringStorage, IProbedStorage, ISharedStorage, IStorageHistory
+from kubetwist.interfaces import IExpiringStorage, IImmediateRevision, IProbedStorage, ISharedStorage, IStorageHistory
 from kubetwist.storage.errors import (
     InvalidArgument,
     OutcomeUnknown,
@@ -86,7 +86,7 @@ class SharingTests(RemoteCase):
     def test_interface(self) -> None:
         """The storage of a front is shared, keeps past changes, and has the other capabilities of backends."""
         front = self.open()
-        for interface in (ISharedStorage, IStorageHistory, IExpiringStorage, IProbedStorage):
+        for interface in (ISharedStorage, IImmediateRevision, IStorageHistory, IExpiringStorage, IProbedStorage):
             verifyObject(interface, front)
 
     def test_writes_of_all_fronts(self) -> None:
