@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from types import ModuleType
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from ..checkout import CHECKOUT
+from ..checkout import load_script
 
-
-def load_script() -> ModuleType:
-    """Import the script, which is not part of a package."""
-    spec = importlib.util.spec_from_file_location("requestflow", CHECKOUT / "benchmarks" / "requestflow.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-script = load_script()
+script = load_script("benchmarks/requestflow.py")
 
 PYPROJECT = """
 [[tool.importlinter.contracts]]
