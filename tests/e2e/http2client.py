@@ -7,6 +7,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from struct import unpack
 from typing import Any
 
 from h2.config import H2Configuration
@@ -41,6 +42,7 @@ class Http2Client:
     @ivar ended: The streams that the server has ended.
     @ivar resets: The error codes of the streams that the server has reset.
     @ivar goaway: The error code of GOAWAY; L{None} before.
+    @ivar last_stream: The last stream that the server has processed, with GOAWAY.
     @ivar closed: The server has closed the connection.
     """
 
@@ -57,6 +59,7 @@ class Http2Client:
         self.ended: set[int] = set()
         self.resets: dict[int, int] = {}
         self.goaway: int | None = None
+        self.last_stream = 0
         self.settings: dict[int, int] = {}
         self.closed = False
         self._unparsed = b""
@@ -99,17 +102,18 @@ class Http2Client:
         while not condition():
             assert time.monotonic() < until, "the condition is not met in time"
             assert not self.closed, "the server has closed the connection"
-            self._receive()
+            self.receive()
 
     def wait_closed(self, seconds: float = 20) -> None:
         """Receive until the server has closed the connection."""
         until = time.monotonic() + seconds
         while not self.closed:
             assert time.monotonic() < until, "the server does not close the connection"
-            self._receive()
+            self.receive()
 
-    def _receive(self) -> None:
-        self._socket.settimeout(0.5)
+    def receive(self, seconds: float = 0.5) -> None:
+        """Receive what arrives within some seconds."""
+        self._socket.settimeout(seconds)
         try:
             received = self._socket.recv(65536)
         except TimeoutError:
@@ -123,7 +127,7 @@ class Http2Client:
         for each in found:
             if each.type == GOAWAY:
                 # The library would refuse all frames after it, although open streams continue.
-                self.goaway = int.from_bytes(each.payload[4:8], "big")
+                self.last_stream, self.goaway = unpack(">LL", each.payload[:8])
                 continue
             for event in self.h2.receive_data(frame(*each)):
                 self._handle(event)
