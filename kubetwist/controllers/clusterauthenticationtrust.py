@@ -65,7 +65,7 @@ class ClusterAuthenticationTrustController(SingletonReconciler):
     async def check(self) -> None:
         """Create the ConfigMap, or add missing values."""
         desired = self._desired()
-        existing = self.store.get_copy(NAMESPACE, NAME)
+        existing = await self.read()
         if existing is None:
             await ensure(
                 self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": merge_info({}, desired)}

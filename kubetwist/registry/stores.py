@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -21,6 +21,20 @@ from .generic.store import Store
 
 if TYPE_CHECKING:
     from .customresources.served import ServedResource
+
+
+#: The resources whose caches, if they are large, are filled when they are needed. No code reads these caches without
+#: waiting for them.
+FILLED_ON_DEMAND: Final = frozenset(
+    [
+        ("", "configmaps"),
+        ("", "events"),
+        ("apps", "controllerrevisions"),
+        ("apps", "replicasets"),
+        ("batch", "jobs"),
+        ("events.k8s.io", "events"),
+    ]
+)
 
 
 def decoded_object(record: Record) -> JSONObject:
@@ -148,7 +162,9 @@ class Stores:
 
     async def ensure_cached(self, group: str, resource: str) -> bool:
         """See L{kubetwist.api.admission.AdmissionContext.ensure_cached}."""
-        if (group, resource) in self._stores:
+        store = self._stores.get((group, resource))
+        if store is not None:
+            await store.cache.on_demand.ensure()
             return True
         served = self.custom.get(f"{resource}.{group}")
         if served is not None:
@@ -161,7 +177,7 @@ class Stores:
         return served is not None and await served.any_stored(namespace)
 
     def find_cached(self, group: str, resource: str) -> Store | None:
-        """Return the store of a resource whose cache is filled, as for all built-in resources; else L{None}."""
+        """Return the store of a built-in resource, or of a custom resource whose cache is filled; else L{None}."""
         store = self._stores.get((group, resource))
         if store is not None or not self.custom:
             return store
@@ -176,12 +192,13 @@ class Stores:
 
     async def start(self) -> None:
         """
-        Fill the caches of all built-in resources; then the stores can serve requests.
+        Fill the caches of all built-in resources, except large ones of L{FILLED_ON_DEMAND}; then the stores can serve
+        requests.
 
         @raise StorageUnavailable: The storage cannot be read.
         """
-        caches = dict.fromkeys(store.cache for store in self._stores.values())
-        starts = [Deferred.fromCoroutine(cache.start()) for cache in caches]
+        caches = {store.cache: resource in FILLED_ON_DEMAND for resource, store in self._stores.items()}
+        starts = [Deferred.fromCoroutine(cache.start(on_demand=on_demand)) for cache, on_demand in caches.items()]
         try:
             await gatherResults(starts, consumeErrors=True)
         except FirstError as error:

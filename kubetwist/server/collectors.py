@@ -109,7 +109,8 @@ def _all_caches(apis: InstalledAPIs) -> dict[tuple[str, str], WatchCache]:
 
 def _caches(apis: InstalledAPIs, counted: bool) -> Iterator[MetricSnapshot]:
     caches = _all_caches(apis)
-    sizes = {labels: cache.sizes() for labels, cache in caches.items()} if counted else {}
+    filled = {labels: cache for labels, cache in caches.items() if not cache.on_demand.pending}
+    sizes = {labels: cache.sizes() for labels, cache in filled.items()} if counted else {}
     counts = [(labels, float(count)) for labels, (count, _) in sizes.items()]
     yield _gauge("apiserver_resource_objects", "Number of stored objects, by group and resource.", _RESOURCE, counts)
     plain = [((f"{resource}.{group}" if group else resource,), count) for (group, resource), count in counts]

@@ -18,7 +18,9 @@ from kubetwist.controllers.clusterauthenticationtrust import (
     merge_info,
 )
 from tests.certificates import Issued, root, subject
+from tests.registry.filledstorage import FilledStorage
 from tests.registry.storetools import StoreTestCase
+from tests.resources import server
 
 SCOPE = RequestScope("kube-system")
 
@@ -101,6 +103,36 @@ class ClusterAuthenticationTrustTests(StoreTestCase):
         self.info.schedule()
         self.server.clock.advance(0)
         self.assertEqual(self.config_map_data()["client-ca-file"], first + self.users[0].pem.decode())
+
+    def test_many_config_maps(self) -> None:
+        """With many config maps, the present one is read from the storage, and followed when the cache is filled."""
+        self.start()
+        data = self.config_map_data()
+        self.info.stop()
+        self.patch(FilledStorage, "further", {f"kube-system/{NAME}": data, "kube-system/other": {}})
+        self.patch(server, "MemoryStorage", FilledStorage)
+        self.setUp()
+        self.users[:], self.proxies[:] = [], []
+        self.start()
+        configmaps = self.store("configmaps")
+        self.assertTrue(configmaps.cache.on_demand.pending)
+        changed = {"metadata": {"namespace": "kube-system", "name": NAME}, "data": {"client-ca-file": "spoilt"}}
+        self.users[:] = [root("users")]
+        update = Deferred.fromCoroutine(configmaps.update(SCOPE, NAME, lambda stored: changed, UpdateOptions()))
+        self.server.clock.advance(0)
+        self.successResultOf(update)
+        self.server.clock.advance(0)
+        self.assertEqual(self.config_map_data()["client-ca-file"], self.users[0].pem.decode())
+
+    def test_absent_among_many(self) -> None:
+        """With many config maps, an absent one is created."""
+        self.patch(server, "MemoryStorage", FilledStorage)
+        self.setUp()
+        started = Deferred.fromCoroutine(self.info.start())
+        self.addCleanup(self.info.stop)
+        self.server.clock.advance(0)
+        self.successResultOf(started)
+        self.assertIn("client-ca-file", self.config_map_data())
 
     def test_merge_info(self) -> None:
         """Expired certificates and invalid lists are dropped."""

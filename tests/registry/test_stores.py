@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.stores import Stores
+from tests.http.harness import Answer
+from tests.registry.filledstorage import FilledStorage
 from tests.registry.storetools import StoreTestCase
+from tests.resources import server
 from tests.resources.customserver import KITES, CustomServer, definition
 from tests.resources.server import all_kinds
 
@@ -73,3 +78,95 @@ class CustomTests(SynchronousTestCase):
         server.custom.remove("kites.example.com")
         self.assertIsNone(stores.find_cached("example.com", "kites"))
         self.assertFalse(self.successResultOf(Deferred.fromCoroutine(stores.any_stored(info))))
+
+
+class OnDemandTests(SynchronousTestCase):
+    """Tests of built-in resources whose caches are filled on demand."""
+
+    path = "/api/v1/namespaces/a/configmaps"
+
+    def setUp(self) -> None:
+        """Start a server."""
+        self.patch(server, "MemoryStorage", FilledStorage)
+        self.server = server.Server("configmaps", "events")
+        self.addCleanup(self.server.registry.stop)
+        self.fill = self.server.stores.get("", "configmaps").cache.on_demand
+        self.assertTrue(self.fill.pending)
+        assert isinstance(self.server.backend, FilledStorage)
+        self.server.backend.pages = self.pages = Deferred()
+
+    def finish_fill(self) -> None:
+        """Let the storage return pages."""
+        self.assertTrue(self.fill.pending)
+        self.pages.callback(None)
+        self.server.clock.advance(0)
+        self.assertFalse(self.fill.pending)
+
+    def answer_after_fill(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """Return the answer to a request that fills the cache."""
+        client = self.server.client()
+        content = b"" if body is None else orjson.dumps(body)
+        fields = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n{fields}\r\n"
+        client.send(head.encode() + content)
+        self.assertEqual(client.transport.value(), b"")
+        self.finish_fill()
+        (answer,) = client.answers()
+        return answer
+
+    def test_small(self) -> None:
+        """A resource with few objects is cached at the start."""
+        self.assertTrue(self.server.stores.get("", "events").cache.ready)
+
+    def test_get(self) -> None:
+        """An object is read from the storage, and the fill begins."""
+        code, found = self.server.client().ask("GET", f"{self.path}/c0007")
+        self.assertEqual((code, found["metadata"]["name"], self.fill.pending), (200, "c0007", True))
+        self.assertEqual(self.server.client().ask("GET", f"{self.path}/none")[0], 404)
+        self.finish_fill()
+        self.assertEqual(self.server.client().ask("GET", f"{self.path}/c0007"), (200, found))
+
+    def test_get_fresh(self) -> None:
+        """A read at a resourceVersion waits until the cache is filled."""
+        answer = self.answer_after_fill("GET", f"{self.path}/c0007?resourceVersion=3")
+        self.assertEqual((answer.code, orjson.loads(answer.body)["metadata"]["name"]), (200, "c0007"))
+
+    def test_list(self) -> None:
+        """A list waits until the cache is filled, and is complete."""
+        answer = self.answer_after_fill("GET", self.path)
+        self.assertEqual((answer.code, len(orjson.loads(answer.body)["items"])), (200, FilledStorage.count))
+
+    def test_writes(self) -> None:
+        """Writes wait until the cache is filled."""
+        merge = {"Content_Type": "application/merge-patch+json"}
+        requests: tuple[tuple[str, str, Any, dict[str, str], int], ...] = (
+            ("POST", self.path, {"metadata": {"name": "new"}}, {"Content_Type": "application/json"}, 201),
+            ("POST", self.path, {"metadata": {"name": "c0003"}}, {"Content_Type": "application/json"}, 409),
+            ("PATCH", f"{self.path}/c0003", {"data": {"k": "v"}}, merge, 200),
+            ("DELETE", f"{self.path}/c0003", None, {}, 200),
+            ("DELETE", f"{self.path}?labelSelector=none", None, {}, 200),
+        )
+        for method, path, body, headers, code in requests:
+            with self.subTest(method=method, path=path):
+                self.setUp()
+                self.assertEqual(self.answer_after_fill(method, path, body, **headers).code, code)
+
+    def test_watch(self) -> None:
+        """A watch waits until the cache is filled, and begins with all objects."""
+        client = self.server.client()
+        self.assertEqual(client.begin(f"{self.path}?watch=1"), b"")
+        self.finish_fill()
+        received = b""
+        while data := client.taken():
+            received += data
+            self.server.clock.advance(0)
+        self.assertEqual(received.count(b'"type":"ADDED"'), FilledStorage.count)
+        client.disconnect()
+
+    def test_admission(self) -> None:
+        """Code of admission that announces its reads of a resource waits until it is cached."""
+        cached = Deferred.fromCoroutine(self.server.stores.ensure_cached("", "configmaps"))
+        self.assertNoResult(cached)
+        self.finish_fill()
+        self.assertTrue(self.successResultOf(cached))
+        self.assertEqual(len(self.server.stores.list_decoded("", "configmaps")), FilledStorage.count)

@@ -88,6 +88,7 @@ class ParamKind:
     async def _store(self, resource: str) -> Store:
         store = self._server.stores.find(self.gvk.group, resource)
         if store is not None:
+            await store.cache.on_demand.ensure()
             return store
         served = self._server.stores.custom.get(f"{resource}.{self.gvk.group}")
         if served is None:

@@ -174,6 +174,7 @@ class ControllerContext:
         """
         store = self.stores.find(group, resource)
         if store is not None:
+            await store.cache.on_demand.ensure()
             return store
         name = str(GroupResource(group, resource))
         served = None if self._custom is None else self._custom.served(name)

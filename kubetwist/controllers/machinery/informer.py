@@ -68,7 +68,8 @@ class StoreSource:
         return self._store.cache if self._store.cache.ready else None
 
     def load(self) -> None:
-        """Do nothing: the store loads itself."""
+        """See L{ISource.load}."""
+        self._store.cache.on_demand.begin()
 
 
 class HandlerRegistration:

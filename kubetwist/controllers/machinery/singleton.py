@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...api.errors import APIStatusError
 from ...api.record import Record
+from ...api.requestscope import RequestScope
+from ...api.resource import JSONObject
 from ...interfaces import IWatchSink
+from ...registry.generic.reading import get_from_storage
 from ...storage.cache.watches import CacheWatch
 from ...storage.cache.window import CacheEvent
 
@@ -49,9 +55,30 @@ class SingletonReconciler:
         raise NotImplementedError
 
     async def start(self) -> None:
-        """Create or correct the object, and watch it from now on."""
-        self._start_watch()
+        """
+        Create or correct the object, and watch it from now on.
+
+        If the cache is not filled, the object is watched when it is: before, all writes of it fill the cache.
+        """
+        if self.store.cache.on_demand.pending:
+            filled = self.store.cache.on_demand.wait()
+            filled.addCallbacks(lambda _: self.schedule(), lambda _: self.schedule(RETRY_INTERVAL))
+        else:
+            self._start_watch()
         await self.check()
+
+    async def read(self) -> JSONObject | None:
+        """Return a copy of the object, which does not fill the cache; L{None} if it does not exist."""
+        if not self.store.cache.on_demand.pending:
+            return self.store.get_copy(self.namespace, self.name)
+        try:
+            record = await get_from_storage(self.store, RequestScope(self.namespace), self.name)
+        except APIStatusError as error:
+            if error.code != 404:
+                raise
+            return None
+        obj: JSONObject = orjson.loads(record.item)
+        return obj
 
     def stop(self) -> None:
         """Stop watching."""

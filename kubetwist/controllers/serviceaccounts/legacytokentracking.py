@@ -47,7 +47,7 @@ class LegacyTokenTracking(SingletonReconciler):
 
     async def check(self) -> None:
         """Create the ConfigMap, or correct its date."""
-        existing = self.store.get_copy(NAMESPACE, NAME)
+        existing = await self.read()
         if existing is None:
             now = self.reactor.seconds()
             if self._created is not None and now < self._created + CREATE_INTERVAL:

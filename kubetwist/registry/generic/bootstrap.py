@@ -37,6 +37,7 @@ async def ensure(
     """
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
+    await store.cache.on_demand.ensure()
     if store.cache.get(store.cache_key(namespace, meta["name"])) is not None:
         return
     status = obj.get("status")

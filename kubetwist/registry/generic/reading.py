@@ -199,6 +199,29 @@ async def get_when_fresh(store: StoreBase, scope: RequestScope, name: str, optio
     return store.existing(scope, name) if store.cached else await get_from_storage(store, scope, name)
 
 
+async def get_before_fill(store: StoreBase, scope: RequestScope, name: str, options: GetOptions) -> Record:
+    """
+    Begin to fill the cache of a store, and read an object from the backend.
+
+    @param store: The store.
+    @param scope: The scope of the request.
+    @param name: The name of the object.
+    @param options: The options of the request; for a later revision than the newest one, the fill is awaited.
+    """
+    if options.resource_version not in ("", "0"):
+        await store.cache.on_demand.ensure()
+        return await get_when_fresh(store, scope, name, options)
+    store.cache.on_demand.begin()
+    return await get_from_storage(store, scope, name)
+
+
+async def list_after_fill(store: StoreBase, scope: RequestScope, options: ListOptions) -> Listing:
+    """Return a listing when the cache of a store is filled."""
+    await store.cache.on_demand.ensure()
+    result = read_list(store, scope, options)
+    return result if isinstance(result, Listing) else await result
+
+
 async def get_from_storage(store: StoreBase, scope: RequestScope, name: str) -> Record:
     """Read an object from the backend instead of the cache."""
     key = store.requested_key(scope, name)

@@ -89,7 +89,9 @@ class Store(PersistedResource, StoreBase):
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{IGetter.get}; returns a record, or an awaitable of one."""
         result: Any
-        if options.resource_version:
+        if self.cache.on_demand.pending:
+            result = reading.get_before_fill(self, scope, name, options)
+        elif options.resource_version:
             result = reading.get_when_fresh(self, scope, name, options)
         elif scope.from_storage or not self.cached:
             result = reading.get_from_storage(self, scope, name)
@@ -99,11 +101,14 @@ class Store(PersistedResource, StoreBase):
 
     def list(self, scope: RequestScope, options: ListOptions) -> Any:
         """See L{ILister.list}; returns a listing, or an awaitable of one."""
-        result = reading.read_list(self, scope, options)
+        pending = self.cache.on_demand.pending
+        result: Any = (reading.list_after_fill if pending else reading.read_list)(self, scope, options)
         return self.converted(result) if self.converts else result
 
     async def watch(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{IWatcher.watch}."""
+        if self.cache.on_demand.pending:
+            await self.cache.on_demand.ensure()
         await reading.wait_for_initial_state(self, options)
         if self.converts:
             return await self.watch_converted(scope, options, sink)
@@ -112,6 +117,8 @@ class Store(PersistedResource, StoreBase):
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         self.begin_create(obj)
+        if self.cache.on_demand.pending:
+            await self.cache.on_demand.ensure()
         created = await creation.create(self, scope, obj, options)
         return await self.converted(created) if self.converts else created
 
@@ -132,6 +139,8 @@ class Store(PersistedResource, StoreBase):
 
         The parameters are those of L{kubetwist.registry.generic.updates.update}.
         """
+        if self.cache.on_demand.pending:
+            await self.cache.on_demand.ensure()
         for _ in range(MAX_INTERRUPTIONS):
             try:
                 result, created = await updates.update(
@@ -161,15 +170,21 @@ class Store(PersistedResource, StoreBase):
 
     async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
         """See L{IGracefulDeleter.delete}; returns the state of the object, and whether it is removed."""
+        if self.cache.on_demand.pending:
+            await self.cache.on_demand.ensure()
         result, removed = await removal.delete(self, scope, name, options)
         return (await self.converted(result) if self.converts else result), removed
 
     async def delete_corrupt(self, scope: RequestScope, name: str) -> None:
         """See L{kubetwist.interfaces.ICorruptObjectDeleter.delete_corrupt}."""
+        if self.cache.on_demand.pending:
+            await self.cache.on_demand.ensure()
         await removal.delete_corrupt(self, scope, name)
 
     async def delete_collection(self, scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
         """See L{ICollectionDeleter.delete_collection}."""
+        if self.cache.on_demand.pending:
+            await self.cache.on_demand.ensure()
         listing = await removal.delete_collection(self, scope, options, selection)
         if self.converts:
             await self.ensure_converted(listing.records)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from ...api.garbage import untrack
 from ...api.record import Record
 from ..embedded import prefix_end
+from ..errors import StorageUnavailable
 
 #: A chunk larger than twice this is split.
 CHUNK = 512
@@ -146,3 +147,30 @@ class RecordTable:
         """Return chunk and index of the first record after C{key}."""
         place = bisect_right(self._ends, key)
         return (place, bisect_right(self._keys[place], key)) if place < len(self._ends) else (place, 0)
+
+
+class UnfilledTable(RecordTable):
+    """The table of a cache that is not filled yet; reads of it fail."""
+
+    __slots__ = ("_prefix",)
+
+    def __init__(self, prefix: str) -> None:
+        """@param prefix: The prefix of the keys of the cache, for messages."""
+        super().__init__()
+        self._prefix = prefix
+
+    def get(self, key: str) -> Record | None:
+        """
+        Fail.
+
+        @raise StorageUnavailable: Always.
+        """
+        raise StorageUnavailable(f"the cache of {self._prefix} is not filled")
+
+    def batches(self, prefix: str, after: str = "") -> Iterator[list[Record]]:
+        """
+        Fail.
+
+        @raise StorageUnavailable: Always.
+        """
+        raise StorageUnavailable(f"the cache of {self._prefix} is not filled")

@@ -82,6 +82,11 @@ class RecordReader:
         """
         return self._record(await self._backend.read(self._prefix + key))
 
+    async def exceeds_page(self) -> bool:
+        """Return whether the backend has more values than a page."""
+        page = await self._read_page(self._prefix, limit=self._page)
+        return page.more
+
     async def load(self) -> tuple[RecordTable, int, dict[str, CorruptObjectError]]:
         """
         Read all records as of one revision. A page is read from the backend while the page before it is decoded.

@@ -50,7 +50,8 @@ from ._listing import (
     count_fetched,
     rewind,
 )
-from ._table import RecordTable
+from ._ondemand import OnDemandFill
+from ._table import RecordTable, UnfilledTable
 from .corruptobjects import CorruptObjects
 from .metrics import CacheMetrics
 from .reader import (
@@ -91,6 +92,7 @@ class WatchCache:
     @ivar prefix: The prefix of their keys in the backend, with its last slash.
     @ivar revision: The revision up to which the cache is complete and its watches are served.
     @ivar ready: Whether the cache is filled and follows its backend.
+    @ivar on_demand: The fill of the cache, if it is postponed until the cache is needed.
     @ivar received: The number of events received from the backend.
     @ivar fills: The number of times that filling it began.
     @ivar metrics: The other metrics.
@@ -138,9 +140,9 @@ class WatchCache:
         self._watches: dict[str, tuple[CacheWatch, ...]] = {}
         self._waiters: list[tuple[int, Deferred[None], IDelayedCall]] = []
         self._source: IStorageWatch | None = None
-        self._loading: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
         self._stopped = False
+        self.on_demand = OnDemandFill(prefix, self._fill)
         self._past_reader = PastReader(backend, prefix, self._decode, clock)
         #: The expiry of the encoded forms of its records.
         self.encodings = EncodingExpiry(clock, lambda key: next(self._table.batches("", key), []))
@@ -153,16 +155,21 @@ class WatchCache:
 
     # --- start and stop
 
-    async def start(self) -> None:
+    async def start(self, *, on_demand: bool = False) -> None:
         """
         Fill the cache and follow the backend.
 
         Values that cannot be decrypted at present are retried later; L{ready} is false until then.
 
+        @param on_demand: Whether the fill is postponed (L{on_demand}) if there is more than a page of objects.
         @raise StorageError: The backend cannot be read.
         """
         try:
-            await self._fill()
+            if on_demand and await self._reader.exceeds_page():
+                self.on_demand.pending = True
+                self._table = UnfilledTable(self.prefix)
+            else:
+                await self._fill()
         except DecryptionUnavailable as error:
             self._log.error("{prefix} cannot be read: {reason}", prefix=self.prefix, reason=error)
             self.unreadable.unavailable = error
@@ -199,6 +206,7 @@ class WatchCache:
             self._retry.cancel()
         self.unreadable.stop()
         self.encodings.stop()
+        self.on_demand.stop()
         self._end_watches(None)
         waiters, self._waiters = self._waiters, []
         for revision, waiter, timeout in waiters:
@@ -460,6 +468,8 @@ class WatchCache:
         """
         if revision <= self.revision:
             return succeed(None)
+        if self.on_demand.pending:
+            return self.on_demand.ensure().addCallback(lambda _: self.wait_until_fresh(revision, timeout))
         if self._stopped:
             return fail(FutureRevision(revision, self.revision))
 

@@ -11,6 +11,8 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import Final
 
 from twisted.internet.defer import Deferred
@@ -38,6 +40,7 @@ from ..embedded import (
     EmbeddedStorage,
     State,
     Transaction,
+    prefix_end,
 )
 from ..errors import (
     InvalidArgument,
@@ -299,12 +302,20 @@ class SQLiteStorage(EmbeddedStorage):
             return Page(items, at, more)
 
     async def _read_past(self, prefix: str, start: str, limit: int, at: int) -> Page:
-        latest_revisions = dict(self._committed_keys(prefix))
-        newest = self.revision
-        items, more = await self._reader.run(
-            lambda: self._reading.values_before(latest_revisions, newest, prefix, start, limit, at)
-        )
-        return Page(items, at, more)
+        end = prefix_end(prefix)
+        # Some of the present keys did not exist then.
+        further = limit
+        while True:
+            present = self._committed_keys(prefix, start)
+            latest_revisions = dict(islice(present, limit + further) if limit else present)
+            following = next(present, None)
+            known_end = end if following is None else following[0]
+            newest = self.revision
+            read = partial(self._reading.values_before, latest_revisions, newest, prefix, start, known_end, limit, at)
+            items, more = await self._reader.run(read)
+            if following is None or more or len(items) == limit:
+                return Page(items, at, more or following is not None)
+            further *= 4
 
     async def read_changes(self, prefix: str, after: int, until: int, max_changes: int, max_bytes: int) -> History:
         """

@@ -71,6 +71,14 @@ HIGH_WATER_MARK_SUFFIX: Final = "-mark"
 #: Number by which revisions are advanced after a loss of acknowledged writes is accepted.
 LOST_WRITES_REVISION_GAP: Final = 1_000_000_000
 
+#: Maximum number of changed keys that are kept between the pages of a list at a past revision.
+MAX_KEPT_CHANGES: Final = 50_000
+
+#: The keys that were changed after the revision of a list: revision and prefix of the list, the last revision of the
+#: changes, and the revision of each changed key as of the list.
+_Changed = tuple[tuple[int, str], int, dict[str, int]]
+_NOTHING_CHANGED: Final[_Changed] = ((-1, ""), 0, {})
+
 _NO_ROW: Final = (None,) * 6
 
 
@@ -226,6 +234,7 @@ class LogFile:
         self._mark = HighWaterMark(path + HIGH_WATER_MARK_SUFFIX)
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
+        self._changed = _NOTHING_CHANGED
 
     # --- start and stop
 
@@ -472,28 +481,48 @@ class LogFile:
             return self._values(revisions)
 
     def values_before(
-        self, latest_revisions: dict[str, int], newest: int, prefix: str, start: str, limit: int, at: int
+        self, latest_revisions: dict[str, int], newest: int, prefix: str, start: str, end: str, limit: int, at: int
     ) -> tuple[list[StoredValue], bool]:
         """
-        Return values below C{prefix} as of C{at}, and whether more follow.
+        Return values as of C{at}, and whether more follow.
 
-        @param latest_revisions: All keys below C{prefix}, with their revisions as of C{newest}.
+        @param latest_revisions: All keys below C{prefix} from C{start} on and before C{end}, with their revisions as of
+            C{newest}.
+        @param newest: A revision after C{at}.
+        @param prefix: The prefix of the keys.
+        @param start: The first key.
+        @param end: The key before which the values end.
+        @param limit: Maximum number of values; 0 for all.
+        @param at: The revision to read at.
         """
         with translate_sqlite_errors(self.path), self._transaction("BEGIN"):
             self._check(at)
-            undone: dict[str, int] = {}
-            rows = self.connection.execute(
-                "SELECT key, previous FROM log WHERE id >= ? AND id < ? AND key >= ? AND key < ? ORDER BY id",
-                ((at + 1) << PLACE_BITS, (newest + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
-            )
-            for key, previous in rows:
-                undone.setdefault(key, previous)
-            state = {**latest_revisions, **undone}
-            keys = sorted(key for key, revision in state.items() if revision and key >= start)
+            undone = self._changed_after(at, newest, prefix)
+            state = {**latest_revisions, **{key: revision for key, revision in undone.items() if start <= key < end}}
+            keys = sorted(key for key, revision in state.items() if revision)
             more = bool(limit) and len(keys) > limit
             if more:
                 del keys[limit:]
             return self._values({key: state[key] for key in keys}), more
+
+    def _changed_after(self, at: int, newest: int, prefix: str) -> dict[str, int]:
+        """
+        Return the keys that were changed after C{at} and up to C{newest}, with their revisions as of C{at}.
+
+        The pages of one list are read at one revision: each reads the changes since the page before it.
+        """
+        of, until, changed = self._changed
+        if of != (at, prefix) or until > newest:
+            until, changed = at, {}
+        rows = self.connection.execute(
+            "SELECT key, previous FROM log WHERE id >= ? AND id < ? AND key >= ? AND key < ? ORDER BY id",
+            ((until + 1) << PLACE_BITS, (newest + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
+        )
+        for key, previous in rows:
+            changed.setdefault(key, previous)
+        kept = len(changed) <= MAX_KEPT_CHANGES
+        self._changed = ((at, prefix), newest, changed) if kept else _NOTHING_CHANGED
+        return changed
 
     def changes(self, prefix: str, after: int, until: int) -> list[StorageEvent]:
         """

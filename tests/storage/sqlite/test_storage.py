@@ -23,7 +23,7 @@ from kubetwist.storage.errors import (
     StorageCorrupt,
     StorageUnavailable,
 )
-from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.sqlite import SQLiteStorage, logfile
 from kubetwist.storage.sqlite import _storage as sqlite_module
 from kubetwist.storage.sqlite._format import FORMAT
 from kubetwist.storage.worker import Worker
@@ -114,6 +114,33 @@ class PersistenceTests(FileCase):
         with self.assertRaises(KeyExists):
             self.write(storage, "/r/a", b"3", expected=0)
         self.assertEqual(self.write(storage, "/r/gone", b"again", expected=0), newest + 1)
+
+    def test_past_pages(self) -> None:
+        """The pages of a list at a past revision are exact, also if objects are written between them."""
+        storage = self.open()
+        for number in range(0, 40, 2):
+            self.write(storage, f"/r/{number:02}", b"old")
+        then, revision = self.page(storage), storage.revision
+        for number in range(1, 40, 2):
+            self.write(storage, f"/r/{number:02}", b"new")
+        found: list[tuple[str, bytes, int]] = []
+        start = ""
+        while start is not None:
+            page = self.reactor.run(storage.read_page("/r/", start=start, limit=3, revision=revision))
+            self.assertEqual(page.revision, revision)
+            found += [(item.key, item.value, item.revision) for item in page.items]
+            self.write(storage, page.items[0].key, b"changed")
+            self.write(storage, page.items[-1].key, None)
+            self.write(storage, found[0][0], b"again")
+            self.write(storage, "/r/38", b"later")
+            start = page.items[-1].key + "\0" if page.more else None
+        self.assertEqual(found, then)
+        self.assertEqual(self.page(storage, revision=revision), then)
+
+    def test_kept_changes(self) -> None:
+        """A list at a past revision is the same without the changes that are kept between its pages."""
+        self.patch(logfile, "MAX_KEPT_CHANGES", 0)
+        self.test_past_pages()
 
     def test_revisions_after_compaction(self) -> None:
         """Revisions continue after a restart even if no key is left."""
