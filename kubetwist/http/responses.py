@@ -27,8 +27,8 @@ GZIP_FROM = 128 * 1024
 GZIP_LEVEL = 1
 #: Larger responses, in bytes, are written in pieces at the pace of the client.
 PACED_FROM = 256 * 1024
-#: Bytes per piece, and the same while cheap requests are served. Encrypted, a piece is sent by one call: Twisted's
-#: limit is 128 KiB.
+#: Bytes per piece, and the same while cheap requests are served. Encrypted, a waiting piece is sent by one call, for
+#: which Twisted's limit is 128 KiB.
 PIECE = 126 * 1024
 SMALL_PIECE = 32 * 1024
 
@@ -222,7 +222,8 @@ class PacedBody:
         if offset:
             pieces[0] = memoryview(pieces[0])[offset:]
         self._next = end
-        data = b"".join(pieces)
+        # A part that is written alone is not copied.
+        data = parts[begin] if end == begin + 1 and not offset + self._offset else b"".join(pieces)
         if self._compressor is not None:
             data = self._compressor.compress(data)
             if end == total:

@@ -26,9 +26,10 @@ from twisted.python.failure import Failure
 _RECORD: Final = 2**14
 #: Bytes that a connection keeps until the end of the iteration. Longer data are sent by the reactor in large pieces.
 _MAX_BUFFERED: Final = 64_000
-#: Bytes of longer data that are encrypted before the result is passed on, and the maximum size of the result.
-_ENCRYPTED_AT_ONCE: Final = 2 * _RECORD
-_MAX_READ: Final = _ENCRYPTED_AT_ONCE + 1024
+#: Bytes that OpenSSL encrypts in one call. It keeps a buffer of this size for a connection that has sent as much.
+_MAX_ENCRYPTED: Final = 4 * _RECORD
+#: Bytes of encrypted data that are read in one call, of short and of long data.
+_MAX_READ_SHORT, _MAX_READ = 2 * _RECORD, 5 * _RECORD
 #: Go's response to clients without TLS, which its clients recognize, and OpenSSL's error for them.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_REQUEST: Final = "http request"
@@ -50,8 +51,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         #: Data that precede the data of other connections.
         self._first: list[bytes] = []
         self._length = self._first_length = 0
-        self._short = False
-        self._encrypting = False
+        self._max_read = _MAX_READ_SHORT
 
     def write(self, data: bytes) -> None:
         """See L{ITransport.write<twisted.internet.interfaces.ITransport.write>}."""
@@ -137,26 +137,28 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     # Send the encrypted data to the socket.
 
     def _write(self, data: bytes) -> None:
-        size = len(data)
-        self._short = size <= _MAX_BUFFERED
-        if size <= _RECORD:
+        length = len(data)
+        if length <= _RECORD:
+            self._max_read = _MAX_READ_SHORT
             TLSMemoryBIOProtocol._write(self, data)
             return
-        # Several records are passed on at once, and short data in one system call. Parts of a view are not copied.
-        view, step = memoryview(data), size if self._short else _ENCRYPTED_AT_ONCE
-        for begin in range(0, size, step):
-            self._encrypting = True
+        # As in the base class, with several records in each call of OpenSSL and of the system.
+        self._max_read = _MAX_READ
+        view, encrypted = memoryview(data), 0
+        while encrypted < length and not self._lostTLSConnection:
             try:
-                TLSMemoryBIOProtocol._write(self, view[begin : begin + step])
-            finally:
-                self._encrypting = False
+                encrypted += self._tlsConnection.send(view[encrypted : encrypted + _MAX_ENCRYPTED])
+            except WantReadError:
+                self._bufferedWrite(data[encrypted:])  # type: ignore[no-untyped-call]
+                return
+            except Error:
+                self._tlsShutdownFinished(Failure())
+                return
             self._flushSendBIO()
 
     def _flushSendBIO(self) -> None:
-        if self._encrypting:
-            return
         socket: Any = self.transport
-        if not self._short or not isinstance(socket, Connection) or socket.dataBuffer or socket._tempDataLen:
+        if not isinstance(socket, Connection) or socket.dataBuffer or socket._tempDataLen:
             self._pass_all()
             return
         data = self._encrypted()
@@ -172,11 +174,12 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     def _encrypted(self) -> bytes:
         """Take the encrypted data from OpenSSL."""
         data: bytes = b""
+        size = self._max_read
         try:
             while True:
-                piece = self._tlsConnection.bio_read(_MAX_READ)
+                piece = self._tlsConnection.bio_read(size)
                 data = data + piece if data else piece
-                if len(piece) < _MAX_READ:
+                if len(piece) < size:
                     return data
         except WantReadError:
             return data

@@ -23,6 +23,8 @@ from .namedcertificates import NamedCertificates, NamedFiles
 #: The protocols of a server without HTTP/2.
 HTTP1_ONLY: Final = (b"http/1.1",)
 _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}
+#: OpenSSL's C{SSL_MODE_ENABLE_PARTIAL_WRITE}, which pyOpenSSL sets and does not export.
+_MODE_ENABLE_PARTIAL_WRITE: Final = 1
 
 
 @implementer(IOpenSSLContextFactory)
@@ -135,6 +137,8 @@ def make_context(
             context.add_client_ca(authority)
     # Without read-ahead every record takes two reads. Released idle buffers keep watches cheap.
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    # One call encrypts all of its data, not one record.
+    context.clear_mode(_MODE_ENABLE_PARTIAL_WRITE)
     return context
 
 
