@@ -14,6 +14,7 @@ from struct import Struct
 from typing import Any, Final
 
 from twisted.internet.endpoints import UNIXClientEndpoint
+from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import (
     IListeningPort,
     IReactorUNIX,
@@ -29,6 +30,10 @@ from ..errors import StorageUnavailable
 SOCKET_NAME: Final = "storage.sock"
 #: Maximum length of the path of a socket in bytes: Linux has 108 with the final zero, other systems have 104.
 MAX_PATH: Final = 103
+#: The descriptors of this process as paths.
+DESCRIPTORS: Final = "/proc/self/fd"
+#: The descriptors of directories with long paths.
+_descriptors: Final[dict[str, int]] = {}
 _CREDENTIALS: Final = Struct("3i")
 
 
@@ -36,19 +41,30 @@ def socket_path(directory: str) -> str:
     """
     Return the path of the socket in a directory.
 
-    @raise StorageUnavailable: The path is too long for a socket.
+    A path that is too long for a socket is replaced, on Linux, by one through a descriptor of the directory, which is
+    kept open.
+
+    @raise StorageUnavailable: The path is too long, and cannot be replaced.
     """
     path = os.path.join(directory, SOCKET_NAME)
-    if len(os.fsencode(path)) > MAX_PATH:
+    if len(os.fsencode(path)) <= MAX_PATH:
+        return path
+    if not os.path.isdir(DESCRIPTORS):
         raise StorageUnavailable(f"the path of a socket has at most {MAX_PATH} bytes: {path}")
-    return path
+    descriptor = _descriptors.get(directory)
+    if descriptor is None:
+        try:
+            descriptor = _descriptors[directory] = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise StorageUnavailable(f"{path} cannot be used: {error}") from None
+    return f"{DESCRIPTORS}/{descriptor}/{SOCKET_NAME}"
 
 
 def connect(reactor: IReactorUNIX, directory: str) -> IStreamClientEndpoint:
     """
     Return the endpoint of the socket in a directory.
 
-    @raise StorageUnavailable: The path is too long for a socket.
+    @raise StorageUnavailable: The directory cannot be used.
     """
     return UNIXClientEndpoint(reactor, socket_path(directory))
 
@@ -61,19 +77,19 @@ def listen(reactor: IReactorUNIX, directory: str, factory: Factory) -> IListenin
 
     @raise StorageUnavailable: The directory belongs to another user or is a link, or the socket cannot be created.
     """
-    path = socket_path(directory)
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         found = os.lstat(directory)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise StorageUnavailable(f"{directory} is not a directory of the user of this process")
         os.chmod(directory, 0o700)
+        path = socket_path(directory)
         with suppress(FileNotFoundError):
             os.unlink(path)
         # The mode is set after the socket is created: until then, the directory protects it.
         return reactor.listenUNIX(path, factory, mode=0o600)
-    except OSError as error:
-        raise StorageUnavailable(f"{path} cannot be used: {error}") from None
+    except (OSError, CannotListenError) as error:
+        raise StorageUnavailable(f"no socket can be created in {directory}: {error}") from None
 
 
 def peer_user(transport: ITransport) -> int | None:

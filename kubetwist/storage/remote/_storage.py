@@ -372,9 +372,6 @@ class RemoteStorage:
 
     async def current_revision(self) -> int:
         """See L{kubetwist.interfaces.ISharedStorage.current_revision}. Calls of an iteration share one request."""
-        newest = self.newest_revision()
-        if newest is not None:
-            return newest
         waiter: Deferred[int] = Deferred()
         self._revision_waiters.append(waiter)
         if not self._revision_requested:
@@ -493,7 +490,7 @@ class RemoteStorage:
         if not prefix.startswith(WATCHED_PREFIX):
             raise InvalidArgument(f"a watched prefix starts with a slash: {prefix}")
         while revision > self.revision:
-            current = await self.current_revision()
+            current = self.newest_revision() or await self.current_revision()
             if revision > current:
                 raise FutureRevision(revision, current)
             if revision > self.revision:

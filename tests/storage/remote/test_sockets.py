@@ -103,8 +103,26 @@ class SocketTests(TestCase):
                 self.server.listen(reactor, os.path.join(self.directory, name))
 
     async def test_long_path(self) -> None:
-        """A path that is too long for a socket is refused with a clear error."""
+        """A socket with a long path is used through a descriptor of its directory."""
         path = os.path.join(self.directory, "x" * 100)
+        other = StorageServer(self.storage, reactor)
+        self.addCleanup(lambda: Deferred.fromCoroutine(other.stop()))
+        await other.start()
+        other.listen(reactor, path)
+        self.assertEqual(os.listdir(path), ["storage.sock"])
+        front = RemoteStorage(connect(reactor, path), reactor)
+        await front.open()
+        self.assertEqual(front.revision, 1)
+        await front.close()
+        await other.stop()
+        self.assertEqual(os.listdir(path), [])
+
+    async def test_too_long_path(self) -> None:
+        """A long path is refused with a clear error where it cannot be replaced, or its directory cannot be used."""
+        path = os.path.join(self.directory, "x" * 100)
+        with self.assertRaises(StorageUnavailable):
+            connect(reactor, path)
+        self.patch(_sockets, "DESCRIPTORS", os.path.join(self.directory, "none"))
         for call in (lambda: self.server.listen(reactor, path), lambda: connect(reactor, path)):
             with self.assertRaises(StorageUnavailable) as caught:
                 call()
