@@ -363,6 +363,8 @@ CUSTOM: Final = EndpointNegotiators.create(protobuf=False, cbor=False)
 CUSTOM_WITH_CBOR: Final = EndpointNegotiators.create(protobuf=False, cbor=True)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)
+#: The same of the resources of a group-version, if the server enables CBOR.
+negotiate_document_with_cbor: Final = Negotiator(routed=MEDIA_TYPES_WITH_CBOR, protobuf=True, cbor=True)
 #: Documents in front of it: C{/apis}, C{/apis/apps}.
 negotiate_unrouted: Final = Negotiator(routed=None, protobuf=True)
 #: Aggregated discovery; clients that do not request it get the plain document.

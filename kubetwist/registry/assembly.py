@@ -68,6 +68,7 @@ class RegistryOptions:
         backend answers reads instead of the cache.
     @ivar default_cache_size: The minimum number of past events for all other resources.
     @ivar protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, instead of JSON.
+    @ivar cbor: Whether custom resources are stored as CBOR instead of JSON.
     @ivar open_gates: The enabled feature gates.
     @ivar allow_privileged: Whether containers may be privileged.
     @ivar toleration_seconds: Seconds until pods are evicted from nodes that are not ready, and from unreachable ones.
@@ -81,6 +82,7 @@ class RegistryOptions:
     cache_sizes: Mapping[str, int] | None = None
     default_cache_size: int = 100
     protobuf: bool = False
+    cbor: bool = False
     open_gates: Collection[str] = ()
     allow_privileged: bool = True
     toleration_seconds: tuple[int, int] = (300, 300)
@@ -170,7 +172,7 @@ class ResourceRegistry:
             discards_unreadable="AllowUnsafeMalformedObjectDeletion" in options.open_gates,
         )
         # Each version of a custom resource has its field manager, and custom resources have no protobuf.
-        self.custom_environment = evolve(self.environment, fields=None, protobuf=None)
+        self.custom_environment = evolve(self.environment, fields=None, protobuf=None, stores_cbor=options.cbor)
         factories = self._factories(authorizer)
         for info in infos:
             make = factories.get((info.group, info.resource), Store)

@@ -224,6 +224,7 @@ class APIs:
             self._apis_groups,
             self.aggregation,
             count_document,
+            config.options["feature-gates"].get("CBORServingAndStorage", False),
         )
         if aggregated_documents is not None:
             aggregator.add_post_start_hook(
@@ -378,6 +379,7 @@ def registry_options(options: FlagValues) -> RegistryOptions:
         cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
         default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
         protobuf=options["storage-media-type"] == "application/vnd.kubernetes.protobuf",
+        cbor=options["storage-backend"] == "etcd3" and options["feature-gates"].get("CBORServingAndStorage", False),
         open_gates=frozenset(name for name, enabled in options["feature-gates"].items() if enabled),
         allow_privileged=options["allow-privileged"],
         toleration_seconds=(

@@ -11,7 +11,7 @@ import orjson
 from twisted.web.server import Request
 
 from ..api.resource import JSONObject
-from ..http.negotiation import Negotiated, encode_yaml, wants_pretty
+from ..http.negotiation import Negotiated, encode_cbor, encode_yaml, wants_pretty
 from ..http.responses import GZIP_FROM, GZIP_LEVEL
 from ..http.site import KubeSite
 
@@ -32,7 +32,7 @@ class Document:
         self._forms: dict[str, bytes] = {"json": self.json + b"\n"}
 
     def form(self, media: str, pretty: bool) -> bytes:
-        """Return the document as C{"json"}, C{"yaml"} or C{"protobuf"}."""
+        """Return the document as C{"json"}, C{"yaml"}, C{"protobuf"} or C{"cbor"}."""
         name = "pretty" if pretty and media == "json" else media
         body = self._forms.get(name)
         if body is None:
@@ -82,9 +82,11 @@ def indented(content: object) -> bytes:
 
 
 def encoded(content: JSONObject, media: str) -> bytes:
-    """Encode in a less common form: C{"yaml"}, C{"protobuf"}, or indented C{"json"}."""
+    """Encode in a less common form: C{"yaml"}, C{"protobuf"}, C{"cbor"}, or indented C{"json"}."""
     if media == "yaml":
         return encode_yaml(content)
+    if media == "cbor":
+        return encode_cbor(content)
     if media == "protobuf":
         from ..schema.metaprotobuf import encode_protobuf
 

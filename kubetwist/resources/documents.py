@@ -29,6 +29,7 @@ def install_documents(
     apis_groups: IServedResources | None = None,
     aggregation: IRemotes | None = None,
     on_build: Callable[[], object] = lambda: None,
+    cbor: bool = False,
 ) -> AggregatedDocuments | None:
     """
     Serve the documents that describe the whole chain from its first server.
@@ -43,6 +44,7 @@ def install_documents(
     @param apis_groups: The groups and versions that C{/apis} lists; L{None} lists C{served_resources}.
     @param aggregation: The aggregated servers, whose documents are merged; L{None} without aggregation.
     @param on_build: Called when a document of aggregated discovery is built.
+    @param cbor: Whether CBOR is a media type of resources.
     @return: The clients of the aggregated servers' documents, which the caller starts and stops; L{None} without
         aggregation.
     """
@@ -67,7 +69,7 @@ def install_documents(
         front.handle(group_version_path(group_version), app)
         if group_version.group:
             front.handle(f"/apis/{group_version.group}", app)
-    builder = builder_of(definitions, definitions.minor, non_api_paths)
+    builder = builder_of(definitions, definitions.minor, non_api_paths, cbor)
 
     def documents() -> IRemoteDocuments | None:
         return None if aggregated_documents is None else aggregated_documents.openapi

@@ -116,6 +116,41 @@ def test_unreadable_values(etcd: EtcdServer, start_server: Callable[..., Subproc
         assert stored(etcd, f"/registry/configmaps/strange/{name}")[0] == value
 
 
+def test_cbor(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
+    """Custom resources are stored as CBOR behind the feature gate, and read and rewritten by a server without it."""
+    crd = {
+        "metadata": {"name": "kites.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "kites", "kind": "Kite"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
+    kites, key = "/apis/example.com/v1/kites", "/registry/example.com/kites/a"
+    server = start_server(f"--etcd-servers={etcd.urls[0]}", "--feature-gates=CBORServingAndStorage=true")
+    assert server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)[0] == 201
+    eventually(lambda: server.request("GET", kites)[0] == 200)
+    kite = {"kind": "Kite", "apiVersion": "example.com/v1", "metadata": {"name": "a"}, "tail": [1, 2.5, "x", None]}
+    code, created = server.request("POST", kites, kite)
+    assert code == 201, created
+    assert stored(etcd, key)[0].startswith(b"\xd9\xd9\xf7")
+    assert server.stop() == 0
+    server.start()
+    assert server.request("GET", f"{kites}/a") == (200, created)
+    other = start_server(f"--etcd-servers={etcd.urls[0]}")
+    assert other.request("GET", f"{kites}/a") == (200, created)
+    assert other.request("PUT", f"{kites}/a", created)[0] == 200
+    assert stored(etcd, key)[0].startswith(b"{")
+
+
 @both_transports
 def test_lost_etcd(etcd: EtcdServer, start_server: Callable[..., SubprocessServer], transport: str) -> None:
     """While etcd is down, reads and watches continue and writes fail; afterwards everything works again."""

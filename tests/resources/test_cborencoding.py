@@ -314,6 +314,34 @@ class CustomResourceTests(CBORTestCase):
         self.assertEqual(self.client.ask("PUT", f"{KITES}/b", found)[0], 200)
         self.assertTrue(self.successResultOf(self.server.backend.read(key)).value.startswith(b"{"))
 
+    def test_stored_as_cbor(self) -> None:
+        """Custom resources are stored as CBOR if the server is configured so; those in JSON by their next update."""
+        server = CustomServer(cbor=True)
+        server.define(client := server.client(), definition())
+
+        def stored(name: str) -> bytes:
+            return self.successResultOf(server.backend.read(f"/registry/example.com/kites/default/{name}")).value
+
+        self.assertEqual(client.ask("POST", KITES, self.kite)[0], 201)
+        value = stored("a")
+        self.assertTrue(value.startswith(CBOR_MAGIC))
+        content: Any = decode_cbor(value).value
+        code, found = client.ask("GET", f"{KITES}/a")
+        self.assertEqual((content["kind"], content["apiVersion"]), ("Kite", "example.com/v1"))
+        self.assertEqual((code, found["spec"]), (200, content["spec"]))
+        self.assertNotIn("resourceVersion", content["metadata"])
+        revision = found["metadata"]["resourceVersion"]
+        self.assertEqual(client.ask("PUT", f"{KITES}/a", found)[1]["metadata"]["resourceVersion"], revision)
+        json = {**self.kite, "metadata": {"name": "b", "namespace": "default", "uid": "1"}}
+        key = "/registry/example.com/kites/default/b"
+        self.successResultOf(server.backend.commit([Write(key, orjson.dumps(json), 0)]))
+        server.clock.advance(0)
+        code, found = client.ask("GET", f"{KITES}/b")
+        self.assertEqual(client.ask("PUT", f"{KITES}/b", found)[0], 200)
+        self.assertTrue(stored("b").startswith(CBOR_MAGIC))
+        definitions = "/registry/apiextensions.k8s.io/customresourcedefinitions/kites.example.com"
+        self.assertTrue(self.successResultOf(server.backend.read(definitions)).value.startswith(b"{"))
+
     def test_watch(self) -> None:
         """A watch is a sequence of events."""
         data = self.client.begin(f"{KITES}?watch=1", Accept=CBOR).partition(b"\r\n\r\n")[2]

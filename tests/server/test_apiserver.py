@@ -46,6 +46,18 @@ class FeatureGateTests(EndpointCase):
         for path in ("/api/v1/namespaces", definitions, "/apis/apiregistration.k8s.io/v1/apiservices"):
             code, body = await self.ask("GET", path, accept="application/cbor")
             self.assertEqual((code, "Dkind" in body), (200, True))
+        for path, code in (
+            ("/api/v1", 200),
+            ("/apis/apps/v1", 200),
+            ("/api", 406),
+            ("/apis", 406),
+            ("/apis/apps", 406),
+        ):
+            self.assertEqual((await self.ask("GET", path, accept="application/cbor"))[0], code)
+        for document, documented in (("api/v1", True), ("apis", False)):
+            described = repr((await self.ask("GET", f"/openapi/v3/{document}"))[1])
+            for media in ("application/cbor", "application/cbor-seq", "application/apply-patch+cbor"):
+                self.assertIs(f"'{media}'" in described, documented)
         created = encode_cbor({"metadata": {"name": "made"}})
         code, _ = await self.ask("POST", "/api/v1/namespaces", created, content_type="application/cbor")
         self.assertEqual(code, 201)

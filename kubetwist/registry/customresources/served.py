@@ -180,7 +180,7 @@ class ServedResource:
                 crd=definition.name,
                 error=error,
             )
-        changed = is_cbor or obj != raw
+        changed = is_cbor is not self._environment.stores_cbor or obj != raw
         meta = obj.setdefault("metadata", {})
         meta.setdefault("generation", 1)
         if definition.namespaced and not meta.get("namespace"):

@@ -59,6 +59,11 @@ class CustomStore(Store):
         self.codec = codec
         self.converts = codec.conversion is not None
         super().__init__(resource, environment)
+        if environment.stores_cbor:
+            # Imported with cbor2, which most servers do not need.
+            from ..generic.storedcbor import StoredCBOR
+
+            self.stored_as = StoredCBOR()
 
     def decode_record(self, record: Record) -> JSONObject:
         """Return a stored object in this version."""

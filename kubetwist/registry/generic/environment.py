@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
@@ -43,6 +43,17 @@ class StoredResource:
     cached: bool = True
 
 
+class StoredEncoder(Protocol):
+    """The encoder of objects that are not stored as JSON."""
+
+    def encode(self, gvk: GroupVersionKind, body: bytes) -> bytes:
+        """
+        Return the stored form of an object.
+
+        @param body: The object as JSON, without kind and apiVersion.
+        """
+
+
 @frozen(eq=False)
 class StoreEnvironment:
     """
@@ -56,6 +67,7 @@ class StoreEnvironment:
     @ivar fields: The field managers for writes by the server itself; L{None} to write no managed fields.
     @ivar protobuf: The codec of objects that are stored as protobuf; L{None} without type definitions.
     @ivar stores_protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, instead of JSON.
+    @ivar stores_cbor: Whether custom resources are stored as CBOR instead of JSON.
     @ivar delete_workers: Number of objects that one C{deletecollection} deletes concurrently.
     @ivar allows_privileged: Whether containers may be privileged.
     @ivar discards_unreadable: Whether objects that cannot be decoded can be deleted.
@@ -69,6 +81,7 @@ class StoreEnvironment:
     fields: ServerFields | None = None
     protobuf: StoredProtobuf | None = None
     stores_protobuf: bool = False
+    stores_cbor: bool = False
     delete_workers: int = 1
     allows_privileged: bool = True
     discards_unreadable: bool = False

@@ -48,7 +48,7 @@ from .privileges import unprivileged
 from .storedprotobuf import unknown_format_error
 
 if TYPE_CHECKING:
-    from .storedprotobuf import StoredProtobuf
+    from .environment import StoredEncoder
 
 
 #: Maximum size, in bytes, of a stored object, which is that of a request body. Defaults and managed fields make objects
@@ -86,7 +86,7 @@ class StoreBase(StoreHooks):
         self._fields = environment.fields
         self._protobuf = protobuf = environment.protobuf
         encodes = environment.stores_protobuf and info.group not in ALWAYS_JSON
-        self.stored_as: StoredProtobuf | None = protobuf if encodes else None
+        self.stored_as: StoredEncoder | None = protobuf if encodes else None
         self.delete_workers = environment.delete_workers
         self.tables = environment.tables
         self._allows_privileged = environment.allows_privileged

@@ -20,6 +20,7 @@ from ...http.negotiation import (
     negotiate_aggregated,
     negotiate_aggregated_with_beta,
     negotiate_document,
+    negotiate_document_with_cbor,
     negotiate_unrouted,
 )
 from ...http.request import KubeRequest
@@ -185,7 +186,9 @@ class DiscoveryDocuments:
         return _respond_unrouted(request, self._group_list.get())
 
     def _list_resources(self, request: KubeRequest, version: str, group: str = "") -> bytes:
-        negotiated = negotiate_document(header(request, b"accept"))
+        # In the reference, all other documents of discovery have no CBOR, also the resources of a custom group.
+        negotiate = negotiate_document_with_cbor if request.site.serves_cbor else negotiate_document
+        negotiated = negotiate(header(request, b"accept"))
         document = self._resource_lists.get(GroupVersion(group, version))
         if document is None:
             raise APIStatusError.path_not_found()

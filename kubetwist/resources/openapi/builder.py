@@ -33,15 +33,19 @@ Remote = Sequence[tuple[GroupVersion, RemoteSpec]]
 class Builder:
     """Builds documents of the served resources; thread-safe, as it has no mutable state."""
 
-    def __init__(self, definitions: IDefinitions, release: str, non_api_paths: Collection[str] = ()) -> None:
+    def __init__(
+        self, definitions: IDefinitions, release: str, non_api_paths: Collection[str] = (), cbor: bool = False
+    ) -> None:
         """
+        @param definitions: The types of the release.
         @param release: Major and minor version: C{"1.36"}.
         @param non_api_paths: Paths outside of C{/api} and C{/apis}, see L{document_paths}.
+        @param cbor: Whether CBOR is a media type of resources.
         """
         self._definitions = definitions
         self._non_api_paths = non_api_paths
         self._release = release
-        self._rules = Release(int(release.partition(".")[2]))
+        self._rules = Release(int(release.partition(".")[2]), cbor)
         self._parts = FragmentBuilder(self._rules)
 
     def v2(self, snapshot: Snapshot, remote: Remote = ()) -> CompressedDocument:

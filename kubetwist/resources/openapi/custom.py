@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import evolve
 
 from ...api.resource import GroupVersionKind, JSONObject
-from ...http.negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
+from ...http.negotiation import JSON, STRATEGIC_MERGE_PATCH, YAML
 from ...schema.openapi import V2_REFERENCE
 from .operations import Operation, Path
 from .parameters import RESOURCE_VERSION, name_of
@@ -130,12 +130,14 @@ def _operation(operation: Operation, path: Path, kind: GroupVersionKind) -> Oper
         operation = evolve(operation, parameters=selection, body="")
     if operation.action == "get":
         operation = evolve(operation, parameters=(*operation.parameters, RESOURCE_VERSION))
-    answers = operation.answers[:1] if operation.method == "patch" else operation.answers
+    is_patch = operation.method == "patch"
+    patch_types = tuple(one for one in operation.consumes if one != STRATEGIC_MERGE_PATCH)
+    answers = operation.answers[:1] if is_patch else operation.answers
     return evolve(
         operation,
         kind=kind,
         parameters=tuple(name_of(kind.kind) if one.name == "name" else one for one in operation.parameters),
-        consumes=CUSTOM_PATCH_TYPES if operation.method == "patch" else (JSON, YAML),
+        consumes=patch_types if is_patch else (JSON, YAML),
         produces=(JSON, YAML),
         answers=answers,
         description=operation.description.replace("list or watch objects", "list objects"),

@@ -35,13 +35,18 @@ if TYPE_CHECKING:
 
 
 def builder_of(
-    definitions: IDefinitions, release: str, non_api_paths: Callable[[], Collection[str]] = tuple
+    definitions: IDefinitions,
+    release: str,
+    non_api_paths: Callable[[], Collection[str]] = tuple,
+    cbor: bool = False,
 ) -> Callable[[], Builder]:
     """
     Return the builder of a release, created on first use in a thread, since importing it takes time as well.
 
+    @param definitions: The types of the release.
     @param release: Major and minor version: C{"1.36"}.
     @param non_api_paths: Returns the paths outside of C{/api} and C{/apis}; called in that thread.
+    @param cbor: Whether CBOR is a media type of resources.
     """
     builders: list[Builder] = []
 
@@ -49,7 +54,7 @@ def builder_of(
         from .builder import Builder
 
         if not builders:
-            builders.append(Builder(definitions, release, frozenset(non_api_paths())))
+            builders.append(Builder(definitions, release, frozenset(non_api_paths()), cbor))
         return builders[0]
 
     return get

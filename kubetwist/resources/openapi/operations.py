@@ -13,7 +13,15 @@ from typing import Final
 from attrs import frozen
 
 from ...api.resource import GroupVersion, GroupVersionKind
-from ...http.negotiation import JSON, MEDIA_TYPES, PATCH_TYPES, STREAM_TYPES
+from ...http.negotiation import (
+    APPLY_CBOR_PATCH,
+    JSON,
+    MEDIA_TYPES,
+    MEDIA_TYPES_WITH_CBOR,
+    PATCH_TYPES,
+    STREAM_TYPES,
+    STREAM_TYPES_WITH_CBOR,
+)
 from ..servedresources import APIResource
 from . import parameters
 from .parameters import Parameter
@@ -102,9 +110,30 @@ class Path:
 
 @frozen
 class Release:
-    """The parameters of a release."""
+    """
+    The parameters of a release, and the media types of its resources.
+
+    @ivar minor: The minor version.
+    @ivar cbor: Whether the server enables CBOR.
+    """
 
     minor: int
+    cbor: bool = False
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """Return the media types of objects."""
+        return MEDIA_TYPES_WITH_CBOR if self.cbor else MEDIA_TYPES
+
+    @property
+    def list_types(self) -> tuple[str, ...]:
+        """Return the media types of lists and watches."""
+        return self.media_types + (STREAM_TYPES_WITH_CBOR if self.cbor else STREAM_TYPES)
+
+    @property
+    def patch_types(self) -> tuple[str, ...]:
+        """Return the media types of patches."""
+        return (*PATCH_TYPES, APPLY_CBOR_PATCH) if self.cbor else PATCH_TYPES
 
     def listing(self) -> tuple[Parameter, ...]:
         """Return the parameters of lists and watches."""
@@ -199,7 +228,9 @@ def resource_paths(
     root = f"/{root_path(group_version)}/"
     prefix, tag = _words(group_version)
     found: dict[str, list[Operation]] = {}
-    listing = _document(root, tag, "get available resources", f"{prefix}APIResources", f"{META}APIResourceList")
+    listing = _document(
+        root, tag, "get available resources", f"{prefix}APIResources", f"{META}APIResourceList", release.media_types
+    )
     found[listing.path] = list(listing.operations)
     parents = {resource.resource: resource.kind.kind for resource in resources if not resource.subresource}
     for resource in resources:
@@ -290,7 +321,7 @@ class _Writer:
                     f"partially update {of_noun}",
                     self.named + parameters.PATCH,
                     body=PATCH,
-                    consumes=PATCH_TYPES,
+                    consumes=self.release.patch_types,
                     answers=((200, "OK"), (201, "Created")),
                 ),
             )
@@ -350,7 +381,7 @@ class _Writer:
             f"{phrase} objects of kind {self.noun}",
             scope + self.release.listing(),
             answer=self.list_type,
-            produces=MEDIA_TYPES + STREAM_TYPES,
+            produces=self.release.list_types,
             suffix=suffix,
         )
 
@@ -364,7 +395,7 @@ class _Writer:
             f"watch {changes} {self.noun}. deprecated: {instead}",
             scope + self.release.listing(),
             answer=WATCH_EVENT,
-            produces=MEDIA_TYPES + STREAM_TYPES,
+            produces=self.release.list_types,
             suffix=suffix,
         )
 
@@ -412,12 +443,13 @@ class _Writer:
         body: str = "",
         body_required: bool = True,
         consumes: tuple[str, ...] = ANY,
-        produces: tuple[str, ...] = MEDIA_TYPES,
+        produces: tuple[str, ...] = (),
         answer: str | None = None,
         answers: tuple[tuple[int, str], ...] = ((200, "OK"),),
         suffix: str = "",
     ) -> Operation:
         scoped = "" if suffix.endswith("ForAllNamespaces") else self._scoped()
+        produces = produces or self.release.media_types
         produced = self.resource.produced.get(_VERBS.get(action, action))
         if produced is not None:
             produces = (*produced.media_types, *produces)

@@ -17,11 +17,13 @@ from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
 WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 
 
-def paths_of(groups: ServedResources, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
+def paths_of(
+    groups: ServedResources, group_version: GroupVersion, minor: int = 36, cbor: bool = False
+) -> dict[str, dict[str, Any]]:
     """Return the operations of a version, by path and method."""
     schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
     names = Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
-    paths = resource_paths(group_version, groups.resources(group_version), names, Release(minor))
+    paths = resource_paths(group_version, groups.resources(group_version), names, Release(minor, cbor))
     return {path.path: {one.method: one for one in path.operations} for path in paths}
 
 
@@ -112,6 +114,20 @@ class OperationsTests(SynchronousTestCase):
         for paths, has in ((plain, False), (custom_paths(plain, WIDGET), True)):
             (read,) = (one for path in paths for one in path.operations if one.method == "get")
             self.assertEqual("resourceVersion" in [one.name for one in read.parameters], has)
+
+    def test_cbor(self) -> None:
+        """A server with CBOR documents it for built-in resources, and patches in CBOR for custom resources, too."""
+        item, cbor = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "application/cbor"
+        deployments = paths_of(served_resources(), APPS, cbor=True)
+        self.assertEqual(deployments[item]["get"].produces[-1], cbor)
+        self.assertEqual(deployments["/apis/apps/v1/deployments"]["get"].produces[-1], f"{cbor}-seq")
+        self.assertEqual(deployments[item]["patch"].consumes[-1], "application/apply-patch+cbor")
+        self.assertIn(cbor, deployments["/apis/apps/v1/"]["get"].consumes)
+        (path,) = custom_paths([Path(item, list(deployments[item].values()))], WIDGET)
+        patch = next(one for one in path.operations if one.method == "patch")
+        self.assertEqual(patch.consumes[-1], "application/apply-patch+cbor")
+        self.assertNotIn("application/strategic-merge-patch+json", patch.consumes)
+        self.assertEqual(patch.produces, ("application/json", "application/yaml"))
 
     def test_field_validation(self) -> None:
         """C{fieldValidation} is a parameter of writes; kubectl reads it to detect server-side validation."""
