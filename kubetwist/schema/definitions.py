@@ -7,14 +7,14 @@ Its files add C{null} to the types of optional fields and C{enum} to kind and ap
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, KeysView
+from collections.abc import KeysView
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import orjson
 
-from ..api.jsonpieces import decoded, members
 from ..api.resource import GroupVersionKind, JSONObject
 from .bytefields import ByteFields
 from .merge.builder import MergeTypeBuilder
@@ -26,6 +26,10 @@ from .protobuf.codec import ProtobufTypes
 from .typebuilder import TypeBuilder
 
 _FOLDER = re.compile(r"v(?P<minor>1\.[0-9]+)\.[0-9]+-local")
+#: The beginning of a file.
+_INDENTED: Final = b'{\n  "$defs": {\n    "'
+#: What precedes the kinds of a definition.
+_KINDS: Final = b'\n      "x-kubernetes-group-version-kind": '
 
 
 class UnknownRelease(ValueError):
@@ -52,25 +56,27 @@ def available_versions() -> list[str]:
     return list(_files())
 
 
-def _definitions(minor: str) -> dict[str, JSONObject]:
-    definitions: dict[str, JSONObject] = orjson.loads(_files()[minor].read_bytes())["$defs"]
-    return definitions
+def _split(text: bytes) -> dict[str, bytes]:
+    """
+    Return the JSON of each definition in a file, by name.
 
-
-def _iterate_definitions(minor: str) -> Iterator[tuple[str, JSONObject]]:
-    """Yield the definitions of a release, decoded one by one so that other threads can run."""
-    text = _files()[minor].read_bytes()
-    for section, start, _ in members(text):
-        if section == "$defs":
-            for name, begin, end in members(text, start):
-                yield name, decoded(text[begin:end])
+    The files are indented: a line with four spaces and a quote begins a definition. They are not parsed, which would
+    take several times as long.
+    """
+    if not text.startswith(_INDENTED):
+        text = orjson.dumps({"$defs": orjson.loads(text)["$defs"]}, option=orjson.OPT_INDENT_2)
+    encoded = {}
+    for part in text.split(b'\n    "')[1:]:
+        name, _, definition = part.partition(b'": ')
+        encoded[name.decode()] = definition[: definition.rindex(b"\n    }") + len(b"\n    }")]
+    return encoded
 
 
 class Definitions:
     """
     The types of one release.
 
-    Until they are used, definitions are stored as JSON without descriptions.
+    Until they are used, definitions are stored as JSON.
 
     @ivar minor: The release, such as C{"1.36"}.
     @ivar protobuf: Encoders and decoders for protobuf.
@@ -98,15 +104,13 @@ class Definitions:
         """
         if minor not in _files():
             raise UnknownRelease(f"no types of Kubernetes {minor}; available: {', '.join(available_versions())}")
-        encoded = {}
+        encoded = _split(_files()[minor].read_bytes())
         kinds = {}
-        for name, schema in _definitions(minor).items():
-            for gvk in schema.get("x-kubernetes-group-version-kind", ()):
-                kinds[GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"])] = name
-            schema.pop("description", None)
-            for property_schema in schema.get("properties", {}).values():
-                property_schema.pop("description", None)
-            encoded[name] = orjson.dumps(schema)
+        for name, text in encoded.items():
+            at = text.find(_KINDS)
+            if at >= 0:
+                for gvk in orjson.loads(text[at + len(_KINDS) : text.index(b"]", at) + 1]):
+                    kinds[GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"])] = name
         return cls(minor, encoded, kinds)
 
     def gvks(self) -> KeysView[GroupVersionKind]:
@@ -155,24 +159,25 @@ class Definitions:
     def description(self, definition: str, field: str) -> str:
         """
         Return the description of a field; C{""} if it has none or the type is unknown.
-
-        The file is read again at the first call for each type.
         """
         existing = self._descriptions.get(definition)
         if existing is None:
-            properties = _definitions(self.minor).get(definition, {}).get("properties", {})
+            encoded = self._encoded.get(definition)
+            properties = {} if encoded is None else orjson.loads(encoded).get("properties", {})
             existing = {name: property_schema.get("description", "") for name, property_schema in properties.items()}
             self._descriptions[definition] = existing
         return existing.get(field, "")
 
     def openapi_schemas(self, ref_prefix: str) -> dict[str, JSONObject]:
         """
-        Return the published form of all definitions, read again from the file. The caller may modify them.
+        Return the published form of all definitions. The caller may modify them.
+
+        They are decoded one by one so that other threads can run.
 
         @param ref_prefix: The prefix of the name in a C{$ref}: C{"#/definitions/"} for OpenAPI 2,
             C{"#/components/schemas/"} for OpenAPI 3.
         """
-        return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _iterate_definitions(self.minor)}
+        return {name: openapi_schema(name, orjson.loads(text), ref_prefix) for name, text in self._encoded.items()}
 
     def openapi_schema(self, name: str) -> JSONObject:
         """Return one definition of L{openapi_schemas}, for OpenAPI 2."""
@@ -180,4 +185,7 @@ class Definitions:
 
     def _schema(self, name: str) -> JSONObject:
         schema: JSONObject = orjson.loads(self._encoded[name])
+        schema.pop("description", None)
+        for property_schema in schema.get("properties", {}).values():
+            property_schema.pop("description", None)
         return schema

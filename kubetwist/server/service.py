@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..api.garbage import CollectionPause
 from .errors import StartError
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ class KubeAPIService(Service):
         self._running = Deferred.fromCoroutine(self._run())
 
     async def _run(self) -> None:
+        pause = CollectionPause()
+
+        def end_pause(result: object) -> object:
+            pause.end()
+            return result
+
+        self.ready.addBoth(end_pause)
         try:
             self._begin_key()
             self.server = await self._prepare(await self.complete())

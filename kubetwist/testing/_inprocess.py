@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ..api.garbage import CollectionPause
 from ..api.jsontypes import JSONObject, JSONValue
 from ._connection import (
     Connection,
@@ -76,6 +77,13 @@ class InProcessServer(ServerHandle):
 
     async def start(self) -> InProcessServer:
         """Start the server, and return when it is ready."""
+        pause = CollectionPause()
+        try:
+            return await self._start()
+        finally:
+            pause.end()
+
+    async def _start(self) -> InProcessServer:
         from ..server.service import KubeAPIService
         from ..tap import Options
         from ._clock import clock_of

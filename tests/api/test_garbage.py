@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.garbage import untrack
+from kubetwist.api.garbage import CollectionPause, untrack
 from kubetwist.api.record import Record
 
 
@@ -49,3 +49,39 @@ class UntrackTests(SynchronousTestCase):
         record.views = {len: [1]}
         gc.collect()
         self.assertEqual({len: [1]}, record.views)
+
+
+class CollectionPauseTests(SynchronousTestCase):
+    """Tests for L{CollectionPause}."""
+
+    def setUp(self) -> None:
+        """Begin as a new process."""
+        self.patch(CollectionPause, "_ended", False)
+        self.addCleanup(gc.unfreeze)
+        self.addCleanup(gc.enable)
+        gc.enable()
+        gc.unfreeze()
+
+    def test_first(self) -> None:
+        """The first start in a process pauses collections, and makes the objects permanent at its end."""
+        pause = CollectionPause()
+        nested = CollectionPause()
+        self.assertFalse(gc.isenabled())
+        nested.end()
+        self.assertFalse(gc.isenabled())
+        pause.end()
+        pause.end()
+        self.assertTrue(gc.isenabled())
+        self.assertGreater(gc.get_freeze_count(), 0)
+
+    def test_later(self) -> None:
+        """Later starts do not pause them."""
+        CollectionPause().end()
+        CollectionPause()
+        self.assertTrue(gc.isenabled())
+
+    def test_disabled(self) -> None:
+        """Collections that the program has disabled remain disabled."""
+        gc.disable()
+        CollectionPause().end()
+        self.assertFalse(gc.isenabled())

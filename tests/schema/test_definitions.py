@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import orjson
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersionKind
-from kubetwist.schema.definitions import Definitions, UnknownRelease, available_versions
+from kubetwist.schema import definitions as definitions_module
+from kubetwist.schema.definitions import Definitions, UnknownRelease, _files, available_versions
 from tests.schema.release import definitions
 
 
@@ -35,6 +40,24 @@ class ReleaseTests(SynchronousTestCase):
                 problems: list[str] = []
                 self.assertEqual(kind.decode(zero, problems), zero, gvk)
                 self.assertEqual(problems, [])
+
+    def test_same_as_parsed(self) -> None:
+        """The definitions and kinds of every release equal the content of its file, indented or not."""
+        for version in available_versions():
+            path = _files()[version]
+            parsed = orjson.loads(path.read_bytes())["$defs"]
+            compact = Path(self.mktemp())
+            compact.write_bytes(orjson.dumps({"$comment": "x", "$defs": parsed}))
+            kinds = {
+                (gvk["group"], gvk["version"], gvk["kind"]): name
+                for name, schema in parsed.items()
+                for gvk in schema.get("x-kubernetes-group-version-kind", ())
+            }
+            for file in (path, compact):
+                self.patch(definitions_module, "_files", {version: file}.copy)
+                release = Definitions.load(version)
+                self.assertEqual({name: orjson.loads(text) for name, text in release._encoded.items()}, parsed)
+                self.assertEqual({tuple(gvk): release.definition_of(gvk) for gvk in release.gvks()}, kinds)
 
     def test_kinds_differ_by_release(self) -> None:
         """A release has the API versions that it served."""
