@@ -28,14 +28,16 @@ from ..protobuf import yield_to_reactor
 from ..wrappers import unwrap_backend
 from ._frames import PART_SIZE, ProtocolError
 from ._messages import (
+    encode_event,
+    encode_position,
+)
+from ._requests import (
     Method,
     Request,
     encode_change,
-    encode_event,
     encode_expirations,
     encode_number,
     encode_page_head,
-    encode_position,
     encode_stored_value,
 )
 

@@ -26,25 +26,27 @@ from ._frames import (
 from ._messages import (
     COMMIT,
     EVENTS,
-    FAILED,
     HELLO,
-    LAST,
     LOST,
     REQUEST,
     RESPONSE,
     RESULTS,
     WELCOME,
-    Request,
     Welcome,
     decode_events,
-    decode_failure,
     decode_position,
-    decode_response,
     decode_results,
     decode_welcome,
     encode_hello,
-    encode_request,
     encode_transaction,
+)
+from ._requests import (
+    FAILED,
+    LAST,
+    Request,
+    decode_failure,
+    decode_response,
+    encode_request,
 )
 from ._revisionpage import MappedRevision
 from ._sockets import peer_is_trusted, send

@@ -25,26 +25,28 @@ from ._frames import (
 )
 from ._messages import (
     COMMIT,
-    FAILED,
     HELLO,
-    LAST,
     LOST,
-    MORE,
     REQUEST,
     RESPONSE,
     RESULTS,
     WELCOME,
-    Request,
     Result,
     Welcome,
     decode_hello,
-    decode_request,
     decode_transactions,
-    encode_failure,
     encode_position,
-    encode_response,
     encode_result,
     encode_welcome,
+)
+from ._requests import (
+    FAILED,
+    LAST,
+    MORE,
+    Request,
+    decode_request,
+    encode_failure,
+    encode_response,
 )
 from ._revisionpage import RevisionPage
 from ._sockets import peer_is_trusted, send
@@ -86,14 +88,16 @@ class Origin:
     @ivar connection: The connection of the front.
     @ivar number: The number of its transaction.
     @ivar index: The index of the write in it.
+    @ivar draft: The encoded draft of the object, for the other fronts.
     """
 
-    __slots__ = ("connection", "index", "number")
+    __slots__ = ("connection", "draft", "index", "number")
 
-    def __init__(self, connection: StorageConnection, number: int, index: int) -> None:
+    def __init__(self, connection: StorageConnection, number: int, index: int, draft: bytes) -> None:
         self.connection = connection
         self.number = number
         self.index = index
+        self.draft = draft
 
 
 @implementer(IPushProducer)
@@ -275,7 +279,9 @@ class StorageConnection(Protocol):
     def _commit(self, number: int, writes: list[Write]) -> None:
         self._begin()
         for index, write in enumerate(writes):
-            write.attachment = Origin(self, number, index)
+            draft = write.attachment
+            assert isinstance(draft, bytes), "a decoded write has its encoded draft"
+            write.attachment = Origin(self, number, index, draft)
         result: Deferred[int]
         try:
             result = self._server.storage.commit(writes)

@@ -257,7 +257,8 @@ def _encode_missing(
     """
     for index, event in enumerate(events):
         if not encoded[index] and index not in excepted:
-            encoded[index] = encode_event(event)
+            origin = event.attachment
+            encoded[index] = encode_event(event, origin.draft if type(origin) is Origin else b"")
     return encoded
 
 

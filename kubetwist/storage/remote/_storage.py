@@ -58,16 +58,18 @@ from ..errors import (
 from ._client import PendingTransaction, StorageClient
 from ._frames import ProtocolError
 from ._messages import (
+    Welcome,
+    decode_events,
+)
+from ._outcomes import events_by_key, find_outcome
+from ._requests import (
     Method,
     Request,
-    Welcome,
     decode_changes,
-    decode_events,
     decode_expirations,
     decode_number,
     decode_page_part,
 )
-from ._outcomes import events_by_key, find_outcome
 
 #: Seconds that the start waits for the storage process.
 START_TIMEOUT: Final = 60.0

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.remote._messages}."""
+"""Tests for L{kubetwist.storage.remote._messages} and L{kubetwist.storage.remote._requests}."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.storage import PastChange, StorageEvent, StoredValue, Write
 from kubetwist.storage.remote import _messages as messages
+from kubetwist.storage.remote import _requests as requests
 from kubetwist.storage.remote._errors import ErrorFields
 from kubetwist.storage.remote._frames import ProtocolError
-from kubetwist.storage.remote._messages import Request, Result, Welcome
+from kubetwist.storage.remote._messages import Result, Welcome
+from kubetwist.storage.remote._requests import Request
 
 _revisions = st.integers(-1, 2**63 - 1)
 _keys = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -30,7 +32,7 @@ _writes = st.lists(
         st.none() | _values,
         st.none() | st.integers(0, 2**63 - 1),
         st.none() | st.floats(0, 1e9),
-        st.none(),
+        st.sampled_from([b""]),
         st.booleans(),
     ),
     max_size=4,
@@ -52,13 +54,13 @@ _DECODERS: tuple[Callable[[bytes], Any], ...] = (
     messages.decode_results,
     messages.decode_position,
     lambda payload: messages.decode_events(payload, _refuse),
-    messages.decode_request,
-    messages.decode_response,
-    messages.decode_failure,
-    messages.decode_number,
-    messages.decode_page_part,
-    messages.decode_changes,
-    messages.decode_expirations,
+    requests.decode_request,
+    requests.decode_response,
+    requests.decode_failure,
+    requests.decode_number,
+    requests.decode_page_part,
+    requests.decode_changes,
+    requests.decode_expirations,
 )
 
 
@@ -127,51 +129,51 @@ class MessageTests(SynchronousTestCase):
     @given(request=_requests)
     def test_requests(self, request: Request) -> None:
         """Requests have their method, texts and numbers."""
-        self.assertEqual(messages.decode_request(messages.encode_request(request)), request)
+        self.assertEqual(requests.decode_request(requests.encode_request(request)), request)
 
-    @given(number=_numbers, kind=st.sampled_from([messages.MORE, messages.LAST, messages.FAILED]), content=_values)
+    @given(number=_numbers, kind=st.sampled_from([requests.MORE, requests.LAST, requests.FAILED]), content=_values)
     def test_responses(self, number: int, kind: int, content: bytes) -> None:
         """Parts of responses have the number of their request."""
-        payload = messages.encode_response(number, kind, content)
-        self.assertEqual(messages.decode_response(payload), (number, kind, content))
+        payload = requests.encode_response(number, kind, content)
+        self.assertEqual(requests.decode_response(payload), (number, kind, content))
 
     def test_unknown_part(self) -> None:
         """A response of an unknown kind is refused."""
         with self.assertRaises(ProtocolError):
-            messages.decode_response(messages.encode_response(1, 3, b""))
+            requests.decode_response(requests.encode_response(1, 3, b""))
 
     @given(error=_errors)
     def test_failures(self, error: ErrorFields) -> None:
         """A failed request has its error."""
-        self.assertEqual(messages.decode_failure(messages.encode_failure(error)), error)
+        self.assertEqual(requests.decode_failure(requests.encode_failure(error)), error)
 
     def test_no_failure(self) -> None:
         """A failed request without an error is refused."""
         for content in (b"", messages.encode_result(Result(0, 7))):
             with self.assertRaises(ProtocolError):
-                messages.decode_failure(content)
+                requests.decode_failure(content)
 
     @given(revision=_revisions, more=st.booleans(), items=_stored)
     def test_pages(self, revision: int, more: bool, items: list[StoredValue]) -> None:
         """Pages have their values, with their problems."""
-        content = messages.encode_page_head(revision, more) + b"".join(map(messages.encode_stored_value, items))
-        part = messages.decode_page_part(content)
+        content = requests.encode_page_head(revision, more) + b"".join(map(requests.encode_stored_value, items))
+        part = requests.decode_page_part(content)
         self.assertEqual((part.revision, part.more), (revision, more))
         self.assert_same(part.items, items)
 
     @given(revision=_revisions, changes=_changes)
     def test_changes(self, revision: int, changes: list[PastChange]) -> None:
         """Past changes have both values."""
-        content = messages.encode_number(revision) + b"".join(map(messages.encode_change, changes))
-        reached, found = messages.decode_changes(content)
+        content = requests.encode_number(revision) + b"".join(map(requests.encode_change, changes))
+        reached, found = requests.decode_changes(content)
         self.assertEqual(reached, revision)
         self.assert_same(found, changes)
 
     @given(expirations=st.dictionaries(_texts, st.floats(0, 1e12)))
     def test_expirations(self, expirations: dict[str, float]) -> None:
         """Keys have the times at which they expire."""
-        content = b"".join(messages.encode_expirations(expirations))
-        self.assertEqual(messages.decode_expirations(content), expirations)
+        content = b"".join(requests.encode_expirations(expirations))
+        self.assertEqual(requests.decode_expirations(content), expirations)
 
     def test_beginning(self) -> None:
         """The first messages have the version, and the position of the server."""
@@ -208,12 +210,12 @@ class MalformedTests(SynchronousTestCase):
 
     def test_too_long(self) -> None:
         """Bytes after the end of a message are refused."""
-        request = messages.encode_request(Request(1, 1, "/r/a"))
+        request = requests.encode_request(Request(1, 1, "/r/a"))
         for decode, payload in (
             (messages.decode_hello, messages.encode_hello()),
             (messages.decode_position, messages.encode_position(1, 1)),
-            (messages.decode_request, request),
-            (messages.decode_number, messages.encode_number(1)),
+            (requests.decode_request, request),
+            (requests.decode_number, requests.encode_number(1)),
         ):
             with self.assertRaises(ProtocolError):
                 decode(payload + b"x")

@@ -13,18 +13,20 @@ from kubetwist.api.storage import Write
 from kubetwist.interfaces import ISharedStorage, IStorageObserver, IStorageWatch
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.remote import _connection, _messages, _server
+from kubetwist.storage.remote import _connection, _messages, _requests, _server
 from kubetwist.storage.remote._frames import MAX_FRAME_SIZE, FrameReader, encode_frame
 from kubetwist.storage.remote._messages import (
     COMMIT,
     EVENTS,
-    FAILED,
     HELLO,
     LOST,
     REQUEST,
     RESPONSE,
     RESULTS,
     WELCOME,
+)
+from kubetwist.storage.remote._requests import (
+    FAILED,
     Method,
     Request,
 )
@@ -93,7 +95,7 @@ class ServerCase(SynchronousTestCase):
 
     def request(self, front: RawFront, method: int, text: str = "") -> None:
         """Send a request."""
-        front.wire.write(encode_frame(REQUEST, [_messages.encode_request(Request(1, method, text))]))
+        front.wire.write(encode_frame(REQUEST, [_requests.encode_request(Request(1, method, text))]))
         self.reactor.settle()
 
 
@@ -180,9 +182,9 @@ class MessagesTests(ServerCase):
 
         self.patch(self.storage, "read", read)
         self.request(front, Method.READ, "/r/a")
-        _, kind, content = _messages.decode_response(front.frames[0][1])
+        _, kind, content = _requests.decode_response(front.frames[0][1])
         self.assertEqual(
-            (kind, _messages.decode_failure(content).reason), (FAILED, "the storage process failed to answer")
+            (kind, _requests.decode_failure(content).reason), (FAILED, "the storage process failed to answer")
         )
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 3)
 
@@ -236,7 +238,7 @@ class LimitTests(ServerCase):
     def test_unknown(self) -> None:
         """A front that sends an unknown message, or calls an unknown method, loses its connection."""
         self.assert_refused(encode_frame(99, []))
-        self.assert_refused(encode_frame(REQUEST, [_messages.encode_request(Request(1, 99))]))
+        self.assert_refused(encode_frame(REQUEST, [_requests.encode_request(Request(1, 99))]))
 
     def test_oversized(self) -> None:
         """A front that announces too large a frame loses its connection."""

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import alsoProvides
 from zope.interface.verify import verifyObject
 
+from kubetwist.api.record import Draft
 from kubetwist.api.storage import Write
 from kubetwist.interfaces import IExpiringStorage, IImmediateRevision, IProbedStorage, ISharedStorage, IStorageHistory
 from kubetwist.storage.errors import (
@@ -24,7 +25,8 @@ from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.remote import RemoteStorage, _calls, _client, _connection
 from kubetwist.storage.remote._connection import StorageConnection
 from kubetwist.storage.remote._frames import encode_frame
-from kubetwist.storage.remote._messages import RESULTS, Method, Request
+from kubetwist.storage.remote._messages import RESULTS
+from kubetwist.storage.remote._requests import Method, Request
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import RecordingObserver, storage_tests
 
@@ -102,6 +104,19 @@ class SharingTests(RemoteCase):
         self.assertEqual([observer.seen() for observer in observers], [expected, expected])
         attached = [[event.attachment for event in observer.events] for observer in observers]
         self.assertEqual(attached, [[mark, None, None], [None, mark, None]])
+
+    def test_drafts(self) -> None:
+        """The draft of an object is attached to its events in all fronts."""
+        first, second = self.open(), self.open()
+        observers = [self.follow(first), self.follow(second)]
+        draft = Draft(b'{"metadata":{"name":"a","labels":{"app":"x"}}}', {"app": "x"}, {"spec.nodeName": "n"})
+        value = b'{"kind":"Pod",' + draft.body[1:] + b"\n"
+        self.reactor.run(first.commit([Write("/r/a", value, 0, attachment=draft)]))
+        self.reactor.settle()
+        own, other = (observer.events[0].attachment for observer in observers)
+        self.assertIs(own, draft)
+        assert isinstance(other, Draft)
+        self.assertEqual((other.body, other.labels, other.fields), (draft.body, draft.labels, draft.fields))
 
     def test_revision_request(self) -> None:
         """Without shared memory, all readers of an iteration share one request of the newest revision."""
