@@ -16,6 +16,7 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.record import Record
+from ..storage.cache.metrics import KeptEncodings
 from ..storage.cache.watchcache import WatchCache
 from .encoding import CACHED_ITEM_COST, Encoder, Result
 
@@ -97,7 +98,7 @@ class BinaryEncoder(ABC):
             return self.encode_record(record)
         encodings = record.encodings
         if encodings is None:
-            encodings = record.encodings = {}
+            encodings = record.encodings = KeptEncodings(self._cache.metrics)
         encoded = encodings.get(self.key)
         if encoded is None:
             encoded = encodings[self.key] = self.encode_record(record)

@@ -184,6 +184,12 @@ def _cache_usage(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
             labels,
             LazyValues(partial(_nonzero_values, caches, attribute, len(more))),
         )
+    for name, text, attribute in (
+        ("objects", "Number of encoded forms (protobuf, CBOR) that are kept beside the JSON of objects.", "encodings"),
+        ("bytes", "Size of these forms in bytes.", "encoded_bytes"),
+    ):
+        values = LazyValues(partial(_nonzero_values, caches, attribute, 0))
+        yield MetricSnapshot(f"kubetwist_watch_cache_encoded_{name}", "gauge", text, _RESOURCE, values)
     received = LazyValues(lambda: [(labels, float(cache.received)) for labels, cache, _ in caches])
     text = "Number of events received from storage."
     yield MetricSnapshot("apiserver_storage_events_received_total", "counter", text, _RESOURCE, received)

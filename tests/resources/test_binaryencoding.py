@@ -69,6 +69,19 @@ class KeptEncodingTests(AnswerTestCase):
         self.server.clock.advance(0)
         self.assertEqual(self.names(), [])
 
+    def test_counted(self) -> None:
+        """The forms that are kept are counted, with their size; a replaced object's ones until they are dropped."""
+        metrics = self.server.stores.get("", "configmaps").cache.metrics
+        self.assertEqual(metrics.encodings, 0)
+        self.client.answer("GET", MAPS, Accept=PROTOBUF)
+        self.assertEqual(metrics.encodings, 2)
+        self.assertGreater(metrics.encoded_bytes, 100)
+        for number in range(ENCODED_EVENTS + 1):
+            self.client.ask("PUT", f"{MAPS}/a", config_map("a", x=str(number + 2)))
+        self.assertEqual(metrics.encodings, 1)
+        self.server.clock.pump([IDLE_TIMEOUT] * 3 + [0.0] * 3)
+        self.assertEqual((metrics.encodings, metrics.encoded_bytes), (0, 0))
+
     def test_only_on_demand(self) -> None:
         """Objects that are only requested in JSON have no other form."""
         self.client.ask("GET", f"{MAPS}/a")

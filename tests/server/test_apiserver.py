@@ -63,6 +63,8 @@ class FeatureGateTests(EndpointCase):
         self.assertEqual(code, 201)
         metrics = (await self.ask("GET", "/metrics", accept="*/*"))[1]
         self.assertIn('kubernetes_feature_enabled{name="CBORServingAndStorage",stage="ALPHA"} 1', metrics)
+        for name in ("objects", "bytes"):
+            self.assertIn(f'kubetwist_watch_cache_encoded_{name}{{group="",resource="namespaces"}}', metrics)
         self.assertIn('kubernetes_feature_enabled{name="APIResponseCompression",stage="BETA"} 0', metrics)
 
 

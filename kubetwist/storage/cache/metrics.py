@@ -21,6 +21,7 @@ class CacheMetrics:
 
     @ivar lists: Lists answered by the cache; C{returned} counts their records, C{fetched} the visited records.
     @ivar stored_lists: Lists answered by the storage; likewise.
+    @ivar encodings: The number of encoded forms that records keep beside their JSON; C{encoded_bytes} is their size.
     @ivar dispatched: Events that were sent to watches.
     @ivar unreadable: Values that could not be decoded.
     @ivar waits: Seconds that readers waited until the cache had their revision.
@@ -30,7 +31,7 @@ class CacheMetrics:
     """
 
     __slots__ = (
-        *("dispatched", "failures", "fetched", "lists", "requests", "returned"),
+        *("dispatched", "encoded_bytes", "encodings", "failures", "fetched", "lists", "requests", "returned"),
         *("stored_evaluated", "stored_fetched", "stored_lists", "stored_returned", "unreadable", "waits"),
     )
 
@@ -38,6 +39,7 @@ class CacheMetrics:
         self.dispatched = self.lists = self.fetched = self.returned = self.unreadable = 0
         self.stored_lists = self.stored_fetched = self.stored_evaluated = self.stored_returned = 0
         self.waits = Histogram(_WAITS)
+        self.encodings = self.encoded_bytes = 0
         self.requests: dict[str, Histogram] = {}
         self.failures: dict[str, int] = {}
 
@@ -49,3 +51,24 @@ class CacheMetrics:
         seconds.observe(took)
         if failed:
             self.failures[operation] = self.failures.get(operation, 0) + 1
+
+
+class KeptEncodings(dict[object, bytes]):
+    """The encoded forms of one record, by encoder; they are counted as long as they exist."""
+
+    __slots__ = ("_metrics",)
+
+    def __init__(self, metrics: CacheMetrics) -> None:
+        """@param metrics: The counters of the record's cache."""
+        super().__init__()
+        self._metrics = metrics
+
+    def __setitem__(self, key: object, encoded: bytes) -> None:
+        former = self.get(key)
+        super().__setitem__(key, encoded)
+        self._metrics.encodings += former is None
+        self._metrics.encoded_bytes += len(encoded) - len(former or b"")
+
+    def __del__(self) -> None:
+        self._metrics.encodings -= len(self)
+        self._metrics.encoded_bytes -= sum(map(len, self.values()))
