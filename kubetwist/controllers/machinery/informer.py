@@ -76,19 +76,53 @@ class HandlerRegistration:
     """
     A registered event handler.
 
-    @ivar pending_initial_keys: Keys of existing objects for which the handler has not been called yet.
+    Existing objects are delivered in the order of their keys, in chunks. A change of an object that was not reached is
+    delivered at once, as its addition.
     """
 
-    __slots__ = ("_informer", "handler", "pending_initial_keys")
+    __slots__ = ("_delivered_early", "_informer", "_position", "handler")
 
     def __init__(self, informer: Informer, handler: Handler) -> None:
         self._informer = informer
         self.handler = handler
-        self.pending_initial_keys: set[str] = set()
+        #: The key up to which existing objects were delivered; L{None} when all were, or none are to be.
+        self._position: str | None = None
+        #: The keys of later objects that were delivered because of a change.
+        self._delivered_early: set[str] = set()
 
     def stop(self) -> None:
         """Remove the handler."""
         self._informer._remove(self)
+
+    def begin(self) -> None:
+        """Begin to deliver existing objects."""
+        self._position = ""
+
+    def reach(self, key: str) -> bool:
+        """Advance to an existing object; return whether it is to be delivered."""
+        if self._position is None:
+            return False
+        self._position = key
+        if key in self._delivered_early:
+            self._delivered_early.discard(key)
+            return False
+        return True
+
+    def end(self) -> None:
+        """End the delivery of existing objects."""
+        self._position = None
+        self._delivered_early.clear()
+
+    def event_type(self, event_type: str, key: str) -> str | None:
+        """Return the event to deliver for a change of an object; L{None} for none."""
+        if self._position is None or key <= self._position:
+            return event_type
+        delivered = key in self._delivered_early
+        if event_type == DELETED:
+            self._delivered_early.discard(key)
+            return event_type if delivered else None
+        self._delivered_early.add(key)
+        return event_type if delivered else ADDED
 
 
 class Index:
@@ -213,7 +247,7 @@ class Informer:
         return index
 
     def _fill(self, index: Index) -> Iterator[None]:
-        for key in [record.key for record in self.list()]:
+        for key in self._existing_keys():
             record = self.by_key(key)
             if record is not None:
                 self._index(index, ADDED, record)
@@ -274,23 +308,32 @@ class Informer:
         return registration
 
     def _begin(self, registration: HandlerRegistration) -> None:
-        keys = [record.key for record in self.list()]
-        registration.pending_initial_keys = set(keys)
-        self._run_task(self._notify_all(registration, keys))
+        registration.begin()
+        self._run_task(self._notify_all(registration))
 
-    def _notify_all(self, registration: HandlerRegistration, keys: Sequence[str]) -> Iterator[None]:
-        for key in keys:
-            # An object that changed after the registration was delivered with that change.
-            if key in registration.pending_initial_keys:
-                registration.pending_initial_keys.discard(key)
+    def _notify_all(self, registration: HandlerRegistration) -> Iterator[None]:
+        for key in self._existing_keys():
+            if registration.reach(key):
                 record = self.by_key(key)
                 if record is not None:
                     self._notify(registration, ADDED, record, None)
             yield
+        registration.end()
+
+    def _existing_keys(self) -> Iterator[str]:
+        """Yield the keys of the objects in order, some at a time; objects may change before the next key."""
+        key = ""
+        while self._cache is not None:
+            records = self._cache.records_after("", key)
+            if not records:
+                return
+            key = records[-1].key
+            for record in records:
+                yield record.key
 
     def _remove(self, registration: HandlerRegistration) -> None:
         self._registrations = tuple(one for one in self._registrations if one is not registration)
-        registration.pending_initial_keys.clear()
+        registration.end()
 
     def _notify(self, registration: HandlerRegistration, event_type: str, record: Record, old: Record | None) -> None:
         try:
@@ -315,13 +358,9 @@ class Informer:
         for index in self._indexes.values():
             self._index(index, event_type, record)
         for registration in self._registrations:
-            if record.key not in registration.pending_initial_keys:
-                self._notify(registration, event_type, record, old)
-                continue
-            # The handler has not received the object yet.
-            registration.pending_initial_keys.discard(record.key)
-            if event_type != DELETED:
-                self._notify(registration, ADDED, record, None)
+            delivered = registration.event_type(event_type, record.key)
+            if delivered is not None:
+                self._notify(registration, delivered, record, old if delivered == event_type else None)
 
     # --- lifecycle
 

@@ -357,6 +357,28 @@ class ManyObjectsTests(ControllerTestCase):
         self.assertEqual(len(first) + len(rest), 298)
         self.assertEqual({kind for kind, _, _ in rest}, {"ADDED"})
 
+    def test_changes_before_delivery(self) -> None:
+        """An object that changes before it is reached is delivered with its changes, and only then."""
+        self.informer.add_event_handler(self.slowly)
+        first = self.events.take_events()
+        for name in ("n290", "new"):
+            if name == "new":
+                self.make("configmaps", name, "one")
+            self.change("configmaps", name, lambda obj: obj.update(data={"a": "b"}), "one")
+            self.change("configmaps", name, lambda obj: obj.update(data={"a": "c"}), "one")
+            self.remove("configmaps", name, "one")
+            kinds = [kind for kind, _, _ in self.events.take_events()]
+            self.assertEqual(kinds, ["ADDED", *["MODIFIED"] * (1 if name == "n290" else 2), "DELETED"])
+        self.make("configmaps", "n290", "one")
+        self.remove("configmaps", "n291", "one")
+        self.make("configmaps", "n291", "one")
+        again = [("ADDED", "one/n290", False), ("ADDED", "one/n291", False)]
+        self.assertEqual(self.events.take_events(), again)
+        self.settle()
+        rest = self.events.take_events()
+        keys = [key for _, key, _ in (*first, *rest, *again)]
+        self.assertEqual(sorted(keys), [f"one/n{number:03}" for number in range(300)])
+
     def test_index(self) -> None:
         """An index is built in chunks, and is correct after changes during the build."""
         index = self.informer.index("name", self.keys)
