@@ -59,6 +59,12 @@ _NUMBER: Final = Struct("<q")
 _EXPIRATION: Final = Struct("<Id")
 
 
+#: The methods whose response has one part.
+SINGLE_PART: Final = frozenset(
+    (Method.READ, Method.COMPACT, Method.CLAIM_COMPACTION, Method.CURRENT_REVISION, Method.PROBE_WRITING)
+)
+
+
 class Request(NamedTuple):
     """A call of a method; the meaning of texts and numbers depends on it."""
 
@@ -179,6 +185,18 @@ def decode_page_part(content: bytes) -> PagePart:
         key, value = cursor.text(key_size), cursor.data(size)
         items.append(StoredValue(key, value, written, cursor.text(problem_size)))
     return PagePart(revision, bool(more), items)
+
+
+def decode_stored_value(content: bytes) -> StoredValue:
+    """
+    Return the only value of a page.
+
+    @raise ProtocolError: It is malformed, or not the only one.
+    """
+    items = decode_page_part(content).items
+    if len(items) != 1:
+        raise ProtocolError(f"a value is expected, and not {len(items)}")
+    return items[0]
 
 
 def encode_change(change: PastChange) -> bytes:

@@ -12,10 +12,10 @@ import heapq
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred, fail
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime, IStreamClientEndpoint
+from twisted.internet.interfaces import IAddress, IDelayedCall, IProtocol, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -24,7 +24,6 @@ from zope.interface import implementer
 from ...api.storage import (
     History,
     Page,
-    PastChange,
     StorageEvent,
     StoredValue,
     Write,
@@ -63,13 +62,17 @@ from ._messages import (
 )
 from ._outcomes import events_by_key, find_outcome
 from ._requests import (
+    SINGLE_PART,
     Method,
     Request,
     decode_changes,
     decode_expirations,
     decode_number,
     decode_page_part,
+    decode_stored_value,
 )
+
+T = TypeVar("T")
 
 #: Seconds that the start waits for the storage process.
 START_TIMEOUT: Final = 60.0
@@ -118,6 +121,7 @@ class RemoteStorage:
         self._connection: StorageClient | None = None
         self._welcome: Welcome | None = None
         self._opening: Deferred[None] | None = None
+        self._connecting: Deferred[IProtocol] | None = None
         self._retry: IDelayedCall | None = None
         self._delay = RETRY_FIRST
         self._unavailable = "the connection to the storage process is not established"
@@ -165,6 +169,8 @@ class RemoteStorage:
         for call in (self._retry, self._outcome_timeout):
             if call is not None and call.active():
                 call.cancel()
+        if self._connecting is not None:
+            self._connecting.cancel()
         self._give_up_outcomes()
         self._fail_waiters()
         if client is not None:
@@ -194,7 +200,8 @@ class RemoteStorage:
         def failed(failure: Failure) -> None:
             self._connect_later(failure.getErrorMessage())
 
-        self._endpoint.connect(_ClientFactory(self, self._reactor)).addErrback(failed)
+        self._connecting = self._endpoint.connect(_ClientFactory(self, self._reactor))
+        self._connecting.addErrback(failed)
 
     def _connect_later(self, reason: str) -> None:
         if self._state is State.CLOSED:
@@ -363,7 +370,7 @@ class RemoteStorage:
 
     async def probe_writing(self) -> None:
         """See L{kubetwist.interfaces.IProbedStorage.probe_writing}."""
-        await self._request(Method.PROBE_WRITING)
+        await self._request(Method.PROBE_WRITING, bytes)
 
     # --- reading
 
@@ -394,8 +401,7 @@ class RemoteStorage:
 
     async def read(self, key: str) -> StoredValue:
         """See L{kubetwist.interfaces.IStorageBackend.read}."""
-        (content,) = await self._request(Method.READ, key)
-        (found,) = decode_page_part(content).items
+        (found,) = await self._request(Method.READ, decode_stored_value, key)
         return found
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
@@ -407,10 +413,9 @@ class RemoteStorage:
         @param limit: Maximum number of values; 0 for all.
         @param revision: The revision to read at; 0 for the newest.
         """
-        parts = await self._request(Method.READ_PAGE, prefix, start, numbers=(limit, revision, 0, 0))
+        parts = await self._request(Method.READ_PAGE, decode_page_part, prefix, start, numbers=(limit, revision, 0, 0))
         items: list[StoredValue] = []
-        for content in parts:
-            part = decode_page_part(content)
+        for part in parts:
             items += part.items
         return Page(items, part.revision, part.more)
 
@@ -424,18 +429,15 @@ class RemoteStorage:
         @param max_changes: Approximate maximum number of changes.
         @param max_bytes: Approximate maximum size of their values, in bytes.
         """
-        parts = await self._request(Method.READ_CHANGES, prefix, numbers=(after, until, max_changes, max_bytes))
-        changes: list[PastChange] = []
-        for content in parts:
-            revision, part = decode_changes(content)
-            changes += part
-        return History(changes, revision)
+        numbers = after, until, max_changes, max_bytes
+        parts = await self._request(Method.READ_CHANGES, decode_changes, prefix, numbers=numbers)
+        return History([change for _, part in parts for change in part], parts[-1][0])
 
     async def expiration_times(self, prefix: str) -> dict[str, float]:
         """See L{kubetwist.interfaces.IExpiringStorage.expiration_times}."""
         expirations: dict[str, float] = {}
-        for content in await self._request(Method.EXPIRATION_TIMES, prefix):
-            expirations.update(decode_expirations(content))
+        for part in await self._request(Method.EXPIRATION_TIMES, decode_expirations, prefix):
+            expirations.update(part)
         return expirations
 
     async def _read_events(self, client: StorageClient, prefix: str, after: int, until: int) -> list[StorageEvent]:
@@ -450,39 +452,46 @@ class RemoteStorage:
         """
         events: list[StorageEvent] = []
         request = Request(0, Method.READ_EVENTS, prefix, "", (after, until, 0, 0))
-        for content in await self._send(client, request):
-            events += decode_events(content, _no_write)[2]
+        for _, _, part in await self._send(client, request, lambda content: decode_events(content, _no_write)):
+            events += part
         return events
 
     async def _request_number(self, method: Method, revision: int = 0) -> int:
-        (content,) = await self._request(method, numbers=(revision, 0, 0, 0))
-        return decode_number(content)
+        (number,) = await self._request(method, decode_number, numbers=(revision, 0, 0, 0))
+        return number
 
     async def _request(
         self,
         method: Method,
+        decode: Callable[[bytes], T],
         text: str = "",
         second_text: str = "",
         *,
         numbers: tuple[int, int, int, int] = (0, 0, 0, 0),
-    ) -> list[bytes]:
+    ) -> list[T]:
         """
-        Send a request; return the parts of the response.
+        Send a request; return the decoded parts of the response.
 
         @param method: The method.
-        @param text: Its first text.
+        @param decode: Decodes a part.
+        @param text: The first text of the request.
         @param second_text: Its second text.
         @param numbers: Its numbers.
         @raise StorageError: The error of the backend, or there is no connection.
         """
-        return await self._send(self._connected_client(), Request(0, method, text, second_text, numbers))
+        return await self._send(self._connected_client(), Request(0, method, text, second_text, numbers), decode)
 
-    async def _send(self, client: StorageClient, request: Request) -> list[bytes]:
+    async def _send(self, client: StorageClient, request: Request, decode: Callable[[bytes], T]) -> list[T]:
         try:
-            return await client.request(request)
+            parts = await client.request(request)
+            if request.method in SINGLE_PART and len(parts) > 1:
+                raise ProtocolError("a number has several parts")
+            return [decode(content) for content in parts]
         except RevisionCompacted as error:
             self.compacted = max(self.compacted, error.oldest)
             raise
+        except ProtocolError as error:
+            raise StorageUnavailable(f"the storage process sent an invalid response: {error}") from None
 
     # --- watching
 

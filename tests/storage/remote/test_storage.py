@@ -5,6 +5,9 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import alsoProvides
@@ -25,8 +28,8 @@ from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.remote import RemoteStorage, _calls, _client, _connection
 from kubetwist.storage.remote._connection import StorageConnection
 from kubetwist.storage.remote._frames import encode_frame
-from kubetwist.storage.remote._messages import RESULTS
-from kubetwist.storage.remote._requests import Method, Request
+from kubetwist.storage.remote._messages import LOST, RESULTS
+from kubetwist.storage.remote._requests import Method, Request, encode_number, encode_page_head
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import RecordingObserver, storage_tests
 
@@ -409,6 +412,39 @@ class LossTests(RemoteCase):
             self.reactor.run(front.read("/r/a"))
         self.assertIn("invalid message", str(caught.exception))
         self.reconnect(front)
+
+    def test_invalid_response(self) -> None:
+        """A response that does not match its request is an error of storage; the connection remains."""
+        front = self.open()
+        invalid = [encode_number(1), encode_page_head(1, False), b""]
+
+        async def answer(*args: Any) -> bytes:
+            return invalid.pop()
+
+        async def divided(server: Any, claimant: object, request: Request, send_part: Any) -> bytes:
+            send_part(encode_number(1))
+            return encode_number(2)
+
+        self.patch(_calls, "_METHODS", {**_calls._METHODS, Method.READ: answer, Method.CURRENT_REVISION: divided})
+        while invalid:
+            with self.assertRaises(StorageUnavailable):
+                self.reactor.run(front.read("/r/a"))
+        with self.assertRaises(StorageUnavailable):
+            self.reactor.run(front.current_revision())
+        self.reactor.run(front.commit([Write("/r/a", b"", 0)]))
+
+    @settings(max_examples=30, deadline=None)
+    @given(frames=st.lists(st.tuples(st.sampled_from([0, 16, 17, 18, 19, 20]), st.binary(max_size=40)), max_size=3))
+    def test_random_messages(self, frames: list[tuple[int, bytes]]) -> None:
+        """After any messages of the storage process, a front has a connection, or establishes another one."""
+        front = self.open()
+        _, far = self.process.wires[-1]
+        for kind, payload in frames:
+            if kind != LOST:
+                far.write(encode_frame(kind, [payload]))
+        self.reconnect(front)
+        self.reactor.run(front.read_page("/r/"))
+        self.reactor.run(front.close())
 
     # Transactions without a result.
 
