@@ -132,6 +132,38 @@ def test_same_as_http1(server: SubprocessServer, http2: httpx.Client, namespace:
             assert first.content == second.content, (method, url)
 
 
+def test_no_upgrades(server: SubprocessServer, http2: httpx.Client, namespace: str) -> None:
+    """
+    Requests for exec, attach and port-forward need an upgrade, which HTTP/2 lacks; they get the same errors as requests
+    without it over HTTP/1.1, and proxied requests are forwarded.
+    """
+    status: dict[str, Any] = {"addresses": [{"type": "InternalIP", "address": "192.0.2.7"}]}
+    http2.post("/api/v1/nodes", json={"metadata": {"name": namespace}, "status": status}).raise_for_status()
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    containers = [{"name": "c", "image": "i"}]
+    for name, spec in (("bound", {"nodeName": namespace}), ("pending", {})):
+        http2.post(
+            pods, json={"metadata": {"name": name}, "spec": {"containers": containers, **spec}}
+        ).raise_for_status()
+    errors = {
+        "bound": (400, "BadRequest", "Upgrade request required"),
+        "pending": (400, "BadRequest", "pod pending does not have a host assigned"),
+        "missing": (404, "NotFound", 'pods "missing" not found'),
+    }
+    with make_client(server, False) as http1:
+        for name, expected in errors.items():
+            for subresource in ("exec?command=ls&stdout=true", "attach?stdout=true", "portforward?ports=80"):
+                for method in ("GET", "POST"):
+                    found = [one.request(method, f"{pods}/{name}/{subresource}") for one in (http1, http2)]
+                    assert [one.http_version for one in found] == ["HTTP/1.1", "HTTP/2"]
+                    assert found[0].content == found[1].content
+                    answer = found[1].json()
+                    assert (found[1].status_code, answer["reason"], answer["message"]) == expected, subresource
+        found = [one.get(f"{pods}/pending/proxy/") for one in (http1, http2)]
+        assert found[0].status_code == found[1].status_code == 400
+        assert found[0].content == found[1].content
+
+
 def test_large_list(server: SubprocessServer, http2: httpx.Client, namespace: str) -> None:
     """A list of megabytes, compressed or not, is the same as over HTTP/1.1."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
