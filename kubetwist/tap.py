@@ -25,7 +25,22 @@ def makeService(options: Options) -> IService:
     from .server.service import KubeAPIService, TwistProcess
 
     running = cast("IServerReactor", reactor)
-    service = KubeAPIService(options, running)
+    worker = 0
+    if not options["workers"] or options.parent is None:
+        service = KubeAPIService(options, running)
+    else:
+        from .server.workers.description import take_description
+
+        description = take_description()
+        if description is None:
+            from .server.workers.storageprocess import StorageService
+
+            service = StorageService(options, running)
+        else:
+            from .server.workers.front import FrontService
+
+            worker = description.number
+            service = FrontService(options, running, description)
     if options.parent is not None:
-        TwistProcess(service, running, options).install()
+        TwistProcess(service, running, options, worker).install()
     return service

@@ -7,6 +7,7 @@ All functions block on disk I/O and must not be called in the reactor's thread.
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import os
 import re
@@ -56,8 +57,17 @@ class LogFile:
     A line is written completely or not at all: a partial write is truncated.
     """
 
-    def __init__(self, path: Path, rotation: Rotation, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, path: Path, rotation: Rotation, now: Callable[[], datetime] = utc_now, *, shared: bool = False
+    ) -> None:
+        """
+        @param path: The current file.
+        @param rotation: The settings of the rotation.
+        @param now: Returns the current time.
+        @param shared: Whether other processes write the file, too: then it is locked during each write.
+        """
         self.path = path
+        self._shared = shared
         self._rotation = rotation
         self._now = now
         self._descriptor = -1
@@ -84,7 +94,7 @@ class LogFile:
         limit = self._rotation.size
         begin, size = 0, 0
         try:
-            self._open()
+            self._open_locked() if self._shared else self._open()
             for number, line in enumerate(lines):
                 if limit and self._size + size + len(line) > limit:
                     self._append(lines[begin:number])
@@ -97,6 +107,9 @@ class LogFile:
             self._append(lines[begin:])
         except OSError as error:
             raise PartlyWritten(begin, error) from error
+        finally:
+            if self._shared and self._descriptor >= 0:
+                _lock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Close the file and wait for the compression of rotated files."""
@@ -119,6 +132,23 @@ class LogFile:
         if self._rotation.size:
             self._tidy()
 
+    def _open_locked(self) -> None:
+        """Open and lock the current file, which another process may have rotated since the last write."""
+        while True:
+            self._open()
+            _lock(self._descriptor, fcntl.LOCK_EX)
+            status = os.fstat(self._descriptor)
+            try:
+                current = os.stat(self.path)
+            except FileNotFoundError:
+                # Another process is rotating it, or it was removed: create it.
+                current = None
+            if current is not None and (current.st_dev, current.st_ino) == (status.st_dev, status.st_ino):
+                self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+                return
+            os.close(self._descriptor)
+            self._descriptor = -1
+
     def _append(self, lines: Sequence[bytes]) -> None:
         data = b"".join(lines)
         view = memoryview(data)
@@ -137,12 +167,17 @@ class LogFile:
 
     def _rotate(self) -> None:
         mode = stat.S_IMODE(os.fstat(self._descriptor).st_mode)
+        # The lock ends with the descriptor: other processes find that the path has another file now.
+        os.rename(self.path, self._backup())
         os.close(self._descriptor)
         self._descriptor = -1
-        os.rename(self.path, self._backup())
-        flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC
-        self._descriptor = os.open(self.path, flags, mode)
-        self._size = 0
+        if self._shared:
+            self._open_locked()
+            os.fchmod(self._descriptor, mode)
+        else:
+            flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC
+            self._descriptor = os.open(self.path, flags, mode)
+            self._size = 0
         self._tidy()
 
     def _backup(self) -> Path:
@@ -172,7 +207,16 @@ class LogFile:
                 # A file that is rotated after this point may be missed: then another pass follows.
                 self._untidy = False
             with suppress(OSError):
-                self.tidy()
+                self._tidy_alone() if self._shared else self.tidy()
+
+    def _tidy_alone(self) -> None:
+        """Remove and compress rotated files while no other process does that."""
+        directory = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _lock(directory, fcntl.LOCK_EX)
+            self.tidy()
+        finally:
+            os.close(directory)
 
     def tidy(self) -> None:
         """Remove rotated files beyond the limits of age and number, and compress the remaining files."""
@@ -245,6 +289,12 @@ class PartlyWritten(Exception):
         super().__init__(str(reason))
         self.written = written
         self.alone = alone
+
+
+def _lock(descriptor: int, operation: int) -> None:
+    """Lock or unlock a file; pipes and devices on some systems cannot be locked, and are not rotated."""
+    with suppress(OSError):
+        fcntl.flock(descriptor, operation)
 
 
 def _compress(path: Path) -> None:

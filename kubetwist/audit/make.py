@@ -120,7 +120,8 @@ def _log_output(options: FlagValues, server: AuditDependencies, counts: Counts) 
             options["audit-log-maxbackup"],
             options["audit-log-compress"],
         )
-        file = LogFile(Path(options["audit-log-path"]).absolute(), rotation)
+        shared = options["workers"] > 0
+        file = LogFile(Path(options["audit-log-path"]).absolute(), rotation, shared=shared)
         try:
             file.ensure()
         except OSError as error:

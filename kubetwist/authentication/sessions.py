@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import define
 
@@ -27,6 +27,7 @@ from .signinlinks import SignInLinks
 from .union import TokenAuthentication
 
 if TYPE_CHECKING:
+    from ..http.request import KubeRequest
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
 
@@ -63,6 +64,29 @@ class Session:
     user: UserInfo
     expires_at: float
     last_used_at: float
+
+
+class Sessions(Protocol):
+    """The sessions of a server; in a server of several processes one of them has the sessions of all."""
+
+    def begin(self, token: str, user: UserInfo) -> tuple[str, str] | Deferred[tuple[str, str]]:
+        """See L{SessionStore.begin}."""
+
+    def find(self, session_id: bytes, csrf_token: bytes) -> Session | Deferred[Session | None] | None:
+        """See L{SessionStore.find}."""
+
+    def end(self, session_id: bytes, csrf_token: bytes) -> Deferred[None] | None:
+        """See L{SessionStore.end}."""
+
+
+class Links(Protocol):
+    """The sign-in links of a server."""
+
+    def issue(self, user: UserInfo) -> str:
+        """See L{SignInLinks.issue}."""
+
+    def redeem(self, secret: str, request: KubeRequest) -> UserInfo | Deferred[UserInfo | None] | None:
+        """See L{SignInLinks.redeem}."""
 
 
 class SessionStore:
@@ -143,10 +167,10 @@ class SessionAuthenticator:
 
     def __init__(
         self,
-        sessions: SessionStore,
+        sessions: Sessions,
         cookie: Callable[[], bytes],
         authenticate_token: Callable[[str], TokenAuthentication | Deferred[TokenAuthentication]],
-        links: SignInLinks,
+        links: Links,
     ) -> None:
         """
         @param sessions: The sessions.
@@ -176,6 +200,16 @@ class SessionAuthenticator:
         if not from_same_origin(request):
             raise RequestRefused("session used in a cross-site request")
         session = self.sessions.find(session_id, csrf_tokens[0])
+        if isinstance(session, Deferred):
+            return session.addCallback(self._authenticate_session)
+        return self._authenticate_session(session)
+
+    def _authenticate_session(self, session: Session | None) -> UserInfo | Deferred[UserInfo | None]:
+        """
+        Return the user of a session.
+
+        @raise RequestRefused: There is no such session, or its token is not valid any more.
+        """
         if session is None:
             raise RequestRefused("session is unknown or expired")
         if not session.token:

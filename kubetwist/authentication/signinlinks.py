@@ -44,7 +44,11 @@ class SignInLinks:
         """
         Return the user of a link and forget the link; L{None} if it is unknown, expired, or used from another machine.
         """
-        if len(secret) > _MAX_SECRET_LENGTH or not is_local(request):
+        return self.take(secret) if is_local(request) else None
+
+    def take(self, secret: str) -> UserInfo | None:
+        """Return the user of a link and forget the link; L{None} if it is unknown or expired."""
+        if len(secret) > _MAX_SECRET_LENGTH:
             return None
         expires, user = self._links.pop(_digest(secret), (0.0, None))
         return user if self._now() < expires else None

@@ -7,6 +7,7 @@ Log formats: text with C{key="value"} as in klog, or one JSON object per line.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, TextIO
 
 import orjson
@@ -76,11 +77,13 @@ def log_structured(log: Logger, verbosity: int, message: str, values: Mapping[st
     )
 
 
-def as_json(event: LogEvent) -> str:
+def as_json(event: LogEvent, worker: int = 0) -> str:
     """
     Format an event as a JSON object, with the keys of kube-apiserver.
 
     It contains the message and its values, not all fields of the event.
+
+    @param worker: The number of the front that has the event; 0 in another process.
     """
     level = event.get("log_level", LogLevel.info)
     document: dict[str, object] = {
@@ -92,6 +95,8 @@ def as_json(event: LogEvent) -> str:
         document["severity"] = _SEVERITIES[level]
     else:
         document["v"] = event.get("verbosity", 4 if level is LogLevel.debug else 0)
+    if worker:
+        document["worker"] = worker
     values = event.get(VALUES)
     if isinstance(values, Mapping):
         document.update(values)
@@ -107,7 +112,22 @@ def as_json(event: LogEvent) -> str:
         return orjson.dumps(fields).decode() + "\n"
 
 
-def file_observer(file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any = LogLevel.info) -> ILogObserver:
+def as_text(event: LogEvent, worker: int = 0) -> str | None:
+    """
+    Format an event as text.
+
+    @param worker: The number of the front that has the event; 0 in another process.
+    """
+    text = classic_text(event)
+    if not worker or text is None:
+        return text
+    head, bracket, message = text.partition("] ")
+    return f"{head} worker={worker}{bracket}{message}"
+
+
+def file_observer(
+    file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any = LogLevel.info, worker: int = 0
+) -> ILogObserver:
     """
     Return an observer that writes events to a file.
 
@@ -115,8 +135,9 @@ def file_observer(file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any
     @param verbosity: Decides about debug events.
     @param json: Whether to write JSON.
     @param lowest: Minimum level of other events.
+    @param worker: The number of this front, which each line contains; 0 in another process.
     """
-    write = FileLogObserver(file, as_json if json else classic_text)
+    write = FileLogObserver(file, partial(as_json if json else as_text, worker=worker))
 
     def filter_event(event: LogEvent) -> object:
         return PredicateResult.maybe if verbosity.enabled(event, lowest) else PredicateResult.no

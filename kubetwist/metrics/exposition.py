@@ -31,6 +31,22 @@ def render(
     @param snapshots: Snapshots of the collectors.
     @param steps: Filters that are applied to the snapshots in this order.
     """
+    filtered: Iterable[MetricSnapshot] = merge(families, snapshots)
+    for step in steps:
+        filtered = step(filtered)
+    blocks = {snapshot.name: _block(snapshot) for snapshot in filtered}
+    return "".join(blocks[name] for name in sorted(blocks)).encode()
+
+
+def merge(
+    families: Iterable[Family[Counter] | Family[Histogram]], snapshots: Iterable[MetricSnapshot]
+) -> Iterable[MetricSnapshot]:
+    """
+    Return one snapshot for each name. May run in any thread.
+
+    @param families: Families of the registry.
+    @param snapshots: Snapshots of the collectors.
+    """
     by_name: dict[str, MetricSnapshot] = {}
     for snapshot in (*map(snapshot_of, families), *snapshots):
         existing = by_name.get(snapshot.name)
@@ -38,11 +54,7 @@ def render(
         by_name[snapshot.name] = (
             snapshot if existing is None else evolve(existing, values=[*existing.values, *snapshot.values])
         )
-    filtered: Iterable[MetricSnapshot] = by_name.values()
-    for step in steps:
-        filtered = step(filtered)
-    blocks = {snapshot.name: _block(snapshot) for snapshot in filtered}
-    return "".join(blocks[name] for name in sorted(blocks)).encode()
+    return by_name.values()
 
 
 def collect_process_metrics() -> Iterator[MetricSnapshot]:

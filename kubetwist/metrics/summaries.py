@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from .registry import Histogram
@@ -19,15 +19,22 @@ class Summary(Histogram):
 
     __slots__ = ("_recent",)
 
-    def __init__(self, bounds: Sequence[float] = ()) -> None:
+    def __init__(self, bounds: Sequence[float] = (), recent: Iterable[float] = ()) -> None:
+        """
+        @param recent: The latest observations so far.
+        """
         super().__init__(bounds)
-        self._recent: deque[float] = deque(maxlen=_MAX_RECENT)
+        self._recent: deque[float] = deque(recent, maxlen=_MAX_RECENT)
 
     def observe(self, value: float) -> None:
         """Add an observation."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
         self._recent.append(value)
+
+    def recent(self) -> list[float]:
+        """Return the latest observations. May be called in any thread."""
+        return list(self._recent.copy())
 
     def quantiles(self) -> Iterator[tuple[float, float]]:
         """Return the exposed quantiles with their values."""

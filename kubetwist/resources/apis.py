@@ -132,7 +132,7 @@ class APIs:
         aggregator.register_destroy_func("compaction", compactor.stop)
         add_bootstrap_hooks(config, self.registry, self.register, aggregator, kube)
         self.flow: FlowControl | None = None
-        if options["enable-priority-and-fairness"]:
+        if options["enable-priority-and-fairness"] and config.serves:
             self.flow = add_fairness(config, self.registry.stores, aggregator)
         self._controllers: ServerControllers | None = None
         if config.controllers:

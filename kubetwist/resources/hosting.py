@@ -138,6 +138,10 @@ class APIConfig(ControllerConfig, Protocol):
     def is_front(self) -> bool:
         """Return whether this process is a front: the storage process does what one process of a server does."""
 
+    @property
+    def serves(self) -> bool:
+        """Return whether this process serves requests."""
+
     def share(self, total: int, /) -> int:
         """Return the share of this process of a limit of the server."""
 

@@ -73,6 +73,7 @@ class APIServer:
     @ivar apis: The APIs of the chain; L{None} in a chain without APIs.
     """
 
+    prepared_type: type[PreparedAPIServer] = PreparedAPIServer
     _log = Logger()
 
     def __init__(self, config: ServerConfig, front: GenericServer, apis: InstalledAPIs | None) -> None:
@@ -112,7 +113,7 @@ class APIServer:
         if apis is not None and apis.flow is not None:
             self._add_sampling(apis.flow, metrics)
         limit, release_seats = self.make_request_limiter()
-        guard = make_guard(options["memory-limit"])
+        guard = make_guard(options["memory-limit"], config.workers.processes)
         handler = build_handler_chain(
             traverse(front.mux),
             reactor=self._reactor,
@@ -143,7 +144,7 @@ class APIServer:
             swagger_ui = options["enable-swagger-ui"]
             handler = with_ui(handler, config.sessions, self._reactor, swagger_ui=swagger_ui, auditor=config.auditor)
         site = self._make_site(handler, metrics, release_seats, guard)
-        return PreparedAPIServer(config, front, apis, site, state, self.announce)
+        return self.prepared_type(config, front, apis, site, state, self.announce)
 
     def _install_endpoints(self, state: RunState) -> None:
         """Register the paths and checks that all servers have."""

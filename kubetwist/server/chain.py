@@ -23,12 +23,15 @@ class NotFound(Resource):
         return NOT_DONE_YET
 
 
-def create_server_chain(config: ServerConfig, install: Installer | None = None) -> APIServer:
+def create_server_chain(
+    config: ServerConfig, install: Installer | None = None, server_type: type[APIServer] = APIServer
+) -> APIServer:
     """
     Build the three servers, each of which delegates to the next.
 
     @param config: The complete configuration.
     @param install: Installs APIs on them; L{None} for the APIs of Kubernetes.
+    @param server_type: The type of the server in front.
     @return: The server in front.
     """
     if install is None:
@@ -39,4 +42,4 @@ def create_server_chain(config: ServerConfig, install: Installer | None = None) 
     extensions = GenericServer("apiextensions-apiserver", end, traced=config.traced)
     kube = GenericServer("kube-apiserver", extensions, traced=config.traced)
     aggregator = GenericServer("kube-aggregator", kube, traced=config.traced)
-    return APIServer(config, aggregator, install(config, aggregator, kube, extensions))
+    return server_type(config, aggregator, install(config, aggregator, kube, extensions))

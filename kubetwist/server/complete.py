@@ -29,14 +29,17 @@ from .datadir import Credentials, DataDirectory
 from .encryption import encrypt
 from .errors import StartError
 from .hostaddress import advertised_address
-from .listening import BoundAddress
+from .listening import BoundAddress, ServedAddress
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .tracing import make_tracing
+from .workerrole import WorkerRole
 
 if TYPE_CHECKING:
+    from ..audit.auditor import Auditor
     from ..authentication.union import AuthenticatorUnion
-    from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor
+    from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from .options import ServerOptions
+    from .peers import Peers
 
 
 @frozen
@@ -62,6 +65,8 @@ class Completion:
     def __init__(self, options: ServerOptions, reactor: IServerReactor) -> None:
         self.options = options
         self.reactor = reactor
+        self.workers = WorkerRole()
+        self.peers: Peers | None = None
 
     async def complete(self) -> ServerConfig:
         """
@@ -85,11 +90,13 @@ class Completion:
     async def _complete(self, cleanup: ExitStack, opened: list[PluginContext]) -> ServerConfig:
         options, reactor = self.options, self.reactor
         started_at = reactor.seconds()
-        data = self._open_data(cleanup)
-        bound = BoundAddress(options["bind-address"], options["secure-port"])
+        if options["workers"] != self.workers.count:
+            raise StartError("--workers is only possible in a process of twist kubeapi")
+        data = self.open_data(cleanup)
+        bound = self.bind()
         cleanup.callback(bound.close)
         credentials = self.make_credentials(data)
-        unencrypted = make_backend(options, reactor)
+        unencrypted = self.make_backend(data)
         context = PluginContext(options, reactor, data, f"{_advertised_host(options)}:{bound.port}")
         opened.append(context)
         backend, encryption = encrypt(unencrypted, context)
@@ -111,12 +118,14 @@ class Completion:
             authenticator=access.authenticator,
             authorizer=access.authorizer,
             controllers=controllers,
-            auditor=make_auditor(options, context),
+            auditor=self.make_auditor(context),
             held=cleanup,
             scheduler=CooperativeScheduler(reactor),
+            workers=self.workers,
+            peers=self.peers,
         )
 
-    def _open_data(self, cleanup: ExitStack) -> DataDirectory:
+    def open_data(self, cleanup: ExitStack) -> DataDirectory:
         """Open the data directory; a server in memory without C{--data-dir} has a temporary one."""
         options = self.options
         durable = not options["in-memory"]
@@ -129,6 +138,30 @@ class Completion:
         return data
 
     # The parts of a Kubernetes API server.
+
+    def bind(self) -> ServedAddress:
+        """
+        Bind the address.
+
+        @raise StartError: It cannot be bound.
+        """
+        return BoundAddress(self.options["bind-address"], self.options["secure-port"])
+
+    def make_backend(self, data: DataDirectory) -> IStorageBackend:
+        """
+        Create the storage backend, which is not open yet.
+
+        @raise StartError: The backend is unknown.
+        """
+        return make_backend(self.options, self.reactor)
+
+    def make_auditor(self, context: PluginContext) -> Auditor | None:
+        """
+        Create the audit, not started yet; L{None} without one.
+
+        @raise StartError: A flag or a file cannot be used.
+        """
+        return make_auditor(self.options, context)
 
     def make_credentials(self, data: DataDirectory) -> Credentials:
         """

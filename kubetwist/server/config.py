@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from .context import PluginContext
     from .credentials.kubelet import KubeletCredentials
     from .datadir import Credentials, DataDirectory
-    from .listening import BoundAddress
+    from .listening import ServedAddress
     from .options import ServerOptions
+    from .peers import Peers
     from .tracing import Tracing
     from .watchedfiles import FileReloader
 
@@ -57,12 +58,13 @@ class ServerConfig:
     @ivar held: Releases the data directory and the address.
     @ivar scheduler: Schedules expensive work in small pieces.
     @ivar workers: The processes that serve one storage; the only one in a server of one process.
+    @ivar peers: The other processes; L{None} in a server of one process.
     @ivar health_metrics: The metrics of health checks.
     """
 
     context: PluginContext
     started_at: float
-    bound: BoundAddress
+    bound: ServedAddress
     endpoint: tuple[str, int]
     credentials: Credentials
     backend: IStorageBackend
@@ -75,6 +77,7 @@ class ServerConfig:
     held: ExitStack
     scheduler: CooperativeScheduler
     workers: WorkerRole = field(factory=WorkerRole)
+    peers: Peers | None = None
     health_metrics: Registry = field(factory=Registry)
 
     @property
@@ -177,6 +180,11 @@ class ServerConfig:
     def is_front(self) -> bool:
         """Return whether this process is a front, see L{kubetwist.server.workerrole}."""
         return self.workers.number > 0
+
+    @property
+    def serves(self) -> bool:
+        """Return whether this process serves requests."""
+        return self.workers.serves
 
     def share(self, total: int) -> int:
         """Return the share of this process of a limit of the server; 0 for no limit."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..http.site import KubeSite
     from .apis import InstalledAPIs
     from .config import ServerConfig
-    from .credentials.tlscontext import ServingContextFactory
     from .generic import GenericServer
 
 #: Seconds that clients have to read the written data when the server stops.
@@ -64,6 +63,8 @@ class PreparedAPIServer:
     @ivar apis: The APIs of the chain; L{None} in a chain without APIs.
     @ivar site: The site with the connections.
     @ivar url: The URL of the listening server; C{""} before.
+    @ivar announce: Called with the URL when the server listens.
+    @ivar reactor: The reactor.
     """
 
     _log = Logger()
@@ -91,9 +92,9 @@ class PreparedAPIServer:
         self.site = site
         self.url = ""
         self._state = state
-        self._announce = announce
+        self.announce = announce
         self._options = config.options
-        self._reactor = config.reactor
+        self.reactor = config.reactor
         self._port: IListeningPort | None = None
         self._auditing = False
         self._opened = False
@@ -112,16 +113,16 @@ class PreparedAPIServer:
         @raise StartError: The start failed; everything is undone.
         """
         try:
-            await self._start()
+            await self.start()
         except BaseException as error:
-            await self._tear_down()
+            await self.tear_down()
             readable = start_error(error)
             if readable is None:
                 raise
             raise readable from error
         on_ready()
         await self._stop_requested
-        await self._shut_down()
+        await self.shut_down()
 
     def stop(self) -> None:
         """Let L{run} stop the server, after a start that is in progress. Idempotent."""
@@ -130,21 +131,30 @@ class PreparedAPIServer:
 
     # Start.
 
-    async def _start(self) -> None:
+    async def start(self) -> None:
+        """Start: storage, watch caches, listen, hooks, ready."""
         config, front = self.config, self.front
-        await config.backend.open()
-        self._opened = True
+        await self.open_backend()
         await front.run_pre_listen_hooks()
         self._state.caches_filled = True
         if config.auditor is not None:
             config.auditor.start()
             self._auditing = True
         self._listen()
-        self._announce(self.url)
+        self.announce(self.url)
         await front.run_post_start_hooks()
         config.files.start()
-        self._log.info("ready")
+        self.report_ready()
         await front.run_ready_hooks()
+
+    async def open_backend(self) -> None:
+        """Open the storage, which is closed when the server stops."""
+        await self.config.backend.open()
+        self._opened = True
+
+    def report_ready(self) -> None:
+        """Report that the server is ready."""
+        self._log.info("ready")
 
     def _listen(self) -> None:
         from ..http.connection.coalescingtls import CoalescingTLSFactory
@@ -162,13 +172,17 @@ class PreparedAPIServer:
             context.named.follow(config.files)
         context.request_client_certificates(config.client_authorities)
         if options["tls-cert-file"]:
-            self._follow_certificate(context)
-        factory = CoalescingTLSFactory(context, self.site, self._reactor, self.site.write_events)
-        self._port = config.bound.listen(factory, self._reactor)
+            self.follow_certificate(context.replace)
+        factory = CoalescingTLSFactory(context, self.site, self.reactor, self.site.write_events)
+        self._port = config.bound.listen(factory, self.reactor)
         self.url = f"https://{config.address}"
 
-    def _follow_certificate(self, context: ServingContextFactory) -> None:
-        """Reload the certificate of --tls-cert-file when it changes, for new connections."""
+    def follow_certificate(self, replace: Callable[[CertKeyPair], object]) -> None:
+        """
+        Reload the certificate of --tls-cert-file when it changes.
+
+        @param replace: Uses the new certificate for new connections.
+        """
         from .credentials.tlscontext import make_context
 
         options, config = self._options, self.config
@@ -182,11 +196,11 @@ class PreparedAPIServer:
 
         def use(pair: CertKeyPair) -> None:
             credentials.set_serving_certificate(pair)
-            context.replace(pair)
+            replace(pair)
             for listener in credentials.ca_bundle_listeners:
                 listener()
-            pool = self._reactor.getThreadPool()
-            deferToThreadPool(self._reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
+            pool = self.reactor.getThreadPool()
+            deferToThreadPool(self.reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
                 lambda failure: self._log.failure("writing the admin's kubeconfig failed", failure)
             )
 
@@ -206,15 +220,16 @@ class PreparedAPIServer:
 
     # Stop.
 
-    async def _shut_down(self) -> None:
+    async def shut_down(self) -> None:
+        """Stop gracefully."""
         self._state.stopping = True
         self._log.info("stopping")
         delay = self._sleep(self._options["shutdown-delay-duration"])
         await self.front.run_pre_shutdown_hooks()
         await delay
-        await self._tear_down()
+        await self.tear_down()
 
-    async def _tear_down(self) -> None:
+    async def tear_down(self) -> None:
         """Undo the start, complete or not."""
         config = self.config
         config.stop_following()
@@ -231,9 +246,10 @@ class PreparedAPIServer:
         await self.front.run_destroy_funcs()
         if config.auditor is not None and self._auditing:
             await config.auditor.stop()
-        await config.release(self._close_backend if self._opened else None)
+        await config.release(self.close_backend if self._opened else None)
 
-    async def _close_backend(self) -> None:
+    async def close_backend(self) -> None:
+        """Close the storage."""
         try:
             await self.config.backend.close()
         except Exception:
@@ -244,11 +260,11 @@ class PreparedAPIServer:
         site = self.site
         grace = self._options["shutdown-watch-termination-grace-period"]
         if grace:
-            until = self._reactor.seconds() + grace
+            until = self.reactor.seconds() + grace
             share = int(
                 max(_MIN_WATCHES_ENDED_PER_SECOND, len(site.long_running_requests) / grace) * _END_WATCHES_INTERVAL
             )
-            while site.long_running_requests and self._reactor.seconds() < until:
+            while site.long_running_requests and self.reactor.seconds() < until:
                 site.end_long_running(share)
                 await self._sleep(_END_WATCHES_INTERVAL)
         site.end_long_running()
@@ -257,7 +273,7 @@ class PreparedAPIServer:
         """Wait until the open requests are finished."""
         site = self.site
         finished = site.requests_finished()
-        timeout = self._reactor.callLater(self._options["request-timeout"], finished.cancel)
+        timeout = self.reactor.callLater(self._options["request-timeout"], finished.cancel)
         try:
             await finished
         except CancelledError:
@@ -272,20 +288,20 @@ class PreparedAPIServer:
             await self._end_watches()
         site.connections.close_idle()
         await self._finish()
-        begun = self._reactor.seconds()
+        begun = self.reactor.seconds()
         while site.connections.channels:
-            waited = self._reactor.seconds() - begun
+            waited = self.reactor.seconds() - begun
             if waited > _FLUSH_TIMEOUT or (
                 waited > _IDLE_CLOSE_TIMEOUT and not any(channel.unflushed for channel in site.connections.channels)
             ):
                 site.connections.abort_all()
-                begun = self._reactor.seconds()
+                begun = self.reactor.seconds()
             await self._sleep(0.01)
 
     def _sleep(self, seconds: float) -> Deferred[None]:
         done: Deferred[None] = Deferred()
         if seconds > 0:
-            self._reactor.callLater(seconds, done.callback, None)
+            self.reactor.callLater(seconds, done.callback, None)
         else:
             done.callback(None)
         return done

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import socket
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IReactorSocket
 
 from .errors import StartError
 
 #: Connections that the kernel queues until they are accepted.
-_BACKLOG: Final = 1024
+BACKLOG: Final = 1024
+
+
+class ServedAddress(Protocol):
+    """
+    The address of a server.
+
+    @ivar port: The port.
+    """
+
+    port: int
+
+    def listen(self, factory: IProtocolFactory, reactor: IReactorSocket) -> IListeningPort:
+        """Accept connections from now on."""
+
+    def take(self) -> socket.socket:
+        """Return the bound socket, which the caller closes."""
+
+    def close(self) -> None:
+        """Release the address if nothing listens on it. Idempotent."""
 
 
 class BoundAddress:
@@ -50,7 +69,7 @@ class BoundAddress:
         bound = self._socket
         assert bound is not None, "the address was released"
         try:
-            bound.listen(_BACKLOG)
+            bound.listen(BACKLOG)
         except OSError as error:
             address, port = bound.getsockname()[:2]
             raise StartError(f"cannot listen on {address} port {port}: {error.strerror or error}") from error
@@ -58,6 +77,12 @@ class BoundAddress:
         port = reactor.adoptStreamPort(bound.fileno(), bound.family, cast("Any", factory))
         self.close()
         return port
+
+    def take(self) -> socket.socket:
+        """Return the bound socket, which the caller closes."""
+        bound, self._socket = self._socket, None
+        assert bound is not None, "the address was released"
+        return bound
 
     def close(self) -> None:
         """Release the address if nothing listens on it. Idempotent."""

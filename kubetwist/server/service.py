@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.error import ReactorNotRunning
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -66,7 +67,7 @@ class KubeAPIService(Service):
 
         self.ready.addBoth(end_pause)
         try:
-            self._begin_key()
+            self.begin_key()
             self.server = await self._prepare(await self.complete())
             if self._stopping is not None:
                 self.server.stop()
@@ -86,7 +87,7 @@ class KubeAPIService(Service):
         server = None
         try:
             server = self.make_server(config)
-            return server.prepare_run()
+            return self.prepare_run(server)
         except BaseException as error:
             if server is not None:
                 await server.front.run_destroy_funcs()
@@ -114,7 +115,11 @@ class KubeAPIService(Service):
 
         return create_server_chain(config, self._install)
 
-    def _begin_key(self) -> None:
+    def prepare_run(self, server: APIServer) -> PreparedAPIServer:
+        """Return a server, ready to be run."""
+        return server.prepare_run()
+
+    def begin_key(self) -> None:
         """Generate a key that the start will need, while the rest of the server is imported."""
         options = self._options
         temporary = options["in-memory"] and "data-dir" not in options.changed
@@ -143,7 +148,16 @@ class TwistProcess:
 
     _log = Logger()
 
-    def __init__(self, service: KubeAPIService, reactor: IServerReactor, options: ServerOptions) -> None:
+    def __init__(
+        self, service: KubeAPIService, reactor: IServerReactor, options: ServerOptions, worker: int = 0
+    ) -> None:
+        """
+        @param service: The service of the server.
+        @param reactor: The reactor.
+        @param options: The parsed command line.
+        @param worker: The number of the front, which its log lines contain; 0 in another process.
+        """
+        self._worker = worker
         self._service = service
         self._reactor = reactor
         self._options = options
@@ -174,7 +188,9 @@ class TwistProcess:
             parent["logFile"] = sys.stderr
         json = self._options["logging-format"] == "json"
         lowest = parent.get("logLevel", LogLevel.info)
-        parent["fileLogObserverFactory"] = lambda file: file_observer(file, verbosity, json=json, lowest=lowest)
+        parent["fileLogObserverFactory"] = lambda file: file_observer(
+            file, verbosity, json=json, lowest=lowest, worker=self._worker
+        )
         # twist must not filter by level: levels depend on modules and can change at run time.
         parent["logLevel"] = LogLevel.debug
 
@@ -207,7 +223,9 @@ class TwistProcess:
 
         notify("STOPPING=1")
         if self._reactor.running:
-            self._reactor.stop()
+            # The storage process may have stopped it.
+            with suppress(ReactorNotRunning):
+                self._reactor.stop()
 
     def _ready(self) -> None:
         from .notify import notify

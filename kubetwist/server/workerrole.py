@@ -22,6 +22,21 @@ class WorkerRole:
     number: int = 0
     count: int = 0
 
+    @property
+    def processes(self) -> int:
+        """Return the number of processes of the server."""
+        return self.count + 1
+
+    @property
+    def name(self) -> str:
+        """Return the name of this process in metrics."""
+        return str(self.number) if self.number else "storage"
+
+    @property
+    def serves(self) -> bool:
+        """Return whether this process serves requests."""
+        return self.number > 0 or not self.count
+
     def share(self, total: int) -> int:
         """
         Return the share of this process of a limit of the server: equal shares, of which the first are one larger.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import orjson
 
@@ -20,6 +20,7 @@ from ..api.resource import UserInfo
 from ..authentication.sessions import (
     CSRF_HEADER,
     SESSION_TIMEOUT,
+    Session,
     SessionAuthenticator,
     from_same_origin,
     pop_cookie,
@@ -36,6 +37,8 @@ from ..http.request import (
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
+
+T = TypeVar("T")
 
 SESSION: Final = b"/ui/session"
 #: Maximum bytes of the body; tokens may be 64 kB long.
@@ -84,48 +87,58 @@ class SessionEndpoint:
         token = secret if kind == "token" else ""
 
         def begin(user: UserInfo, request: KubeRequest) -> None:
-            cookie, key = self._sessions.begin(token, user)
-            self._set_cookie(request, cookie.encode(), int(SESSION_TIMEOUT))
-            self._log.info(
-                "signed in to /ui: user={user} credential={kind} audit-id={audit_id}",
-                user=user.name,
-                kind=kind,
-                audit_id=request.audit_id,
-            )
-            answer = {"user": {"username": user.name, "groups": list(user.groups)}, "key": key}
-            request.respond(201, orjson.dumps(answer), b"application/json")
+            def begun(secrets: tuple[str, str]) -> None:
+                cookie, key = secrets
+                self._set_cookie(request, cookie.encode(), int(SESSION_TIMEOUT))
+                self._log.info(
+                    "signed in to /ui: user={user} credential={kind} audit-id={audit_id}",
+                    user=user.name,
+                    kind=kind,
+                    audit_id=request.audit_id,
+                )
+                answer = {"user": {"username": user.name, "groups": list(user.groups)}, "key": key}
+                request.respond(201, orjson.dumps(answer), b"application/json")
+
+            _continue_with(self._sessions.begin(token, user), begun, request)
 
         def reject(request: KubeRequest) -> None:
             request.fail(APIStatusError.unauthorized())
 
-        if kind == "link":
-            user = self._links.redeem(secret, request)
+        def redeemed(user: UserInfo | None) -> None:
             if user is None:
                 reject(request)
             else:
                 self._run_audited(begin, user, request)
+
+        if kind == "link":
+            _continue_with(self._links.redeem(secret, request), redeemed, request)
         else:
             self._authenticate_then(token, request, begin, reject)
 
     def _sign_out(self, request: KubeRequest) -> None:
         key = request.header(CSRF_HEADER) or b""
         secret = pop_cookie(dict(request.fields), self._cookie())
-        session = None if secret is None else self._sessions.find(secret, key)
-        if secret is None or session is None:
-            # There is no session: remove the cookie, without an audit event.
-            self._clear_cookie(request)
-            return
 
         def end(user: UserInfo, request: KubeRequest) -> None:
-            self._sessions.end(secret, key)
-            self._clear_cookie(request)
+            assert secret is not None
+            _continue_with(self._sessions.end(secret, key), lambda _: self._clear_cookie(request), request)
 
-        # Users whose token is no longer valid may sign out, too.
-        end_as_session_user = partial(self._run_audited, end, session.user)
-        if session.token:
-            self._authenticate_then(session.token, request, end, end_as_session_user)
+        def found(session: Session | None) -> None:
+            if session is None:
+                # There is no session: remove the cookie, without an audit event.
+                self._clear_cookie(request)
+                return
+            # Users whose token is no longer valid may sign out, too.
+            end_as_session_user = partial(self._run_audited, end, session.user)
+            if session.token:
+                self._authenticate_then(session.token, request, end, end_as_session_user)
+            else:
+                end_as_session_user(request)
+
+        if secret is None:
+            found(None)
         else:
-            end_as_session_user(request)
+            _continue_with(self._sessions.find(secret, key), found, request)
 
     def _authenticate_then(
         self, token: str, request: KubeRequest, on_user: Callable[[UserInfo, KubeRequest], None], on_unknown: Handler
@@ -166,6 +179,19 @@ class SessionEndpoint:
     def _set_cookie(self, request: KubeRequest, value: bytes, seconds: int) -> None:
         cookie = b"%b=%b; Path=/; Max-Age=%d; Secure; HttpOnly; SameSite=Strict" % (self._cookie(), value, seconds)
         request.setHeader(b"Set-Cookie", cookie)
+
+
+def _continue_with(result: T | Deferred[T], use: Callable[[T], object], request: KubeRequest) -> None:
+    """Continue a request with a result, which another process may have to send."""
+    if not isinstance(result, Deferred):
+        use(result)
+        return
+
+    def received(value: T) -> None:
+        if not request.is_done:
+            use(value)
+
+    result.addCallback(received).addErrback(request.handle_failure)
 
 
 def _read_credential(request: KubeRequest) -> tuple[str, str]:

@@ -132,3 +132,74 @@ class LogFileTests(SynchronousTestCase):
         room[0] = 100
         log.write([b"b\n"])
         self.assertEqual(log.path.read_bytes(), b"a\nb\n")
+
+
+class SharedLogFileTests(SynchronousTestCase):
+    """Tests for a L{LogFile} that several processes write; each has one object."""
+
+    def setUp(self) -> None:
+        """Create two objects for one file."""
+        path = Path(self.mktemp()) / "audit.log"
+        time = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+        self.one, self.other = (LogFile(path, Rotation(size=10), lambda: time, shared=True) for _ in range(2))
+        for log in (self.one, self.other):
+            log.ensure()
+            self.addCleanup(log.close)
+
+    def contents(self) -> list[bytes]:
+        """Return the contents of all files, the current one last."""
+        rotated = sorted(path for path in self.one.path.parent.iterdir() if path != self.one.path)
+        return [path.read_bytes() for path in (*rotated, self.one.path)]
+
+    def test_append(self) -> None:
+        """Both append to the same file."""
+        self.one.write([b"a\n"])
+        self.other.write([b"b\n"])
+        self.one.write([b"c\n"])
+        self.assertEqual(self.contents(), [b"a\nb\nc\n"])
+
+    def test_rotation(self) -> None:
+        """The size counts the lines of both, one of them rotates the file, and the other one follows."""
+        self.one.write([b"aaaa\n"])
+        self.other.write([b"bbbb\n"])
+        self.one.write([b"cccc\n"])
+        self.other.write([b"dddd\n", b"eeee\n"])
+        self.one.write([b"ffff\n"])
+        self.assertEqual(self.contents(), [b"aaaa\nbbbb\n", b"cccc\ndddd\n", b"eeee\nffff\n"])
+
+    def test_removed(self) -> None:
+        """A file that was removed is created again."""
+        self.one.write([b"a\n"])
+        self.one.path.unlink()
+        self.other.write([b"b\n"])
+        self.one.write([b"c\n"])
+        self.assertEqual(self.contents(), [b"b\nc\n"])
+
+    def test_partial_write(self) -> None:
+        """Only the partial line is removed after an error, and no line of another process."""
+        self.one.write([b"a\n"])
+        self.other.write([b"b\n"])
+        real, calls = os.write, iter(range(2))
+
+        def write(descriptor: int, data: bytes) -> int:
+            if next(calls):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real(descriptor, bytes(data)[:1])
+
+        self.patch(logfile.os, "write", write)
+        self.assertRaises(PartlyWritten, self.one.write, [b"c\n"])
+        self.patch(logfile.os, "write", real)
+        self.other.write([b"d\n"])
+        self.assertEqual(self.contents(), [b"a\nb\nd\n"])
+
+    def test_compression(self) -> None:
+        """Rotated files are compressed by one of them."""
+        for log in (self.one, self.other):
+            log._rotation = Rotation(size=10, compress=True)
+        for number in range(6):
+            (self.one, self.other)[number % 2].write([b"%d%d%d%d\n" % ((number,) * 4)])
+        for log in (self.one, self.other):
+            log.close()
+        rotated = sorted(path for path in self.one.path.parent.iterdir() if path != self.one.path)
+        self.assertEqual({path.suffix for path in rotated}, {".gz"})
+        self.assertEqual([gzip.decompress(path.read_bytes()) for path in rotated], [b"0000\n1111\n", b"2222\n3333\n"])

@@ -38,6 +38,14 @@ class LineTests(SynchronousTestCase):
         text = self.logged(lambda log: log_structured(log, 3, "HTTP", {"a": "{b}\r\n"}), as_json=False)
         self.assertTrue(text.endswith(' [some.module#info] "HTTP" a="{b}\\r\\n"\n'), text)
 
+    def test_worker(self) -> None:
+        """Lines of a front have its number, in text and in JSON."""
+        for as_json, expected in ((False, "[some.module#info worker=2] started\n"), (True, '"worker":2')):
+            file, publisher = StringIO(), LogPublisher()
+            publisher.addObserver(file_observer(file, Verbosity(0), json=as_json, worker=2))
+            Logger("some.module", observer=publisher).info("started")
+            self.assertIn(expected, file.getvalue())
+
     def test_json(self) -> None:
         """A JSON line has the time, module, message and level, and a key for each value."""
         (line,) = self.logged(

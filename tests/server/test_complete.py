@@ -122,6 +122,12 @@ class CompleteTests(TestCase):
         data.open()
         data.close()
 
+    async def test_workers(self) -> None:
+        """A server in the process of another program cannot have several processes."""
+        with self.assertRaises(StartError) as caught:
+            await self.complete("--workers=2")
+        self.assertEqual(str(caught.exception), "--workers is only possible in a process of twist kubeapi")
+
     def test_other_errors(self) -> None:
         """Other exceptions are not converted to start errors."""
         self.assertIsNone(start_error(KeyError("x")))

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
-from ..flagtypes import BOOLEAN, PAIR, STRING, flag_group
+from ..flagtypes import BOOLEAN, NATURAL, PAIR, STRING, FlagType, flag_group
 
 #: Default of --kubernetes-version.
 DEFAULT_KUBERNETES_VERSION: Final = "1.36"
+
+#: Maximum of --workers.
+_MAX_WORKERS: Final = 64
+
+
+def parse_workers(text: str) -> int:
+    """
+    Parse the value of C{--workers}.
+
+    @raise ValueError: It is neither C{auto} nor a number up to 64.
+    """
+    if text == "auto":
+        return min(max(len(os.sched_getaffinity(0)) - 1, 1), _MAX_WORKERS)
+    try:
+        count: int = NATURAL.parse(text)
+    except ValueError:
+        count = -1
+    if not 0 <= count <= _MAX_WORKERS:
+        raise ValueError(f"it must be auto, or a number between 0 and {_MAX_WORKERS}")
+    return count
+
 
 FLAGS: Final = flag_group(
     "kubetwist",
@@ -30,6 +52,13 @@ FLAGS: Final = flag_group(
             STRING,
             DEFAULT_KUBERNETES_VERSION,
             "The Kubernetes release whose API is served, 1.25 or later.",
+        ),
+        (
+            "workers",
+            FlagType(parse_workers, "count"),
+            0,
+            "Number of processes that serve requests, beside a process with the storage and the controllers. 0 for one"
+            " process that does everything; auto for one per CPU but one.",
         ),
         ("enable-ui", BOOLEAN, True, "Serve a web UI at /ui."),
         (

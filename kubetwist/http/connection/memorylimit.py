@@ -197,18 +197,19 @@ class MemoryGuard:
                 self._ballast = bytearray(_BALLAST)
 
 
-def make_guard(configured_limit: int | None) -> MemoryGuard | None:
+def make_guard(configured_limit: int | None, processes: int = 1) -> MemoryGuard | None:
     """
-    Return the guard of a server.
+    Return the guard of a process.
 
     @param configured_limit: The result of L{parse_memory} for C{--memory-limit}.
+    @param processes: The number of processes of the server, which have equal shares of the limit.
     @return: The guard; L{None} without a limit.
     """
     limit = group_limit() if configured_limit is None else configured_limit
     if not limit and not (configured_limit is None and read_usage().mapped_limit):
         return None
     limit_arenas()
-    return MemoryGuard(limit)
+    return MemoryGuard(limit // processes)
 
 
 def trim() -> None:

@@ -24,6 +24,7 @@ from ...resources.routing import RoutedApp, add_route, new_app
 
 if TYPE_CHECKING:
     from ..config import ServerConfig
+    from ..peers import Peers
 
 FLAGS: Final = "/debug/flags"
 PPROF: Final = "/debug/pprof"
@@ -56,8 +57,14 @@ _PPROF_PAGE: Final = b"""<html>
 class FlagsEndpoint:
     """The one flag that can be set at run time."""
 
-    def __init__(self, verbosity: Verbosity) -> None:
+    def __init__(self, verbosity: Verbosity, peers: Peers | None = None) -> None:
+        """
+        @param peers: The other processes of the server, whose verbosity is set, too; L{None} if there are none.
+        """
         self._verbosity = verbosity
+        self._peers = peers
+        if peers is not None:
+            peers.register("verbosity", verbosity.set)
 
     def make_app(self) -> Klein:
         """Return the Klein app."""
@@ -75,16 +82,19 @@ class FlagsEndpoint:
         # The reference answers 406 instead of 405.
         request.respond_text(406, "unsupported http method\n")
 
-    def _set_verbosity(self, request: KubeRequest) -> None:
+    async def _set_verbosity(self, request: KubeRequest) -> None:
         text = request.read_body()[: _MAX_LEVEL_LENGTH + 1].decode("utf-8", "replace")
         try:
             if len(text) > _MAX_LEVEL_LENGTH:
                 raise ValueError("value out of range")
-            self._verbosity.set(parse_level(text))
+            level = parse_level(text)
         except ValueError as error:
             reason = f"strconv.ParseInt: parsing {quoted(text)}: {error}"
             request.respond_text(400, f"failed set klog.logging.verbosity {text}: {reason}\n")
         else:
+            self._verbosity.set(level)
+            if self._peers is not None:
+                await self._peers.call("verbosity", level)
             request.respond_text(200, f"successfully set klog.logging.verbosity to {text}\n")
 
 
@@ -170,5 +180,5 @@ def install_debugging(mux: DelegatingMux, config: ServerConfig) -> None:
     options = config.options
     if not options["profiling"]:
         return
-    mux.handle_prefix(FLAGS, RoutedApp(FlagsEndpoint(options.verbosity).make_app), exposed=False)
+    mux.handle_prefix(FLAGS, RoutedApp(FlagsEndpoint(options.verbosity, config.peers).make_app), exposed=False)
     mux.handle_prefix(PPROF, RoutedApp(ProfilesEndpoint(config.reactor).make_app), exposed=False)

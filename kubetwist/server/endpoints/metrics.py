@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from klein import Klein
@@ -14,9 +14,10 @@ from ...api.resource import GroupVersion
 from ...http.request import KubeRequest
 from ...http.responses import GZIP_LEVEL, accepts_gzip
 from ...metrics.baseline import Baseline
-from ...metrics.exposition import CONTENT_TYPE, collect_process_metrics, render
+from ...metrics.exposition import CONTENT_TYPE, collect_process_metrics, merge, render
 from ...metrics.options import MetricsOptions
-from ...metrics.registry import Registry
+from ...metrics.registry import MetricSnapshot, Registry
+from ...metrics.summing import encode_snapshots, sum_snapshots
 from ...registry.generic.deprecations import deprecation_warning
 from ...resources.mux import DelegatingMux
 from ...resources.routing import RoutedApp, add_route, new_app
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ...interfaces import IServerReactor
     from ...resources.servedresources import IServedResources
     from ..config import ServerConfig
+    from ..peers import Peers
 
 
 T = TypeVar("T")
@@ -43,13 +45,22 @@ class MetricsEndpoint:
         process: bool = False,
         resets: bool = True,
         after_reset: Callable[[], object] = lambda: None,
+        peers: Peers | None = None,
+        worker: str = "",
     ) -> None:
         """
         @param options: Selects the metrics that are shown.
         @param process: Whether to include metrics of the process.
         @param resets: Whether DELETE resets the metrics.
         @param after_reset: Called after a reset.
+        @param peers: The other processes of the server, whose metrics are added; L{None} if there are none.
+        @param worker: The name of this process among them.
         """
+        self._peers = peers
+        self._worker = worker
+        if peers is not None:
+            peers.register(f"metrics of {path}", self._encode)
+            peers.register(f"reset of {path}", self._reset_process)
         self._path = path
         self._registry = registry
         self._reactor = reactor
@@ -68,19 +79,44 @@ class MetricsEndpoint:
         return app
 
     async def _reset(self, request: KubeRequest) -> None:
+        await self._reset_process()
+        if self._peers is not None:
+            await self._peers.call(f"reset of {self._path}")
+        request.respond_text(200, "metrics reset\n")
+
+    async def _reset_process(self) -> None:
+        """Reset the metrics of this process."""
         written = self._in_thread(self._baseline.take(self._registry))
         self._after_reset()
         await written
-        request.respond_text(200, "metrics reset\n")
 
-    async def _respond(self, request: KubeRequest) -> None:
+    def _collect(self) -> Callable[[], Iterable[MetricSnapshot]]:
+        """Return a function that returns the metrics of this process, and may run in any thread."""
         families, snapshots = self._registry.families(), list(self._registry.collect())
 
+        def collected() -> Iterable[MetricSnapshot]:
+            of_process = collect_process_metrics() if self._process else ()
+            return self._baseline.since(merge(families, [*snapshots, *of_process]))
+
+        return collected
+
+    def _encode(self) -> Deferred[str]:
+        """Return the metrics of this process, for another process that adds them."""
+        collected = self._collect()
+        return self._in_thread(lambda: encode_snapshots(collected(), self._worker))
+
+    async def _respond(self, request: KubeRequest) -> None:
         gzipped = accepts_gzip(request)
+        of_peers = None
+        if self._peers is not None:
+            of_peers = [str(one) for one in await self._peers.call(f"metrics of {self._path}")]
+        collected = self._collect()
 
         def text() -> bytes:
-            all_snapshots = [*snapshots, *collect_process_metrics()] if self._process else snapshots
-            body = render(families, all_snapshots, self._baseline.since, self._options.apply)
+            snapshots = collected()
+            if of_peers is not None:
+                snapshots = sum_snapshots([encode_snapshots(snapshots, self._worker), *of_peers])
+            body = render((), snapshots, self._options.apply)
             return gzip.compress(body, GZIP_LEVEL, mtime=0) if gzipped else body
 
         # Thousands of lines: encode them outside of the reactor's thread.
@@ -138,9 +174,26 @@ def install_metrics(mux: DelegatingMux, config: ServerConfig, after_reset: Calla
     @param after_reset: Called when gauges are reset: references to them must be looked up again.
     """
     reactor, metrics_options, resets = config.reactor, config.options.metrics_options, config.options["profiling"]
-    slis = MetricsEndpoint("/metrics/slis", config.health_metrics, reactor, metrics_options, resets=resets)
+    peers, worker = config.peers, config.workers.name
+    slis = MetricsEndpoint(
+        "/metrics/slis",
+        config.health_metrics,
+        reactor,
+        metrics_options,
+        resets=resets,
+        peers=peers,
+        worker=worker,
+    )
     mux.handle("/metrics/slis", RoutedApp(slis.make_app))
     metrics = MetricsEndpoint(
-        "/metrics", config.metrics, reactor, metrics_options, process=True, resets=resets, after_reset=after_reset
+        "/metrics",
+        config.metrics,
+        reactor,
+        metrics_options,
+        process=True,
+        resets=resets,
+        after_reset=after_reset,
+        peers=peers,
+        worker=worker,
     )
     mux.handle("/metrics", RoutedApp(metrics.make_app))

@@ -68,6 +68,8 @@ class LimitTests(SynchronousTestCase):
         self.assertIsNone(make_guard(None))
         self.assertIsNone(make_guard(0))
         self.assertEqual(getattr(make_guard(5), "limit", None), 5)
+        # Equal shares of the processes of a server.
+        self.assertEqual(getattr(make_guard(9, 3), "limit", None), 3)
         self.patch(memorylimit, "read_usage", lambda: Usage(1, 1, 2))
         self.assertEqual(getattr(make_guard(None), "limit", None), 0)
         self.assertIsNone(make_guard(0))

@@ -1,0 +1,1 @@
+"""Several processes of one server: a storage process and its fronts (C{--workers})."""
