@@ -38,6 +38,9 @@ from ._frames import ProtocolError
 #: The version of the protocol. All processes of a server run the same program; another version is refused.
 VERSION: Final = 1
 
+#: The prefix of all keys whose changes fronts receive.
+WATCHED_PREFIX: Final = "/"
+
 # Kinds of frames.
 HELLO: Final = 1
 COMMIT: Final = 2
@@ -47,7 +50,6 @@ EVENTS: Final = 17
 LOST: Final = 18
 RESULTS: Final = 19
 RESPONSE: Final = 20
-
 
 # Flags of a write.
 _HAS_VALUE: Final = 1

@@ -28,12 +28,10 @@ from ..errors import StorageError
 from ..wrappers import unwrap_backend
 from ._connection import Origin, StorageConnection
 from ._frames import MAX_FRAME_SIZE, PART_SIZE, encode_frame
-from ._messages import EVENTS, Welcome, encode_event, encode_position, encode_reference
+from ._messages import EVENTS, WATCHED_PREFIX, Welcome, encode_event, encode_position, encode_reference
 from ._revisionpage import RevisionPage
 from ._sockets import listen
 
-#: The prefix of all keys that fronts can watch.
-WATCHED_PREFIX: Final = "/"
 #: Maximum number of fronts.
 MAX_CONNECTIONS: Final = 256
 #: Seconds until a lost watch of the backend is tried again.
@@ -95,7 +93,7 @@ class StorageServer:
 
     def factory(self) -> Factory:
         """Return the factory of connections to fronts."""
-        return _ConnectionFactory(self)
+        return StorageConnectionFactory(self)
 
     async def stop(self) -> None:
         """Send what is written, and close all connections. The backend stays open."""
@@ -269,7 +267,7 @@ def _frame(head: bytes, pieces: list[bytes]) -> bytes:
     return encode_frame(EVENTS, [head, *pieces])
 
 
-class _ConnectionFactory(Factory):
+class StorageConnectionFactory(Factory):
     """Creates the connections of a server."""
 
     noisy = False

@@ -57,6 +57,7 @@ from ..errors import (
 from ._client import PendingTransaction, StorageClient
 from ._frames import ProtocolError
 from ._messages import (
+    WATCHED_PREFIX,
     Welcome,
     decode_events,
 )
@@ -83,8 +84,6 @@ RETRY_MAX: Final = 2.0
 CLOSE_TIMEOUT: Final = 10.0
 #: Seconds after the loss of a connection until the outcome of its transactions is reported as unknown.
 OUTCOME_TIMEOUT: Final = 10.0
-#: The prefix of all keys that can be watched.
-WATCHED_PREFIX: Final = "/"
 
 
 @implementer(ISharedStorage, IImmediateRevision, IStorageHistory, IExpiringStorage, IProbedStorage)
@@ -200,7 +199,7 @@ class RemoteStorage:
         def failed(failure: Failure) -> None:
             self._connect_later(failure.getErrorMessage())
 
-        self._connecting = self._endpoint.connect(_ClientFactory(self, self._reactor))
+        self._connecting = self._endpoint.connect(StorageClientFactory(self, self._reactor))
         self._connecting.addErrback(failed)
 
     def _connect_later(self, reason: str) -> None:
@@ -530,7 +529,7 @@ def _no_write(number: int, index: int, revision: int) -> Write:
     raise ProtocolError("a past event refers to a write")
 
 
-class _ClientFactory(Factory):
+class StorageClientFactory(Factory):
     """Creates the connection of a storage."""
 
     noisy = False
