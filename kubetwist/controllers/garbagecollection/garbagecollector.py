@@ -215,7 +215,7 @@ class GarbageCollector(Controller[_Task]):
         monitor = self._monitors.get(resource)
         if monitor is None:
             return
-        for record in monitor.informer.list():
+        for record in monitor.informer.iterate():
             if _OWNED in record.item or _DELETED in record.item:
                 current = monitor.informer.by_key(record.key)
                 if current is not None:

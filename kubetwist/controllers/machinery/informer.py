@@ -226,6 +226,16 @@ class Informer:
             return []
         return self._cache.list(f"{namespace}/" if namespace and self.info.namespaced else "").records
 
+    def iterate(self) -> Iterator[Record]:
+        """Yield the records in key order, read some at a time: records may change before the next one is yielded."""
+        key = ""
+        while self._cache is not None:
+            records = self._cache.records_after("", key)
+            if not records:
+                return
+            key = records[-1].key
+            yield from records
+
     def list_decoded(self, namespace: str = "") -> Sequence[JSONObject]:
         """Return all objects, or the objects of one namespace, decoded. See L{get_decoded}."""
         return [decoded_object(record) for record in self.list(namespace)]
@@ -247,7 +257,7 @@ class Informer:
         return index
 
     def _fill(self, index: Index) -> Iterator[None]:
-        for key in self._existing_keys():
+        for key in (record.key for record in self.iterate()):
             record = self.by_key(key)
             if record is not None:
                 self._index(index, ADDED, record)
@@ -312,24 +322,13 @@ class Informer:
         self._run_task(self._notify_all(registration))
 
     def _notify_all(self, registration: HandlerRegistration) -> Iterator[None]:
-        for key in self._existing_keys():
+        for key in (record.key for record in self.iterate()):
             if registration.reach(key):
-                record = self.by_key(key)
-                if record is not None:
-                    self._notify(registration, ADDED, record, None)
+                current = self.by_key(key)
+                if current is not None:
+                    self._notify(registration, ADDED, current, None)
             yield
         registration.end()
-
-    def _existing_keys(self) -> Iterator[str]:
-        """Yield the keys of the objects in order, some at a time; objects may change before the next key."""
-        key = ""
-        while self._cache is not None:
-            records = self._cache.records_after("", key)
-            if not records:
-                return
-            key = records[-1].key
-            for record in records:
-                yield record.key
 
     def _remove(self, registration: HandlerRegistration) -> None:
         self._registrations = tuple(one for one in self._registrations if one is not registration)
