@@ -545,6 +545,19 @@ class IWatchSink(Interface):
         """
 
 
+class IBatchSink(IWatchSink):
+    """A sink that receives events which happen at the same time together."""
+
+    def send_batch(batch: Any) -> bool:
+        """
+        Send the events of a batch, all or none.
+
+        @param batch: L{kubetwist.storage.cache.window.EventBatch}, shared by the watches with the same selector; it
+            caches the encoded events.
+        @return: Whether they were sent; otherwise L{send} is called for each.
+        """
+
+
 class IPacedSink(IWatchSink):
     """A sink that filters what it receives for its reader."""
 

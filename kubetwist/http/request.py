@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .collaborators import AuditTrail
     from .connection.flow import BodyStream
     from .requestinfo import RequestInfo
+    from .sharedpieces import SharedPiece
     from .transport import RequestSite, RequestTransport
 
 TEXT: Final = b"text/plain; charset=utf-8"
@@ -405,6 +406,11 @@ class KubeRequest(Request):
         """As L{IRequest}: send a piece of the body; the first one begins the response."""
         if not (self.finished or self.disconnected):
             self.connection.send_piece(self, data)
+
+    def write_shared(self, piece: SharedPiece) -> None:
+        """Send a piece as C{write} does; other requests send it, too."""
+        if not (self.finished or self.disconnected):
+            self.connection.send_shared(self, piece)
 
     def finish(self) -> None:
         """As L{IRequest}, but without effect if the request is answered or the client has disconnected."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .collaborators import WorkScheduler
     from .connection.connections import Connections
     from .connection.flow import RawTransport
+    from .sharedpieces import SharedPiece
 
 #: The class of requests.
 R = TypeVar("R")
@@ -65,6 +66,9 @@ class RequestTransport(Protocol[R]):
 
     def send_piece(self, request: R, data: bytes) -> None:
         """Send a piece of the response; the first one begins it, with the status and header fields of the request."""
+
+    def send_shared(self, request: R, piece: SharedPiece) -> None:
+        """Send a piece of the response as L{send_piece} does; other requests send it, too."""
 
     def end_response(self, request: R) -> None:
         """Complete a response that L{send_piece} has begun."""

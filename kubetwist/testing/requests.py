@@ -260,6 +260,7 @@ class _FaultyStream:
         self._drop = fault.drop
         self._delayed: deque[tuple[IDelayedCall, bytes]] = deque()
         setattr(request, "write", self.write)  # noqa: B010 - mypy refuses assignments to methods
+        setattr(request, "write_shared", lambda piece: self.write(piece.data))  # noqa: B010
         setattr(request, "finish", self.finish)  # noqa: B010
 
     def write(self, data: bytes) -> None:

@@ -57,6 +57,7 @@ class ClientStream:
     @ivar stream_id: Its id.
     @ivar window: Bytes that the server accepts.
     @ivar urgent: See L{kubetwist.http.http2.output.Sender}.
+    @ivar reads: The same.
     @ivar backlog: Data that wait for the windows or the transport.
     @ivar closed: Whether it has ended, or was reset.
     @ivar credit: Received bytes that the server has not been allowed to send again.
@@ -82,6 +83,7 @@ class ClientStream:
         "closed",
         "credit",
         "opened_after",
+        "reads",
         "stream_id",
         "timer",
         "urgent",
@@ -100,7 +102,7 @@ class ClientStream:
         """
         self.stream_id = stream_id
         self.window = window
-        self.urgent = False
+        self.urgent = self.reads = False
         self.backlog: Backlog | None = None
         self.closed = False
         self.credit = 0

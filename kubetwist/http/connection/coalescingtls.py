@@ -9,6 +9,7 @@ to a write may read its event from a watch.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -30,6 +31,14 @@ _MAX_BUFFERED: Final = 64_000
 _MAX_ENCRYPTED: Final = 4 * _RECORD
 #: Bytes of encrypted data that are read in one call, of short and of long data.
 _MAX_READ_SHORT, _MAX_READ = 2 * _RECORD, 5 * _RECORD
+#: Number of connections with events from which on the events of several iterations are joined.
+MIN_JOINED_CONNECTIONS = 16
+#: Seconds in which events are joined while the server is busy.
+JOINING_SECONDS = 0.002
+#: Seconds in which events are sent in one iteration.
+SENDING_SECONDS = 0.005
+#: Number of connections whose events are sent before the time is checked.
+_UNINTERRUPTED: Final = 16
 #: Go's response to clients without TLS, which its clients recognize, and OpenSSL's error for them.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_REQUEST: Final = "http request"
@@ -39,11 +48,12 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     """
     One connection; data that are written in one iteration are sent together.
 
-    @ivar urgent: Whether it is sent before other connections.
+    @ivar urgent: Whether its data are watch events, which are sent before other data.
     """
 
     factory: CoalescingTLSFactory
     urgent = False
+    _tcp: Connection | None = None
 
     def __init__(self, factory: CoalescingTLSFactory, protocol: IProtocol, _connectWrapped: bool = True) -> None:
         TLSMemoryBIOProtocol.__init__(self, factory, protocol, _connectWrapped)
@@ -52,16 +62,48 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         self._first: list[bytes] = []
         self._length = self._first_length = 0
         self._max_read = _MAX_READ_SHORT
+        #: Whether C{_pending} contains data that follow the watch events written before them.
+        self._ordered = False
+        #: Data that wait for the rest of the events before them.
+        self._held: deque[list[bytes]] = deque()
+
+    def makeConnection(self, transport: Any) -> None:
+        """See L{IProtocol.makeConnection<twisted.internet.interfaces.IProtocol.makeConnection>}."""
+        if isinstance(transport, Connection):
+            self._tcp = transport
+        TLSMemoryBIOProtocol.makeConnection(self, transport)
+
+    def dataReceived(self, data: bytes) -> None:
+        """See L{IProtocol.dataReceived<twisted.internet.interfaces.IProtocol.dataReceived>}."""
+        self.factory.received += 1
+        TLSMemoryBIOProtocol.dataReceived(self, data)
 
     def write(self, data: bytes) -> None:
-        """See L{ITransport.write<twisted.internet.interfaces.ITransport.write>}."""
-        if not self._pending:
+        """
+        See L{ITransport.write<twisted.internet.interfaces.ITransport.write>}.
+
+        The data are sent after the watch events that were written before on any connection.
+        """
+        if not self._ordered:
+            self._ordered = True
             self.factory.flush_soon(self)
         self._pending.append(data)
         self._length += len(data)
         if self._length > _MAX_BUFFERED:
             if not self.urgent:
                 self.factory.flush_events()
+            self.flush()
+
+    def write_unordered(self, data: bytes) -> None:
+        """Write data that need not follow watch events, unless data of L{write} wait: the response to a read."""
+        if self._ordered or self.urgent or self._held:
+            self.write(data)
+            return
+        if not self._pending:
+            self.factory.flush_unordered_soon(self)
+        self._pending.append(data)
+        self._length += len(data)
+        if self._length > _MAX_BUFFERED:
             self.flush()
 
     def writeSequence(self, iovec: Iterable[bytes]) -> None:
@@ -86,24 +128,86 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         first = self._first
         if first:
             self._first, self._first_length = [], 0
-            TLSMemoryBIOProtocol.write(self, first[0] if len(first) == 1 else b"".join(first))
+            self._send(first[0] if len(first) == 1 else b"".join(first))
 
     def flush(self) -> None:
         """Send the written data."""
         if self._first:
             self.flush_first()
         pending = self._pending
+        if self._held:
+            pending = [data for held in (*self._held, pending) for data in held]
+            self._held.clear()
         if pending:
             long = pending.pop() if self._length > _MAX_BUFFERED else b""
-            self._pending, self._length = [], 0
+            self._pending, self._length, self._ordered = [], 0, False
             if pending:
-                TLSMemoryBIOProtocol.write(self, pending[0] if len(pending) == 1 else b"".join(pending))
+                self._send(pending[0] if len(pending) == 1 else b"".join(pending))
             if long:
                 # It would be copied once more with what precedes it.
-                TLSMemoryBIOProtocol.write(self, long)
+                self._send(long)
+
+    def flush_unordered(self) -> None:
+        """Send the written data, unless they follow watch events."""
+        if not (self._ordered or self._held):
+            self.flush()
+
+    def hold(self) -> Callable[[], None]:
+        """Let the written data wait for events; return the function that sends them."""
+        held = self._pending
+        self._held.append(held)
+        self._pending, self._length, self._ordered = [], 0, False
+
+        def release() -> None:
+            if any(other is held for other in self._held):
+                data: list[bytes] = []
+                while data is not held:
+                    data = self._held.popleft()
+                    self._send(b"".join(data))
+
+        return release
+
+    def _send(self, data: bytes) -> None:
+        """Encrypt data and send them; in one step if they fit into one record and nothing waits before them."""
+        tcp = self._tcp
+        if (
+            tcp is None
+            or len(data) > _RECORD
+            or not (self._handshakeDone and tcp.connected)
+            or self._appSendBuffer
+            or self._lostTLSConnection
+            or self.disconnecting
+            or tcp.disconnecting
+            or tcp.dataBuffer
+            or tcp._tempDataLen
+        ):
+            TLSMemoryBIOProtocol.write(self, data)
+            return
+        try:
+            encrypted_length = self._tlsConnection.send(data)
+            encrypted = self._tlsConnection.bio_read(_MAX_READ_SHORT)
+        except WantReadError:
+            # OpenSSL needs data of the client first.
+            TLSMemoryBIOProtocol.write(self, data)
+            return
+        except Error:
+            self._tlsShutdownFinished(Failure())
+            return
+        try:
+            sent = tcp.socket.send(encrypted)
+        except OSError:
+            # The socket accepts nothing now, or the client has disconnected: the reactor detects that itself.
+            sent = 0
+        if sent < len(encrypted):
+            tcp.write(encrypted[sent:])
+        if encrypted_length < len(data):
+            # The client has limited the size of records.
+            TLSMemoryBIOProtocol.write(self, data[encrypted_length:])
 
     def loseConnection(self) -> None:
         """See L{ITransport.loseConnection<twisted.internet.interfaces.ITransport.loseConnection>}."""
+        if not self.urgent and (self._ordered or self._held):
+            self.factory.flush_events()
         self.flush()
         TLSMemoryBIOProtocol.loseConnection(self)
 
@@ -115,7 +219,8 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{IProtocol.connectionLost<twisted.internet.interfaces.IProtocol.connectionLost>}."""
-        self._pending, self._first, self._length = [], [], 0
+        self._pending, self._first, self._length, self._ordered = [], [], 0, False
+        self._held.clear()
         TLSMemoryBIOProtocol.connectionLost(self, reason)
         # Break the cycle, which would wait for the garbage collector.
         self._producer = None
@@ -193,7 +298,11 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
 
 class CoalescingTLSFactory(TLSMemoryBIOFactory):
-    """Factory of TLS connections to a site, in place of C{reactor.listenSSL}."""
+    """
+    Factory of TLS connections to a site, in place of C{reactor.listenSSL}.
+
+    @ivar received: The number of times that data were received.
+    """
 
     protocol = CoalescingTLSTransport
     _log = Logger()
@@ -210,54 +319,115 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
         @param write_events: Writes the watch events of this iteration; called before a response is sent.
         """
         super().__init__(context, False, site, reactor)
+        self.received = 0
         self._reactor = reactor
         self._write_events = write_events
+        #: Connections with data that follow the events.
         self._unsent: list[CoalescingTLSTransport] = []
-        self._urgent: list[CoalescingTLSTransport] = []
-        self._first: list[CoalescingTLSTransport] = []
+        #: Connections with data that need not follow the events.
+        self._unordered: list[CoalescingTLSTransport] = []
+        #: Functions that send the events of a connection, or data that follow the events before them.
+        self._events: deque[Callable[[], None]] = deque()
+        #: Whether the time to send events was used up.
+        self._interrupted = False
+        #: Time since which events are joined with later ones; L{None} when they are not.
+        self._joined_since: float | None = None
+        self._received_before = 0
         self._flush_scheduled = False
 
     def flush_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} at the end of this iteration."""
-        self._schedule_flush()
-        (self._urgent if transport.urgent else self._unsent).append(transport)
+        if not self._flush_scheduled:
+            self._schedule_flush()
+        if transport.urgent:
+            self._events.append(transport.flush)
+        else:
+            self._unsent.append(transport)
+
+    def flush_unordered_soon(self, transport: CoalescingTLSTransport) -> None:
+        """Send the data of C{transport} at the end of this iteration, even if events are sent later."""
+        if not self._flush_scheduled:
+            self._schedule_flush()
+        self._unordered.append(transport)
 
     def flush_first_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} that come first at the end of this iteration."""
-        self._schedule_flush()
-        self._first.append(transport)
+        if not self._flush_scheduled:
+            self._schedule_flush()
+        self._events.append(transport.flush_first)
 
     def _schedule_flush(self) -> None:
-        if not self._flush_scheduled:
-            self._flush_scheduled = True
-            self._reactor.callLater(0, self._flush)
+        self._flush_scheduled = True
+        self._reactor.callLater(0, self._flush)
 
     def flush_events(self) -> None:
-        """Send the watch events of this iteration."""
+        """Send the waiting watch events."""
         if self._write_events is not None:
             self._write_events()
-        first, self._first = self._first, []
-        for transport in first:
-            self._guard(transport.flush_first)
-        urgent, self._urgent = self._urgent, []
-        self._flush_all(urgent)
+        self._run_until(None)
 
     def _flush(self) -> None:
         self._flush_scheduled = False
-        self.flush_events()
+        if self._events and not self._interrupted and self._joins_more():
+            self._flush_unordered()
+            self._schedule_flush()
+            return
+        if self._write_events is not None:
+            self._write_events()
+        self._run_until(self._reactor.seconds() + SENDING_SECONDS)
         unsent, self._unsent = self._unsent, []
-        self._flush_all(unsent)
+        self._interrupted = bool(self._events)
+        if self._interrupted:
+            # The rest is sent in the next iteration, and the responses after it.
+            self._events.extend([transport.hold() for transport in unsent])
+            self._schedule_flush()
+        else:
+            for transport in unsent:
+                self._guard(transport.flush)
+        self._flush_unordered()
 
-    def _flush_all(self, transports: list[CoalescingTLSTransport]) -> None:
-        for transport in transports:
-            self._guard(transport.flush)
+    def _joins_more(self) -> bool:
+        """Return whether events wait for the next iteration: many connections have some, and the server is busy."""
+        received, self._received_before = self._received_before, self.received
+        since = self._joined_since
+        now = self._reactor.seconds()
+        if since is None:
+            if len(self._events) < MIN_JOINED_CONNECTIONS:
+                return False
+            self._joined_since = now
+            return True
+        if received != self.received and now - since < JOINING_SECONDS:
+            return True
+        self._joined_since = None
+        return False
+
+    def _run_until(self, end: float | None) -> None:
+        """Send events until the time C{end}."""
+        events, seconds = self._events, self._reactor.seconds
+        while events:
+            for _ in range(min(len(events), _UNINTERRUPTED)):
+                flush = events.popleft()
+                try:
+                    flush()
+                except Exception:
+                    self._log_failure()
+            if end is not None and seconds() >= end:
+                return
+
+    def _flush_unordered(self) -> None:
+        unordered, self._unordered = self._unordered, []
+        for transport in unordered:
+            self._guard(transport.flush_unordered)
 
     def _guard(self, flush: Callable[[], object]) -> None:
         try:
             flush()
         except Exception:
-            # Other connections have data to send, too.
-            self._log.failure("sending data of a connection failed")
+            self._log_failure()
+
+    def _log_failure(self) -> None:
+        # Other connections have data to send, too.
+        self._log.failure("sending data of a connection failed")
 
 
 def peer_certificates(transport: Any) -> list[X509]:

@@ -25,6 +25,7 @@ from ..connection.coalescingtls import peer_certificates
 from ..connection.flow import RawTransport, bound_unsent, enable_tcp_keepalive, is_tls_closing
 from ..headsyntax import MAX_HEAD, Malformed, expects_continue
 from ..request import KubeRequest
+from ..sharedpieces import SharedPiece
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
 from .requesthead import MAX_LINE, body_length, parse_head, refusal
 from .responsehead import complete_head, encode_head, switching_head
@@ -61,6 +62,7 @@ class KubeChannel(BodyReader):
         self.remembered: dict[object, Any] = {}
         self._parsing = False
         self._chunked = False
+        self._write_unordered: Callable[[bytes], object] | None = None
         self._switched: IProtocol | None = None
 
     # Receiving data.
@@ -70,6 +72,7 @@ class KubeChannel(BodyReader):
         super().connectionMade()  # type: ignore[no-untyped-call]
         enable_tcp_keepalive(self.transport)
         bound_unsent(self.transport)
+        self._write_unordered = getattr(self.transport, "write_unordered", None)
         if not self.connections.connected(self):
             self._state = DISCARD
             self.transport.abortConnection()
@@ -210,7 +213,7 @@ class KubeChannel(BodyReader):
         if request.method == b"HEAD" or request.code in NO_BODY_CODES:
             body = b""
         request.sentLength = len(body)
-        self.transport.write(head + body if body else head)
+        self._write_response(request, head + body if body else head)
 
     def send_piece(self, request: KubeRequest, data: bytes) -> None:
         """Send a piece of the response, in chunks unless its length is known; the first one begins it."""
@@ -233,13 +236,28 @@ class KubeChannel(BodyReader):
             if self._chunked:
                 data = b"%x\r\n%b\r\n" % (len(data), data)
         if head or data:
-            self.transport.write(head + data)
+            self._write_response(request, head + data)
+
+    def send_shared(self, request: KubeRequest, piece: SharedPiece) -> None:
+        """Send a piece of the response as L{send_piece} does; other requests send it, too."""
+        if self._chunked:
+            request.sentLength += len(piece.data)
+            self.transport.write(piece.chunk)
+        else:
+            self.send_piece(request, piece.data)
 
     def end_response(self, request: KubeRequest) -> None:
         """Complete a response that L{send_piece} has begun."""
         if self._chunked:
             self._chunked = False
-            self.transport.write(b"0\r\n\r\n")
+            self._write_response(request, b"0\r\n\r\n")
+
+    def _write_response(self, request: KubeRequest, data: bytes) -> None:
+        if request.method == b"GET" and self._write_unordered is not None:
+            # Watch events need not precede what a client reads.
+            self._write_unordered(data)
+        else:
+            self.transport.write(data)
 
     def prioritize(self, urgent: bool) -> None:
         """Enable or disable sending written data before the responses of other connections."""

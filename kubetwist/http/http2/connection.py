@@ -122,7 +122,13 @@ class Http2Connection(OpenStreams):
         bound_unsent(transport)
         write = self.write = transport.write
         self._flush: Callable[[], object] = getattr(transport, "flush", lambda: None)
-        self.output = Output(write, getattr(transport, "write_first", write), self.now, self._data_sent)
+        self.output = Output(
+            write,
+            getattr(transport, "write_first", write),
+            self.now,
+            self._data_sent,
+            getattr(transport, "write_unordered", None),
+        )
         client = ("", client_network(getattr(self.getPeer(), "host", "")))
         self._unserved = UnservedBytes(self.connections.bodies, client)
         if not self.connections.connected(self):
@@ -270,6 +276,7 @@ class Http2Connection(OpenStreams):
             raise Http2StreamError(stream_id, PROTOCOL_ERROR, "a request without body has a Content-Length")
         self._open(stream, head.size)
         request = stream.request = self.site.requestFactory(stream, head.method, head.target, HTTP2, fields)
+        stream.reads = head.method == b"GET"
         if receiving:
             stream.body = RequestBody(stream, request, length, head.expects_continue)
         if self._held or self.output.blocked or self.output.size > MAX_BACKLOG or self.now() > self._until:

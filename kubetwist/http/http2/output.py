@@ -39,12 +39,14 @@ class Sender(Protocol):
     @ivar stream_id: The id.
     @ivar window: Bytes that the client accepts on this stream.
     @ivar urgent: Whether its data are sent before the data of other streams and connections.
+    @ivar reads: Whether its request only reads, so that the response need not follow watch events.
     @ivar backlog: Its data that wait; L{None} while all are sent.
     """
 
     stream_id: int
     window: int
     urgent: bool
+    reads: bool
     backlog: Backlog | None
 
     def pause_producer(self) -> None:
@@ -93,15 +95,18 @@ class Output:
         write_first: Callable[[bytes], object],
         now: Callable[[], float],
         on_sent: Callable[[int], object],
+        write_unordered: Callable[[bytes], object] | None = None,
     ) -> None:
         """
         @param write: Writes to the transport.
         @param write_first: The same for data that precede the data of other connections.
         @param now: Returns the time.
         @param on_sent: Called with the number of sent bytes of DATA.
+        @param write_unordered: Writes data that need not follow watch events; by default C{write}.
         """
         self._write = write
         self._write_first = write_first
+        self._write_unordered = write_unordered or write
         self._now = now
         self._on_sent = on_sent
         self.window = INITIAL_WINDOW
@@ -121,7 +126,12 @@ class Output:
             self._write_first(header_frames(stream.stream_id, prefix + block, end))
         else:
             prefix, self._prefix = self._prefix, b""
-            self._write(header_frames(stream.stream_id, prefix + block, end))
+            self._writer(stream)(header_frames(stream.stream_id, prefix + block, end))
+
+    def _writer(self, stream: Sender) -> Callable[[bytes], object]:
+        if stream.urgent:
+            return self._write_first
+        return self._write_unordered if stream.reads else self._write
 
     def send_response(self, stream: Sender, block: bytes, body: bytes) -> None:
         """Send a whole response: a header block, and the body if there is one."""
@@ -135,7 +145,7 @@ class Output:
             stream.window -= size
             self.window -= size
             stream_id = stream.stream_id
-            self._write(
+            self._writer(stream)(
                 b"".join(
                     (header_frames(stream_id, block, False), frame_header(size, DATA, END_STREAM, stream_id), body)
                 )
@@ -172,7 +182,7 @@ class Output:
             ) or not size:
                 stream.window -= size
                 self.window -= size
-                (self._write_first if stream.urgent else self._write)(data_frames(stream.stream_id, data, end))
+                self._writer(stream)(data_frames(stream.stream_id, data, end))
                 self._on_sent(size)
                 if end:
                     stream.end_sent()
@@ -298,7 +308,7 @@ class Output:
         self.window -= size
         stream.window -= size
         if frames:
-            (self._write_first if stream.urgent else self._write)(frames)
+            self._writer(stream)(frames)
         if backlog.pieces or (self.blocked and not backlog.ends):
             self._enqueue(stream)
             return

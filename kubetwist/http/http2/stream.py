@@ -16,6 +16,7 @@ from ...interfaces import IClientConnection
 from ..connection.flow import RawTransport
 from ..headsyntax import Malformed, refusal_text
 from ..request import KubeRequest
+from ..sharedpieces import SharedPiece
 from ..transport import ConnectionSite
 from .body import BodyConnection, RequestBody
 from .frames import CANCEL, INTERNAL_ERROR, header_frames
@@ -78,6 +79,7 @@ class Http2Stream:
     @ivar stream_id: Its id.
     @ivar window: Bytes that the client accepts.
     @ivar urgent: Whether its data are sent before the data of other streams and connections.
+    @ivar reads: Whether the request is a GET: its response need not follow watch events.
     @ivar backlog: Data that wait for the windows or the transport.
     @ivar request: The request; L{None} before it is read and after it has ended.
     @ivar body: The body of the request; L{None} for a request without body.
@@ -98,6 +100,7 @@ class Http2Stream:
         "closed",
         "connection",
         "head_size",
+        "reads",
         "receiving",
         "remembered",
         "request",
@@ -118,6 +121,7 @@ class Http2Stream:
         self.stream_id = stream_id
         self.window = window
         self.urgent = False
+        self.reads = False
         self.backlog: Backlog | None = None
         self.request: KubeRequest | None = None
         self.body: RequestBody | None = None
@@ -206,6 +210,10 @@ class Http2Stream:
                 self._remaining -= size
                 self._ended = self._remaining <= 0
             output.send_data(self, data, self._ended)
+
+    def send_shared(self, request: KubeRequest, piece: SharedPiece) -> None:
+        """Send a piece of the response as L{send_piece} does; other requests send it, too."""
+        self.send_piece(request, piece.data)
 
     def end_response(self, request: KubeRequest) -> None:
         """Complete a response that L{send_piece} has begun."""

@@ -8,8 +8,7 @@ cache (L{kubetwist.storage.cache.watches.PacedWatch}). Its memory does not depen
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
@@ -22,12 +21,13 @@ from ...api.errors import APIStatusError
 from ...api.record import Record
 from ...http.request import KubeRequest
 from ...http.responses import start_response
-from ...interfaces import IPacedSink, IPacedWatch
-from ...metrics.registry import Histogram, MetricSnapshot, exponential
+from ...interfaces import IBatchSink, IPacedSink, IPacedWatch
+from ...metrics.registry import Histogram, MetricSnapshot
+from .watchevents import SharedEvent, WatchMetrics, encoded_batch, encoded_event
 
 if TYPE_CHECKING:
     from ...http.requestinfo import RequestInfo
-    from ...storage.cache.window import CacheEvent
+    from ...storage.cache.window import CacheEvent, EventBatch
     from ..encoding import WatchEncoder
 
 #: Seconds between bookmarks, for watches that request them.
@@ -45,74 +45,11 @@ STALL_TIMEOUT = 60.0
 #: Minimum bytes of an object whose encoding is shared by all streams that send it at the same time.
 MIN_SHARED_SIZE: Final = 32_000
 
-
-#: Histogram buckets: bytes of events, and seconds until all initial events are sent.
-_SIZE_BUCKETS: Final = exponential(1024.0, 2.0, 8)
+#: Histogram buckets: seconds until all initial events are sent.
 _WATCH_LIST_BUCKETS: Final = (
     *(0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
     *(10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0),
 )
-
-
-class WatchMetrics:
-    """
-    The metrics of written events of one resource in one version.
-
-    Many watches write the same event at the same time. Its repetitions are counted, and observed together.
-    """
-
-    __slots__ = ("_data", "_repeats", "sizes", "terminated")
-
-    def __init__(self) -> None:
-        self.sizes = Histogram(_SIZE_BUCKETS)
-        #: Number of watches that were terminated because their clients were too slow.
-        self.terminated = 0
-        self._data = b""
-        self._repeats = 0
-
-    def observe(self, data: bytes) -> None:
-        """Observe one written event."""
-        if data is self._data:
-            self._repeats += 1
-        else:
-            self.flush_pending()
-            self._data = data
-            self._repeats = 1
-
-    def observe_all(self, events: Sequence[bytes]) -> None:
-        """Observe several written events."""
-        sizes = self.sizes
-        lengths = list(map(len, events))
-        sizes.sum += sum(lengths)
-        if max(lengths) <= 1024:
-            sizes.counts[0] += len(lengths)
-        else:
-            counts, bounds = sizes.counts, sizes.bounds
-            for length in lengths:
-                counts[bisect_left(bounds, length)] += 1
-
-    def flush_pending(self) -> None:
-        """Observe the pending repetitions of the last event."""
-        if self._repeats:
-            length = len(self._data)
-            self.sizes.counts[bisect_left(_SIZE_BUCKETS, length)] += self._repeats
-            self.sizes.sum += length * self._repeats
-        self._data = b""
-        self._repeats = 0
-
-
-class SharedEvent:
-    """
-    The encoded event of a large object, shared by the streams that send it at the same time.
-
-    @ivar record: Kept, since its identity is the key.
-    """
-
-    __slots__ = ("__weakref__", "data", "record")
-
-    def __init__(self, data: bytes, record: Record) -> None:
-        self.data = data
-        self.record = record
 
 
 class WatchFlusher:
@@ -205,11 +142,10 @@ class WatchFlusher:
             try:
                 stream.flush()
             except Exception:
-                self._log.failure("a watch cannot be written and is closed")
-                stream.fail()
+                stream.fail_write()
 
 
-@implementer(IPacedSink, IPushProducer)
+@implementer(IBatchSink, IPacedSink, IPushProducer)
 class WatchStream:
     """
     One watch and its connection.
@@ -345,13 +281,29 @@ class WatchStream:
             else:
                 self._enqueue((encoder.encode_first_event if first else encoder.encode_event)(event_type, record))
             return
-        encoded = event.encoded
+        self._enqueue(encoded_event(event, encoder))
+
+    # --- IBatchSink
+
+    def send_batch(self, batch: EventBatch) -> bool:
+        """Write the events of a batch; not while earlier ones wait, or if they are too large for one write."""
+        if self._behind or self._paused or self._pending or self._first or self._ended:
+            return False
+        encoder = self._encoder
+        try:
+            encoded = batch.encoded[encoder]
+        except KeyError:
+            encoded = batch.encoded[encoder] = encoded_batch(batch, encoder, MAX_WRITE_SIZE)
         if encoded is None:
-            encoded = event.encoded = {}
-        data = encoded.get(encoder)
-        if data is None:
-            data = encoded[encoder] = encoder.encode_event(event_type, record)
-        self._enqueue(data)
+            return False
+        if not encoded.copies:
+            self._metrics.count_copies(encoded)
+        encoded.copies += 1
+        try:
+            self._request.write_shared(encoded)
+        except Exception:
+            self.fail_write()
+        return True
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Send a bookmark."""
@@ -382,6 +334,11 @@ class WatchStream:
         self._stop()
         self._discard_pending()
         self._abort()
+
+    def fail_write(self) -> None:
+        """Log the current exception and close the stream, which cannot be written."""
+        self._log.failure("a watch cannot be written and is closed")
+        self.fail()
 
     def _finish(self) -> None:
         request = self._request
@@ -584,6 +541,11 @@ class NotAcceptableWatchStream(WatchStream):
     def send(self, event_type: str, record: Record, event: CacheEvent | None) -> None:
         """End the watch after the head of the response is written."""
         self._schedule_end()
+
+    def send_batch(self, batch: EventBatch) -> bool:
+        """End the watch."""
+        self._schedule_end()
+        return True
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """End the watch."""

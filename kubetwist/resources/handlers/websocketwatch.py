@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...http.responses import CBOR, PROTOBUF
 from ...streams.handshakes import Handshake, HandshakeError, check_handshake
 from ...streams.websocket import WebSocketConnection
 from ..protobufencoding import FRAME_LENGTH_SIZE
 from .watch import MAX_WRITE_SIZE, WatchStream
+
+if TYPE_CHECKING:
+    from ...storage.cache.window import EventBatch
 
 #: Matches a valid C{Origin} header.
 _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
@@ -48,6 +51,10 @@ class WebSocketWatchStream(WatchStream):
         self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
         if not request.switch_protocols(handshake.fields(*handshake.protocols), socket, self.end):
             self._stop()
+
+    def send_batch(self, batch: EventBatch) -> bool:
+        """Send each event as a message."""
+        return False
 
     def _write(self) -> None:
         pending, sent = self._pending, 0

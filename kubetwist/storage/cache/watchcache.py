@@ -42,6 +42,7 @@ from ..errors import (
     WatchInterrupted,
     unchanged,
 )
+from ._delivery import deliver
 from ._encodings import EncodingExpiry
 from ._history import PastReader
 from ._interning import intern_strings
@@ -146,10 +147,8 @@ class WatchCache:
         self._past_reader = PastReader(backend, prefix, self._decode, clock)
         #: The expiry of the encoded forms of its records.
         self.encodings = EncodingExpiry(clock, lambda key: next(self._table.batches("", key), []))
-        #: The revision of the events being sent; 0 otherwise.
-        self._sending = 0
-        #: Watches to suspend when all events of that revision are sent.
-        self._full: list[PacedWatch] = []
+        #: While events are sent: the revision before them, which all watches have reached.
+        self._served: int | None = None
         #: The values that cannot be decoded.
         self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._corrupt_object_readable, translate)
 
@@ -240,21 +239,17 @@ class WatchCache:
             self._window.add(change)
             changes.append(change)
         self.received += len(events)
-        self.revision = events[-1].revision
+        before, self.revision = self.revision, events[-1].revision
         if rewritten:
             # The earlier states cannot be rebuilt by undoing this event.
             self._window.forget(self.revision)
         if self._watches:
             self.metrics.dispatched += len(changes)
-            for change in changes:
-                if change.revision != self._sending:
-                    if self._full:
-                        self._suspend_full()
-                    self._sending = change.revision
-                self._dispatch_event(change)
-            if self._full:
-                self._suspend_full()
-            self._sending = 0
+            self._served = before
+            try:
+                deliver(self._watches, changes, self._handle_sink_error)
+            finally:
+                self._served = None
 
     def progressed(self, revision: int) -> None:
         """See L{IStorageObserver.progressed}."""
@@ -289,26 +284,6 @@ class WatchCache:
             self._reload_later(delay)
 
         Deferred.fromCoroutine(self._fill()).addErrback(failed)
-
-    def _dispatch_event(self, event: CacheEvent) -> None:
-        record = event.record
-        watches = self._watches.get
-        scopes = ("", f"{record.namespace}/", record.key) if record.namespace else ("", record.key)
-        # Many watches have the same selector, which is evaluated once.
-        filtered: CacheEvent | None = event
-        last: Match | None = None
-        for scope in scopes:
-            for watch in watches(scope, ()):
-                if watch.active and watch.since < event.revision:
-                    try:
-                        match = watch.match
-                        if match is not last:
-                            filtered = event if match is None else event.filter_for(match)
-                            last = match
-                        if filtered is not None:
-                            watch.send(filtered.kind, filtered.record, filtered)
-                    except Exception:
-                        self._handle_sink_error(watch)
 
     def _handle_sink_error(self, watch: CacheWatch) -> None:
         """End the watch of a sink that raised, which is a bug of the sink."""
@@ -603,16 +578,8 @@ class WatchCache:
         return await self._past_reader.read(revision, self._window.oldest)
 
     def suspend_watch(self, watch: PacedWatch) -> None:
-        """Stop sending to C{watch}, except the rest of the current revision."""
-        if self._sending:
-            self._full.append(watch)
-        else:
-            watch.suspended_at(self.revision)
-
-    def _suspend_full(self) -> None:
-        full, self._full = self._full, []
-        for watch in full:
-            watch.suspended_at(self._sending)
+        """Stop sending to C{watch}, and set the revision after which it begins when it is resumed."""
+        watch.suspended_at(self.revision if self._served is None else self._served)
 
     def _in_scope(self, scope: str, match: Match | None) -> Sequence[Record]:
         if not scope or scope[-1] == "/":

@@ -18,6 +18,7 @@ from zope.interface import implementer
 
 from ...api.record import Record
 from ...interfaces import (
+    IBatchSink,
     IPacedSink,
     IPacedWatch,
     IWatchSink,
@@ -32,6 +33,7 @@ from ..errors import (
 from .window import (
     ADDED,
     CacheEvent,
+    EventBatch,
     Match,
 )
 
@@ -62,7 +64,7 @@ class EventSource(Protocol):
         """Send no more events to a watch."""
 
     def suspend_watch(self, watch: PacedWatch) -> None:
-        """Stop sending to C{watch}, except the rest of the current revision."""
+        """Stop sending to C{watch}, and set the revision after which it begins when it is resumed."""
 
     def call_later(self, call: Callable[[], object]) -> None:
         """Call a function in the next turn of the reactor."""
@@ -87,9 +89,10 @@ class CacheWatch:
 
     @ivar active: Cleared by L{stop}.
     @ivar since: Events up to this revision are not sent.
+    @ivar send_batch: Sends the events of a batch at once; L{None} if the sink does not provide L{IBatchSink}.
     """
 
-    __slots__ = ("_cache", "active", "match", "scope", "send", "since", "sink")
+    __slots__ = ("_cache", "active", "match", "scope", "send", "send_batch", "since", "sink")
 
     def __init__(self, cache: EventSource, scope: str, match: Match | None, sink: IWatchSink) -> None:
         self._cache = cache
@@ -97,6 +100,7 @@ class CacheWatch:
         self.match = match
         self.sink = sink
         self.send = sink.send
+        self.send_batch: Callable[[EventBatch], bool] | None = sink.send_batch if IBatchSink.providedBy(sink) else None
         self.since = 0
         self.active = True
 
@@ -122,6 +126,22 @@ class CacheWatch:
         if filtered is not None:
             self.send(filtered.kind, filtered.record, filtered)
 
+    def send_each(self, batch: EventBatch) -> None:
+        """Send the events of a batch after C{since} one by one, until the watch is stopped or suspended."""
+        since, current = self.since, 0
+        for event in batch.events:
+            revision = event.revision
+            if revision <= since:
+                continue
+            if not self.active:
+                return
+            if revision != current:
+                if current and self.since != current:
+                    # Suspended, when all events of that revision are sent.
+                    return
+                self.since = current = revision
+            self.send(event.kind, event.record, event)
+
 
 @implementer(IPacedWatch)
 class PacedWatch(CacheWatch):
@@ -135,7 +155,7 @@ class PacedWatch(CacheWatch):
     were sent already are sent, too; events of other objects are not, since these objects are sent later.
     """
 
-    __slots__ = ("_cursor", "_past_end", "_past_events", "_position", "_reading", "_scheduled")
+    __slots__ = ("_cursor", "_past_end", "_past_events", "_position", "_reading", "_scheduled", "_sending")
 
     sink: IPacedSink
     _log = Logger()
@@ -157,6 +177,8 @@ class PacedWatch(CacheWatch):
         self._past_end = 0
         self._reading = False
         self._scheduled = False
+        #: Whether L{send_each} runs.
+        self._sending = False
 
     @property
     def live(self) -> bool:
@@ -181,8 +203,22 @@ class PacedWatch(CacheWatch):
 
     def resume(self) -> None:
         """See L{IPacedWatch.resume}."""
-        if not self._reading and not self._scheduled:
+        if self._reading or self._scheduled:
+            return
+        if self._sending:
+            # The rest of the revision that is being sent comes first.
+            self._scheduled = True
+            self._cache.call_later(self._continue)
+        else:
             self._produce()
+
+    def send_each(self, batch: EventBatch) -> None:
+        """See L{CacheWatch.send_each}."""
+        self._sending = True
+        try:
+            super().send_each(batch)
+        finally:
+            self._sending = False
 
     def _produce(self) -> None:
         examined = 0

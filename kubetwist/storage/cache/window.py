@@ -81,6 +81,31 @@ class CacheEvent:
                 filtered.drop_encodings()
 
 
+class EventBatch:
+    """
+    The events of one delivery as a selector sees them, shared by all watches with that selector.
+
+    @ivar events: The events, in revision order.
+    @ivar first: The revision of the first one; 0 if there are none.
+    @ivar last: The revision of the last one; 0 if there are none.
+    @ivar encoded: The encoded events, by encoder; a cache that sinks share.
+    """
+
+    __slots__ = ("encoded", "events", "first", "last")
+
+    def __init__(self, events: list[CacheEvent], match: Match | None) -> None:
+        """
+        @param events: The events before selection.
+        @param match: The selector; L{None} selects all.
+        """
+        if match is not None:
+            events = [seen for event in events if (seen := event.filter_for(match)) is not None]
+        self.events = events
+        self.first = events[0].revision if events else 0
+        self.last = events[-1].revision if events else 0
+        self.encoded: dict[Any, Any] = {}
+
+
 class Window:
     """
     Events in revision order, limited in number and bytes.

@@ -6,16 +6,24 @@ import gc
 import socket
 import ssl
 import weakref
+from collections.abc import Callable
 from typing import Any, cast
 
 from twisted.internet import reactor as global_reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock, deferLater
+from twisted.internet.testing import StringTransport
 from twisted.internet.threads import deferToThread
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from kubetwist.http.connection.coalescingtls import CoalescingTLSFactory
+from kubetwist.http.connection import coalescingtls
+from kubetwist.http.connection.coalescingtls import (
+    JOINING_SECONDS,
+    MIN_JOINED_CONNECTIONS,
+    CoalescingTLSFactory,
+    CoalescingTLSTransport,
+)
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.credentials.tlscontext import ServingContextFactory
 
@@ -281,3 +289,188 @@ class CoalescingTLSTests(TestCase):
         await self.lost
         await deferLater(reactor, 0)
         self.assertIsNone(found[0]())
+
+
+class Turns:
+    """
+    A reactor whose calls run in the next iteration, and what they schedule in the one after it.
+
+    @ivar now: The time in seconds.
+    @ivar calls: The scheduled calls.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.calls: list[Callable[[], object]] = []
+
+    def seconds(self) -> float:
+        """Return the time."""
+        return self.now
+
+    def callLater(self, delay: float, call: Callable[[], object]) -> None:
+        """Schedule a call."""
+        self.calls.append(call)
+
+
+class FlushTests(SynchronousTestCase):
+    """The order and the iteration in which connections send, with connections that record it."""
+
+    def setUp(self) -> None:
+        """Create a factory of connections that encrypt nothing."""
+        self.clock: Any = Turns()
+        pair = CertificateAuthority.make("test").issue(CertConfig("127.0.0.1", server=True))
+        context = ServingContextFactory(pair, "VersionTLS12")
+        self.factory = CoalescingTLSFactory(context, Factory.forProtocol(Protocol), self.clock)
+        self.sent: list[bytes] = []
+
+    def connection(self, urgent: bool = False) -> CoalescingTLSTransport:
+        """Return a connection that records what it sends."""
+        transport: Any = self.factory.buildProtocol(None)  # type: ignore[arg-type]
+        transport.makeConnection(StringTransport())
+        transport._handshakeDone = True
+        transport.urgent = urgent
+        transport._send = self.sent.append
+        recorded: CoalescingTLSTransport = transport
+        return recorded
+
+    def watches(self, count: int) -> list[CoalescingTLSTransport]:
+        """Return the connections of some watches."""
+        return [self.connection(True) for _ in range(count)]
+
+    def turn(self, received: int = 0) -> list[bytes]:
+        """Run an iteration of the reactor in which some data were received before; return what was sent."""
+        self.factory.received += received
+        calls, self.clock.calls = self.clock.calls, []
+        for call in calls:
+            call()
+        sent, self.sent[:] = self.sent[:], []
+        return sent
+
+    def test_idle(self) -> None:
+        """Few watches get their events in the same iteration, many after one in which nothing is received."""
+        for count in (1, MIN_JOINED_CONNECTIONS - 1):
+            for watch in self.watches(count):
+                watch.write(b"event")
+            self.assertEqual(self.turn(received=1), [b"event"] * count)
+        for watch in self.watches(MIN_JOINED_CONNECTIONS):
+            watch.write(b"event")
+        self.assertEqual(self.turn(received=1), [])
+        self.assertEqual(self.turn(), [b"event"] * MIN_JOINED_CONNECTIONS)
+        self.assertEqual(self.clock.calls, [])
+
+    def test_busy(self) -> None:
+        """While data are received, the events of some iterations are sent together, and answers after them."""
+        watches, writer, reader = self.watches(MIN_JOINED_CONNECTIONS), self.connection(), self.connection()
+        sent = []
+        for number in range(3):
+            for watch in watches:
+                watch.write(b"%d" % number)
+            if not number:
+                writer.write(b"answer")
+            reader.write_unordered(b"read %d" % number)
+            sent.append(self.turn(received=1))
+        self.assertEqual(sent, [[b"read 0"], [b"read 1"], [b"read 2"]])
+        self.assertEqual(self.turn(), [b"012"] * MIN_JOINED_CONNECTIONS + [b"answer"])
+
+    def test_bounded(self) -> None:
+        """A busy server sends events after some milliseconds, and then joins later ones."""
+        watches = self.watches(MIN_JOINED_CONNECTIONS)
+        for _ in range(2):
+            for watch in watches:
+                watch.write(b"event")
+            for _ in range(5):
+                self.assertEqual(self.turn(received=1), [])
+            self.clock.now += JOINING_SECONDS
+            self.assertEqual(self.turn(received=1), [b"event"] * MIN_JOINED_CONNECTIONS)
+
+    def test_interrupted(self) -> None:
+        """
+        Events of 40 watches are sent in several iterations. Answers follow the events before them; reads and
+        later events do not wait, and no answer waits for events that were written after it.
+        """
+        self.patch(coalescingtls, "MIN_JOINED_CONNECTIONS", 1000)
+        watches, first, second, reader = self.watches(40), self.connection(), self.connection(), self.connection()
+        for watch in watches:
+            watch._send = self.send_slowly  # type: ignore[method-assign]
+            watch.write(b"1")
+        first.write(b"first")
+        reader.write_unordered(b"read")
+        self.assertEqual(self.turn(), [b"1"] * 16 + [b"read"])
+        for watch in watches:
+            watch.write(b"2")
+        first.write(b"second")
+        second.write(b"third")
+        reader.write_unordered(b"read")
+        self.assertEqual(self.turn(), [b"12"] * 16 + [b"read"])
+        self.assertEqual(self.turn(), [b"12"] * 8 + [b"first"] + [b"2"] * 7)
+        self.assertEqual(self.turn(), [b"2"] * 9 + [b"second", b"third"])
+        self.assertEqual((self.turn(), self.clock.calls), ([], []))
+
+    def send_slowly(self, data: bytes) -> None:
+        """Send data, which takes a millisecond."""
+        self.clock.now += 0.001
+        self.sent.append(data)
+
+    def hold_answer(self) -> tuple[CoalescingTLSTransport, list[CoalescingTLSTransport]]:
+        """
+        Write an answer after events that take several iterations.
+
+        @return: Its connection, and the connections of the watches.
+        """
+        self.patch(coalescingtls, "MIN_JOINED_CONNECTIONS", 1000)
+        watches, writer = self.watches(20), self.connection()
+        for watch in watches:
+            watch._send = self.send_slowly  # type: ignore[method-assign]
+            watch.write(b"1")
+        writer.write(b"answer")
+        self.assertEqual(self.turn(), [b"1"] * 16)
+        return writer, watches
+
+    def test_pipelined(self) -> None:
+        """The response to a read does not overtake an answer on the same connection that waits for events."""
+        writer, _ = self.hold_answer()
+        writer.write_unordered(b"read")
+        self.assertEqual(self.turn(), [b"1"] * 4 + [b"answer", b"read"])
+
+    def test_written_before(self) -> None:
+        """The response to a read that an answer follows on the same connection waits with it."""
+        watches, client = self.watches(MIN_JOINED_CONNECTIONS), self.connection()
+        for watch in watches:
+            watch.write(b"event")
+        client.write_unordered(b"read")
+        client.write(b"answer")
+        self.assertEqual(self.turn(), [])
+        self.assertEqual(self.turn(), [b"event"] * len(watches) + [b"readanswer"])
+
+    def test_large_answer(self) -> None:
+        """An answer that is too large to wait is sent at once, after all events and earlier answers."""
+        writer, _ = self.hold_answer()
+        large = b"l" * 100_000
+        writer.write(large)
+        self.assertEqual(self.turn(), [b"1"] * 4 + [b"answer", large])
+
+    def test_large_read(self) -> None:
+        """The response to a read that is too large to be buffered is sent before waiting events."""
+        for watch in self.watches(MIN_JOINED_CONNECTIONS):
+            watch.write(b"event")
+        large = b"l" * 100_000
+        self.connection().write_unordered(large)
+        self.assertEqual(self.turn(), [large])
+        self.assertEqual(self.turn(), [b"event"] * MIN_JOINED_CONNECTIONS)
+
+    def test_closed_by_the_server(self) -> None:
+        """A connection that is closed after an answer sends it after the events and earlier answers."""
+        writer, watches = self.hold_answer()
+        other = self.connection()
+        watches[0].write(b"2")
+        other.write(b"last")
+        other.loseConnection()
+        writer.loseConnection()
+        self.assertEqual(self.turn(), [b"1"] * 4 + [b"answer", b"2", b"last"])
+
+    def test_lost(self) -> None:
+        """The data of a lost connection are dropped, also those that wait for events."""
+        writer, _ = self.hold_answer()
+        writer.connectionLost()
+        self.assertEqual(self.turn(), [b"1"] * 4)
+        self.assertFalse(writer._held)

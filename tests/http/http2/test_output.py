@@ -24,10 +24,11 @@ from kubetwist.http.http2.output import MAX_WRITE, Backlog, Output
 class Sender:
     """A stream that records what happens to it."""
 
-    def __init__(self, stream_id: int, window: int = INITIAL_WINDOW, urgent: bool = False) -> None:
+    def __init__(self, stream_id: int, window: int = INITIAL_WINDOW, urgent: bool = False, reads: bool = False) -> None:
         self.stream_id = stream_id
         self.window = window
         self.urgent = urgent
+        self.reads = reads
         self.backlog: Backlog | None = None
         self.calls: list[str] = []
 
@@ -79,6 +80,17 @@ class OutputTests(SynchronousTestCase):
             [(HEADERS, 4, 1, b"\x20\x88"), (DATA, 1, 1, b"a"), (HEADERS, 4, 3, b"\x88"), (DATA, 1, 3, b"b")],
         )
         self.assertEqual(sender.calls, ["end"])
+
+    def test_reads(self) -> None:
+        """Responses of reads are written separately, since they need not follow watch events; watches remain first."""
+        unordered: list[bytes] = []
+        output = Output(self.written.append, self.first.append, lambda: 0.0, lambda size: None, unordered.append)
+        output.send_response(Sender(1), b"\x88", b"a")
+        output.send_response(Sender(3, reads=True), b"\x88", b"b")
+        output.send_data(Sender(5, reads=True), b"c", False)
+        output.send_data(Sender(7, urgent=True, reads=True), b"d", False)
+        streams = [[one[2] for one in frames(b"".join(data))] for data in (self.written, unordered, self.first)]
+        self.assertEqual(streams, [[1, 1], [3, 3, 5], [7]])
 
     def test_no_body(self) -> None:
         """A response without body ends with its head."""

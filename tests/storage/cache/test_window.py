@@ -14,6 +14,7 @@ from kubetwist.storage.cache.window import (
     EVENT_BYTES,
     MODIFIED,
     CacheEvent,
+    EventBatch,
     Window,
 )
 from kubetwist.storage.errors import RevisionCompacted
@@ -115,3 +116,18 @@ class CacheEventTests(SynchronousTestCase):
         self.assertEqual((deleted.kind, deleted.revision, deleted.record.revision), (DELETED, 7, 7))
         self.assertEqual(deleted.record.item, b'{"metadata":{"resourceVersion":"7","name":"xx"}}')
         self.assertIs(change.as_deleted(), deleted)
+
+
+class EventBatchTests(SynchronousTestCase):
+    """Tests for L{EventBatch}."""
+
+    def test_selected(self) -> None:
+        """A batch has the events as its selector sees them, and their first and last revision."""
+        events = [event(3), CacheEvent(MODIFIED, 5, record(5), record(3)), event(9)]
+        everything = EventBatch(events, None)
+        self.assertEqual((everything.events, everything.first, everything.last), (events, 3, 9))
+        some = EventBatch(events, lambda record: record.revision == 5)
+        self.assertEqual([(one.kind, one.revision) for one in some.events], [(ADDED, 5)])
+        self.assertEqual((some.first, some.last), (5, 5))
+        none = EventBatch(events, lambda record: False)
+        self.assertEqual((none.events, none.first, none.last), ([], 0, 0))
