@@ -230,11 +230,14 @@ class BrokenTests(Proxied):
         The loss of a client is detected while its backend does not read, although nothing is read from the client.
         """
         wire, there, _ = await self.ask(b"PUT / HTTP/1.1\r\nHost: front\r\nContent-Length: 1000000000000\r\n\r\n")
-        there.transport.pauseProducing()
-        flood = Flood(wire.transport)
-        await flood.stuck
-        flood.stop()
+        # As the connection to a backend does when it is full. A real one may accept more at any time, and then the time
+        # without reading begins again.
+        streamed = self.requests[0].streamed
+        assert streamed is not None
+        streamed.pauseProducing()
+        wire.send(b"x" * 100_000)
         (channel,) = self.site.connections.channels
+        self.assertEqual(list(self.site.connections.stalled), [channel])
         self.assertFalse(is_peer_closed(channel.transport))
         wire.kill()
         await self.settled(lambda: is_peer_closed(channel.transport))
@@ -244,7 +247,7 @@ class BrokenTests(Proxied):
         self.site.connections.now = lambda: reactor.seconds() + STALLED_TIMEOUT
         self.site.check_deadlines()
         await self.settled(lambda: not self.site.connections.channels)
-        there.transport.resumeProducing()
+        await there.end()
         await self.wait_until_idle()
         self.assertEqual(self.site.connections.stalled, {})
 
