@@ -144,6 +144,7 @@ def parse_list_options(query: Query, watch: bool = False) -> ListOptions:
         if options.label_selector:
             labels = parse_label_selector(options.label_selector)
             options.labels = None if labels.empty else labels.matches
+            options.requirements = labels.requirements
         if options.field_selector:
             options.fields = parse_field_selector(options.field_selector)
     except SelectorError as error:

@@ -8,6 +8,7 @@ from typing import Final
 from attrs import define, field
 
 from .resource import JSONObject
+from .selectors import Requirement
 
 #: Decides whether an object with these labels, or fields, is selected.
 Matcher = Callable[[Mapping[str, str]], bool]
@@ -30,11 +31,13 @@ class ListOptions:
     The options of a list or watch.
 
     @ivar labels: Matches an object's labels; L{None} for all.
+    @ivar requirements: What C{labels} requires, if that is known.
     @ivar fields: Terms of the field selector, C{(field, value, equal)}, validated and converted by the kind.
     @ivar timeout: Seconds; L{None} if not set.
     """
 
     labels: Matcher | None = None
+    requirements: tuple[Requirement, ...] = ()
     fields: tuple[tuple[str, str, bool], ...] = ()
     resource_version: str = ""
     resource_version_match: str = ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, Protocol
 
 import orjson
 from attrs import define
@@ -113,6 +113,48 @@ def without_kind(obj: JSONObject) -> bytes:
     return orjson.dumps(ordered)
 
 
+class RecordBlock(Protocol):
+    """
+    Some consecutive records of a list.
+
+    It may keep their forms: values that an encoder computes from all of them, such as their joined JSON. What was
+    kept is dropped when a record changes.
+    """
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """Return the records in key order; callers do not change them."""
+
+    def get(self, key: object) -> Any | None:
+        """Return the form with this key, if it is kept."""
+
+    def admits(self, key: object, size: int) -> bool:
+        """Return whether a form of C{size} bytes would be kept."""
+
+    def keep(self, key: object, value: Any, size: int) -> None:
+        """Keep a form of C{size} bytes."""
+
+
+class PlainBlock:
+    """Some consecutive records of a list, without forms; see L{RecordBlock}."""
+
+    __slots__ = ("records",)
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+
+    def get(self, key: object) -> Any | None:
+        """Return nothing."""
+        return None
+
+    def admits(self, key: object, size: int) -> bool:
+        """Return false."""
+        return False
+
+    def keep(self, key: object, value: Any, size: int) -> None:
+        """Keep nothing."""
+
+
 @define(slots=True, eq=False)
 class Listing:
     """
@@ -123,6 +165,7 @@ class Listing:
     @ivar next_key: The C{start_after} of the next page; C{""} for the last page.
     @ivar remaining: The number of records that follow, if known: L{None} for the last page and for lists with a match.
     @ivar cached: Whether the list was read from the cache instead of the backend.
+    @ivar blocks: The same records in blocks; empty if they are not consecutive records of a cache.
     """
 
     records: list[Record]
@@ -130,3 +173,8 @@ class Listing:
     next_key: str = ""
     remaining: int | None = None
     cached: bool = True
+    blocks: Sequence[RecordBlock] = ()
+
+    def in_blocks(self) -> Sequence[RecordBlock]:
+        """Return the records in blocks: L{blocks}, or one block of all records."""
+        return self.blocks or [PlainBlock(self.records)]

@@ -52,6 +52,11 @@ class Requirement:
             return f"{key} {operator} ({values})"
         return f"{key}{ {'gt': '>', 'lt': '<'}.get(operator, operator) }{values}"
 
+    @property
+    def is_equality(self) -> bool:
+        """Return whether it requires one value."""
+        return self.operator in ("=", "==", "in") and len(self.values) == 1
+
     def predicate(self) -> Predicate:
         """Return a function that checks whether labels satisfy this requirement."""
         return _PREDICATES[self.operator](self.key, self.values)

@@ -121,6 +121,14 @@ class Stores:
         store = self.find_cached(group, resource)
         return None if store is None else store.cache.sizes()
 
+    def release_memory(self) -> None:
+        """Drop the joined forms of objects, which caches keep for lists."""
+        for store in self:
+            store.cache.forms.clear()
+        for served in self.custom.values():
+            if served.ready:
+                served.cache.forms.clear()
+
     def cache(self, group: str, resource: str) -> WatchCache | None:
         """Return the cache of a resource; L{None} if it does not exist, or is not filled yet."""
         store = self.find_cached(group, resource)

@@ -89,25 +89,53 @@ def list_body(start: bytes, items: list[bytes], end: bytes) -> Body:
     return Body(parts)
 
 
-def headed_list_body(start: bytes, head: bytes, items: list[bytes], end: bytes) -> Body:
+#: Maximum average size of items, in bytes, that are joined in advance; longer ones are not copied.
+MAX_JOINED_ITEM: Final = 8 * 1024
+#: Maximum bytes of the items of a list that are joined in advance, in one turn of the reactor.
+MAX_JOINED_PER_LIST: Final = 2 << 20
+
+
+def separated(head: bytes, items: list[bytes]) -> list[Any]:
     """
-    Return the parts of a list document, with C{head} instead of the first byte of every item.
+    Return the parts of the items of a list, each after a comma; the items are not copied.
 
-    The items are not copied.
-
-    @param start: The document up to the first item.
-    @param head: The beginning of every item in the document: C{b'{"kind":"Pod","apiVersion":"v1",'}.
+    @param head: Replaces the first byte of every item, such as C{b'{"kind":"Pod","apiVersion":"v1",'}; C{b""} for none.
     @param items: The items, each beginning with a brace.
-    @param end: The document after the last item.
     """
-    parts: list[Any] = [start]
-    if items:
-        headed: list[Any] = [b"," + head] * (2 * len(items))
-        headed[0] = head
-        headed[1::2] = [memoryview(item)[1:] for item in items]
-        parts += headed
-    parts.append(end)
-    return Body(parts)
+    parts: list[Any] = [b"," + head] * (2 * len(items))
+    parts[1::2] = [memoryview(item)[1:] for item in items] if head else items
+    return parts
+
+
+class StoredItems:
+    """
+    The items of lists that consist of the stored bytes of records.
+
+    The items of a block are joined when the block is listed for the second time, and the block keeps the result.
+    """
+
+    def __init__(self, head: bytes) -> None:
+        """@param head: Replaces the first byte of every item; C{b""} if items do not repeat their kind."""
+        self._head = head
+        self._form = ("items", head)
+
+    def parts(self, listing: Listing) -> list[Any]:
+        """Return the parts of the items, each after a comma."""
+        parts: list[Any] = []
+        joinable = MAX_JOINED_PER_LIST
+        for block in listing.in_blocks():
+            joined = block.get(self._form)
+            if joined is None:
+                items = [record.item for record in block.records]
+                size = sum(map(len, items))
+                if size > joinable or size > MAX_JOINED_ITEM * len(items) or not block.admits(self._form, size):
+                    parts += separated(self._head, items)
+                    continue
+                joinable -= size
+                joined = b"".join(separated(self._head, items))
+                block.keep(self._form, joined, len(joined))
+            parts.append(joined)
+        return parts
 
 
 def list_meta(listing: Listing, token: str) -> JSONObject:
@@ -143,6 +171,8 @@ class JSONEncoder:
             orjson.dumps(endpoint.list_kind or f"{gvk.kind}List"),
             orjson.dumps(gvk.api_version),
         )
+        self._item_head = self.head if endpoint.list_items_have_kind else b""
+        self._stored_items = StoredItems(self._item_head)
         self._zero: bytes | None = None
 
     @property
@@ -185,12 +215,14 @@ class JSONEncoder:
         if self.endpoint.list_items_have_kind:
             meta.setdefault("continue", "")
         start = self.list_head + orjson.dumps(meta) + b',"items":['
-        if items is None:
-            item = self.item
-            items = [record.item for record in listing.records] if self.stored else list(map(item, listing.records))
-        if self.endpoint.list_items_have_kind:
-            return headed_list_body(start, self.head, items, LIST_END)
-        return list_body(start, items, LIST_END)
+        if items is None and self.stored:
+            parts = self._stored_items.parts(listing)
+        else:
+            parts = separated(self._item_head, list(map(self.item, listing.records)) if items is None else items)
+        if parts:
+            # Without the comma before the first item.
+            parts[0] = memoryview(parts[0])[1:]
+        return Body([start, *parts, LIST_END])
 
     def encode_event(self, event_type: str, record: Record) -> bytes:
         """Encode a watch event, with its newline."""

@@ -220,7 +220,9 @@ class APIServer:
 
     def make_memory_limit(self, guard: MemoryGuard) -> Callable[[Handler], Handler]:
         """Return a wrapper of handlers that refuses requests while there is not enough memory."""
-        return lambda handler: with_memory_limit(handler, guard, self.config.context.stores.sizes, MAX_BODY)
+        stores = self.config.context.stores
+        guard.on_shortage.append(stores.release_memory)
+        return lambda handler: with_memory_limit(handler, guard, stores.sizes, MAX_BODY)
 
     def make_request_limiter(self) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
         """

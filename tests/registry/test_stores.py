@@ -37,6 +37,19 @@ class ContainerTests(StoreTestCase):
         self.successResultOf(Deferred.fromCoroutine(stores.start()))
         stores.stop()
 
+    def test_release_memory(self) -> None:
+        """The joined forms of lists are dropped when memory is short."""
+        stores = self.stores
+        cache = stores.get("", "configmaps").cache
+        self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
+        (block,) = cache.list().blocks
+        for _ in range(2):
+            admitted = block.admits("form", 5)
+        self.assertTrue(admitted)
+        block.keep("form", b"12345", 5)
+        stores.release_memory()
+        self.assertEqual((block.get("form"), len(cache.forms)), (None, 0))
+
     def test_objects(self) -> None:
         """Copies can be modified; decoded objects are shared and frozen."""
         self.made(self.store("configmaps"), {"metadata": {"name": "a"}, "data": {"k": "v"}})

@@ -149,7 +149,9 @@ class KeptEncodingTests(AnswerTestCase):
         storages: list[Any] = [SimpleNamespace(), SimpleNamespace(cache={}), SimpleNamespace(store=None)]
         for storage in storages:
             codec = Codec(definitions(), CONFIG_MAP, CONFIG_MAP)
-            endpoint: Any = SimpleNamespace(storage=storage, codec=codec, gvk=CONFIG_MAP, list_kind="")
+            endpoint: Any = SimpleNamespace(
+                storage=storage, codec=codec, gvk=CONFIG_MAP, list_items_have_kind=False, list_kind=""
+            )
             encoder = ProtobufEncoder(JSONEncoder(endpoint), endpoint, partial=False)
             self.assertEqual(encoder.encode_object(record), encoder.encode_object(record))
             self.assertEqual((self.names(), record.encodings), (["x", "x"], None))

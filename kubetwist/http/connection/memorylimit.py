@@ -117,6 +117,7 @@ class MemoryGuard:
 
     @ivar limit: Maximum resident bytes of the process; 0 if only its address space is limited.
     @ivar reserved: Bytes that admitted requests may still need.
+    @ivar on_shortage: Functions that free what is kept for later requests.
     """
 
     _log = Logger()
@@ -126,6 +127,7 @@ class MemoryGuard:
     ) -> None:
         self.limit = limit
         self.reserved = 0
+        self.on_shortage: list[Callable[[], object]] = []
         self._usage = usage
         self._now = now
         self._sampled = float("-inf")
@@ -179,6 +181,8 @@ class MemoryGuard:
         if now - self._trimmed < _TRIM_INTERVAL:
             return
         self._trimmed = now
+        for release in self.on_shortage:
+            release()
         if now - self._collected >= _COLLECT_INTERVAL:
             self._collected = now
             gc.collect()

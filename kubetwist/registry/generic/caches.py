@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from twisted.internet.interfaces import IReactorTime
 
 from ...interfaces import IStorageBackend
+from ...storage.cache.blocks import FormBudget
 from ...storage.cache.reader import Codec
 from ...storage.cache.watchcache import WINDOW_EVENTS, WatchCache
 from .cacheerrors import translate_cache_error
@@ -39,6 +40,7 @@ class WatchCaches:
         self._sizes = sizes or {}
         self._default_size = default_size
         self._caches: dict[str, WatchCache] = {}
+        self._form_budget = FormBudget()
 
     def shared(self, info: ResourceInfo, codec: Codec) -> WatchCache:
         """
@@ -56,7 +58,13 @@ class WatchCaches:
         size = max(self._size(info), WINDOW_EVENTS)
         prefix = f"{self._prefix}{info.key_prefix}/"
         return WatchCache(
-            self._backend, prefix, codec, self._reactor, window_events=size, translate=translate_cache_error
+            self._backend,
+            prefix,
+            codec,
+            self._reactor,
+            window_events=size,
+            translate=translate_cache_error,
+            form_budget=self._form_budget,
         )
 
     def answers_reads(self, info: ResourceInfo) -> bool:

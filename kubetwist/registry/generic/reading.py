@@ -19,8 +19,10 @@ from ...api.record import (
     Listing,
     Record,
 )
+from ...api.selectors import Requirement
 from ...interfaces import ICorruptObjectDeleter, IPacedSink, IWatch, IWatchSink
 from ...storage.cache.corruptobjects import record_of
+from ...storage.cache.indexes import Equality
 from ...storage.errors import CorruptObjectError, FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ class SelectionPredicate:
     @ivar match: Further condition on records; L{None} for none.
     @ivar nothing: Whether the terms contradict each other, or require an empty name or namespace.
     @ivar tests: Number of fields of a record that C{match} compares; all labels count as one.
+    @ivar equalities: The values that C{match} requires.
+    @ivar only_equalities: Whether it requires nothing else.
     """
 
     prefix: str
@@ -70,6 +74,8 @@ class SelectionPredicate:
     match: RecordMatcher | None
     nothing: bool = False
     tests: int = 0
+    equalities: tuple[Equality, ...] = ()
+    only_equalities: bool = False
 
 
 def selection_predicate(store: HasInfo, scope: RequestScope, options: ListOptions) -> SelectionPredicate:
@@ -80,13 +86,18 @@ def selection_predicate(store: HasInfo, scope: RequestScope, options: ListOption
     """
     length = len(scope.namespace) + len(options.label_selector) + sum(len(value) for _, value, _ in options.fields)
     find = _cached_selection_predicate if length <= MAX_CACHED_SELECTOR_LENGTH else _selection_predicate
-    return find(store.info.namespaced, scope.namespace, options.fields, options.labels)
+    return find(store.info.namespaced, scope.namespace, options.fields, options.labels, options.requirements)
 
 
 def _selection_predicate(
-    namespaced: bool, request_namespace: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
+    namespaced: bool,
+    request_namespace: str,
+    fields: tuple[tuple[str, str, bool], ...],
+    labels: Matcher | None,
+    requirements: tuple[Requirement, ...],
 ) -> SelectionPredicate:
     namespace, name, nothing = request_namespace, "", False
+    equalities: list[Equality] = []
     tests: list[RecordMatcher] = []
     excluded: dict[str, set[str]] = {}
     for field, value, equal in fields:
@@ -104,14 +115,19 @@ def _selection_predicate(
                 excluded.setdefault(field, set()).add(value)
         elif equal:
             tests.append(_field_is(field, value))
+            equalities.append(Equality(False, field, value))
         else:
             excluded.setdefault(field, set()).add(value)
     # A selector may exclude thousands of values of a field, hence the sets.
     tests += [_differs(field, frozenset(values)) for field, values in excluded.items()]
     weight = len(tests)
+    only_equalities = len(tests) == len(equalities)
     if labels is not None:
         tests.append(_labels_match(labels))
         weight += 1
+        required = [Equality(True, one.key, one.values[0]) for one in requirements if one.is_equality]
+        only_equalities = only_equalities and 0 < len(required) == len(requirements)
+        equalities += required
     if not namespaced and namespace and request_namespace != namespace:
         nothing = True
     prefix = f"{namespace}/" if namespace and namespaced else ""
@@ -121,7 +137,8 @@ def _selection_predicate(
             key = prefix + name
         else:
             tests.append(_name_is(name))
-    return SelectionPredicate(prefix, key, _all_of(tests), nothing, weight)
+            only_equalities = False
+    return SelectionPredicate(prefix, key, _all_of(tests), nothing, weight, tuple(equalities), only_equalities)
 
 
 _cached_selection_predicate = lru_cache(maxsize=4096)(_selection_predicate)
@@ -324,14 +341,27 @@ def _list_from_cache(
     if store.cache.unreadable and ICorruptObjectDeleter.providedBy(store):
         _reject_corrupt_objects(store, store.cache.unreadable.list_below(selection.prefix))
     pause = scope.pause
+    candidates = None
+    if selection.equalities and selection.key is None:
+        candidates = store.cache.find_candidates(selection.equalities, all_match=selection.only_equalities)
     try:
         if match is not None and pause is not None and len(store.cache) > MAX_UNSLICED_RECORDS:
             tests = selection.tests + _count_further_requirements(options.label_selector)
-            if tests * len(store.cache) > COMPARISONS_PER_SLICE:
+            compared = len(store.cache)
+            if candidates is not None:
+                compared = 0 if candidates.all_match and exact in (0, store.cache.revision) else len(candidates.records)
+            if tests * compared > COMPARISONS_PER_SLICE:
                 whole = store.cache.list(selection.prefix, start_after=start_after, revision=exact)
                 whole.cached = not _is_uncached_in_reference(store)
                 return _matched_in_slices(whole, match, limit, max(COMPARISONS_PER_SLICE // tests, 1), pause)
-        listing = store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
+        listing = store.cache.list(
+            selection.prefix,
+            match=match,
+            limit=limit,
+            start_after=start_after,
+            revision=exact,
+            candidates=candidates,
+        )
         listing.cached = not _is_uncached_in_reference(store)
         return listing
     except RevisionCompacted:

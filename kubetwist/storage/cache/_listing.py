@@ -6,24 +6,37 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
-from ...api.record import Record
+from ...api.record import PlainBlock, Record, RecordBlock
 from .metrics import CacheMetrics
 from .window import Match
 
 _key_of = attrgetter("key")
 
 
-def collect_page(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:
-    """Return up to C{limit} matching records, and the key of the last one if there are more records."""
+def collect_page(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], bool]:
+    """Return up to C{limit} matching records, and whether there are as many."""
     records: list[Record] = []
     for batch in batches:
         records += batch if match is None else filter(match, batch)
         if limit and len(records) >= limit:
             del records[limit:]
-            last = records[-1].key
-            more = batch[-1].key != last or next(batches, None) is not None
-            return records, last if more else ""
-    return records, ""
+            return records, True
+    return records, False
+
+
+def collect_blocks(blocks: Iterator[RecordBlock], limit: int) -> tuple[list[Record], list[RecordBlock], bool]:
+    """Return up to C{limit} records, the same in blocks, and whether there are as many."""
+    records: list[Record] = []
+    collected: list[RecordBlock] = []
+    for block in blocks:
+        records += block.records
+        collected.append(block)
+        if limit and len(records) >= limit:
+            if len(records) > limit:
+                collected[-1] = PlainBlock(block.records[: limit - len(records)])
+                del records[limit:]
+            return records, collected, True
+    return records, collected, False
 
 
 def count_fetched(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Iterator[list[Record]]:
@@ -31,6 +44,13 @@ def count_fetched(batches: Iterator[list[Record]], metrics: CacheMetrics) -> Ite
     for batch in batches:
         metrics.fetched += len(batch)
         yield batch
+
+
+def as_of(
+    batches: Iterator[list[Record]], former_records: Mapping[str, Record | None], start_after: str
+) -> Iterator[list[Record]]:
+    """Return C{batches}, after L{rewind} if there are later changes."""
+    return rewind(batches, former_records, start_after) if former_records else batches
 
 
 def rewind(

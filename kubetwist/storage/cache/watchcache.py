@@ -22,6 +22,7 @@ from ...api.record import (
     Draft,
     Listing,
     Record,
+    RecordBlock,
 )
 from ...api.storage import StorageEvent
 from ...interfaces import (
@@ -47,13 +48,16 @@ from ._encodings import EncodingExpiry
 from ._history import PastReader
 from ._interning import intern_strings
 from ._listing import (
+    as_of,
+    collect_blocks,
     collect_page,
     count_fetched,
-    rewind,
 )
 from ._ondemand import OnDemandFill
-from ._table import RecordTable, UnfilledTable
+from ._table import RecordTable, SortedRecords, UnfilledTable
+from .blocks import FormBudget, FormCache
 from .corruptobjects import CorruptObjects
+from .indexes import Candidates, Equality, Indexes
 from .metrics import CacheMetrics
 from .reader import (
     Codec,
@@ -113,6 +117,7 @@ class WatchCache:
         window_bytes: int = WINDOW_BYTES,
         page: int = PAGE,
         translate: ErrorTranslator = unchanged,
+        form_budget: FormBudget | None = None,
     ) -> None:
         """
         @param prefix: The prefix of the keys in the backend, with its last slash.
@@ -122,6 +127,7 @@ class WatchCache:
         @param page: Maximum number of values per read while the cache fills.
         @param translate: Translates the errors of unreadable values, and of watches that end; with the registry's,
             readers and sinks receive errors of the API.
+        @param form_budget: Limits the joined forms of records, which lists consist of; L{None} for a separate limit.
         """
         self.prefix = prefix
         self.revision = 0
@@ -147,6 +153,9 @@ class WatchCache:
         self._past_reader = PastReader(backend, prefix, self._decode, clock)
         #: The expiry of the encoded forms of its records.
         self.encodings = EncodingExpiry(clock, lambda key: next(self._table.batches("", key), []))
+        #: The joined forms of its records.
+        self.forms = FormCache(clock, FormBudget() if form_budget is None else form_budget)
+        self._indexes = Indexes(clock)
         #: While events are sent: the revision before them, which all watches have reached.
         self._served: int | None = None
         #: The values that cannot be decoded.
@@ -205,6 +214,8 @@ class WatchCache:
             self._retry.cancel()
         self.unreadable.stop()
         self.encodings.stop()
+        self.forms.stop()
+        self._indexes.stop()
         self.on_demand.stop()
         self._end_watches(None)
         waiters, self._waiters = self._waiters, []
@@ -340,6 +351,7 @@ class WatchCache:
         limit: int = 0,
         start_after: str = "",
         revision: int = 0,
+        candidates: Candidates | None = None,
     ) -> Listing:
         """
         Return records in key order.
@@ -350,6 +362,7 @@ class WatchCache:
             C{next_key} is set.
         @param start_after: The C{next_key} of the page before.
         @param revision: The revision to list at; 0 for the present.
+        @param candidates: The records that can match at present, if an index has them.
         @raise RevisionCompacted: The revision is before the window; L{list_at_revision} may still be able to read it.
         @raise FutureRevision: The revision is in the future.
         @raise Exception: A record is unreadable; the translated error, by default the L{StorageError}.
@@ -357,27 +370,45 @@ class WatchCache:
         if self.unreadable:
             self.unreadable.raise_if_corrupt(prefix)
         table = self._table
+        source: SortedRecords = table
         changed: dict[str, Record | None] = {}
         if revision and revision != self.revision:
             changed = self._changes_since(prefix, revision)
-        batches = table.batches(prefix, start_after)
-        if changed:
-            batches = rewind(batches, changed, start_after)
+        test = match
+        if candidates is not None:
+            source = candidates.records
+            if candidates.all_match and not changed:
+                test = None
         metrics = self.metrics
-        if match is None:
-            records, next_key = collect_page(batches, match, limit)
+        blocks: Sequence[RecordBlock] = ()
+        if test is None and not changed:
+            records, blocks, full = collect_blocks(source.blocks(prefix, start_after, self.forms), limit)
             metrics.fetched += len(records)
         else:
-            records, next_key = collect_page(count_fetched(batches, metrics), match, limit)
+            batches = as_of(source.batches(prefix, start_after), changed, start_after)
+            records, full = collect_page(count_fetched(batches, metrics), test, limit)
         metrics.lists += 1
         metrics.returned += len(records)
-        remaining = None
-        if next_key and match is None:
-            remaining = table.count(prefix, next_key)
-            for key, record in changed.items():
-                if key > next_key:
-                    remaining += (record is not None) - (table.get(key) is not None)
-        return Listing(records, revision or self.revision, next_key, remaining)
+        next_key, remaining = "", None
+        if full and any(as_of(table.batches(prefix, last := records[-1].key), changed, last)):
+            next_key = last
+            if match is None:
+                remaining = table.count(prefix, next_key)
+                for key, record in changed.items():
+                    if key > next_key:
+                        remaining += (record is not None) - (table.get(key) is not None)
+        return Listing(records, revision or self.revision, next_key, remaining, blocks=blocks)
+
+    def find_candidates(self, equalities: Sequence[Equality], *, all_match: bool) -> Candidates | None:
+        """
+        Return the records that can match a selector, by an index.
+
+        @param equalities: The values that the selector requires.
+        @param all_match: Whether it requires nothing else.
+        @return: The records, for L{list} in the same iteration of the reactor; L{None} without an index.
+        """
+        found = self._indexes.find(self._table, equalities)
+        return None if found is None else Candidates(found, all_match and len(equalities) == 1)
 
     def _changes_since(self, prefix: str, revision: int) -> dict[str, Record | None]:
         """Return the records below C{prefix} that changed since C{revision}, as they were then."""

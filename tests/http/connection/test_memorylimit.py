@@ -120,14 +120,15 @@ class GuardTests(GuardCase):
         self.assertEqual(len(asked), 1)
 
     def test_trim(self) -> None:
-        """Freed memory is released to the system during a shortage, once a second."""
+        """Kept data are dropped and freed memory is released to the system during a shortage, once a second."""
+        self.guard.on_shortage.append(lambda: self.trims.append(0.0))
         self.use(990)
         for _ in range(10):
             self.guard.admit(MIB)
-        self.assertEqual(self.trims, [1.0])
+        self.assertEqual(self.trims, [0.0, 1.0])
         self.use(990)
         self.guard.admit(MIB)
-        self.assertEqual(self.trims, [1.0, 2.0])
+        self.assertEqual(self.trims, [0.0, 1.0, 0.0, 2.0])
 
     def test_ballast(self) -> None:
         """A failed allocation frees the reserve, which is allocated again when there is room."""

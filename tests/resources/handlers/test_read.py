@@ -16,12 +16,16 @@ from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Response
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.http import responses as respond
+from kubetwist.resources import encoding
 from kubetwist.resources.handlers.read import MAX_QUERY_IN_REACTOR
+from kubetwist.storage.cache import _table, indexes
 from tests.resources.server import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ALL = "/api/v1/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 class ReadTestCase(SynchronousTestCase):
@@ -51,6 +55,128 @@ class ReadTestCase(SynchronousTestCase):
         code, status = self.client.ask("GET", path)
         self.assertEqual((status["kind"], status["code"]), ("Status", code))
         return code, status.get("reason", ""), status["message"]
+
+
+class RepeatedListTests(ReadTestCase):
+    """Lists that are requested again, whose parts the server keeps."""
+
+    def setUp(self) -> None:
+        """Create more objects than a block has, with labels that an index selects."""
+        super().setUp()
+        self.patch(_table, "CHUNK", 4)
+        self.patch(indexes, "MIN_INDEXED_RECORDS", 0)
+        self.server = Server("configmaps")
+        self.client = self.server.client()
+        self.state: dict[str, dict[str, Any]] = {}
+        for number in range(30):
+            self.write("POST", number, {"app": f"a{number % 3}", "tier": "x"})
+
+    def write(self, method: str, number: int, labels: dict[str, str]) -> None:
+        """Create or update an object."""
+        name = f"m{number:02}"
+        path = MAPS if method == "POST" else f"{MAPS}/{name}"
+        body = {**config_map(name), "data": {"n": str(number), "labels": ",".join(labels.values())}}
+        body["metadata"]["labels"] = labels
+        code, self.state[name] = self.client.ask(method, path, body)
+        self.assertIn(code, (200, 201), self.state[name])
+
+    def delete(self, number: int) -> None:
+        """Delete an object."""
+        self.client.ask("DELETE", f"{MAPS}/m{number:02}")
+        del self.state[f"m{number:02}"]
+
+    def expected(self, **labels: str) -> list[Any]:
+        """Return the items of a list of the objects with these labels."""
+        return [
+            {key: value for key, value in self.state[name].items() if key not in ("kind", "apiVersion")}
+            for name in sorted(self.state)
+            if labels.items() <= self.state[name]["metadata"]["labels"].items()
+        ]
+
+    def pages(self, query: str, limit: int = 7) -> list[Any]:
+        """Return the items of all pages of a list."""
+        items, token = [], ""
+        while True:
+            code, found = self.client.ask("GET", f"{MAPS}?limit={limit}&{query}&continue={token}")
+            self.assertEqual(code, 200, found)
+            items += found["items"]
+            token = found["metadata"].get("continue", "")
+            if not token:
+                return items
+
+    def check(self) -> None:
+        """All forms of lists have the present objects, whether their parts are kept or not."""
+        for _ in range(3):
+            for query, labels in (
+                ("", {}),
+                ("labelSelector=app%3Da1", {"app": "a1"}),
+                ("labelSelector=app%3Da1,tier%3Dx", {"app": "a1", "tier": "x"}),
+                ("labelSelector=tier%20in%20(y)", {"tier": "y"}),
+            ):
+                expected = self.expected(**labels)
+                code, found = self.client.ask("GET", f"{MAPS}?{query}")
+                self.assertEqual((code, found["items"]), (200, expected))
+                self.assertEqual(self.pages(query), expected)
+                names = [item["metadata"]["name"] for item in expected]
+                for include in ("None", "Metadata", "Object"):
+                    found = orjson.loads(
+                        self.client.answer("GET", f"{MAPS}?includeObject={include}&{query}", Accept=TABLE).body
+                    )
+                    self.assertEqual([row["cells"][:2] for row in found["rows"]], [[name, 2] for name in names])
+                    objects = [row["object"] for row in found["rows"]]
+                    if include == "Metadata":
+                        self.assertEqual([one["metadata"] for one in objects], [item["metadata"] for item in expected])
+                answer = self.client.answer("GET", f"{MAPS}?{query}", Accept=PROTOBUF)
+                self.assertEqual([name for name in sorted(self.state) if name.encode() in answer.body], names)
+                answer = self.client.answer("GET", f"{MAPS}?{query}", Accept=METADATA)
+                self.assertEqual(
+                    [item["metadata"] for item in orjson.loads(answer.body)["items"] or ()],
+                    [item["metadata"] for item in expected],
+                )
+
+    def test_changes(self) -> None:
+        """Lists have the changes of objects since the former list, and are complete."""
+        self.check()
+        self.assertGreater(len(self.server.stores.get("", "configmaps").cache.forms), 0)
+        self.assertIsNotNone(
+            self.server.stores.get("", "configmaps").cache.find_candidates(
+                [indexes.Equality(True, "app", "a1")], all_match=True
+            )
+        )
+        self.write("PUT", 3, {"app": "a1", "tier": "x"})
+        self.write("PUT", 4, {"app": "a2", "tier": "y"})
+        self.write("PUT", 5, {"app": "a1", "tier": "y"})
+        self.check()
+        for number in (0, 7, 8, 9, 10, 29):
+            self.delete(number)
+        self.check()
+        for number in (8, 30, 31):
+            self.write("POST", number, {"app": "a1", "tier": "x"})
+        self.check()
+
+    def test_pages_of_the_past(self) -> None:
+        """Later pages show the revision of the first one, although objects have changed since."""
+        self.check()
+        expected = self.expected(app="a1")
+        for query, labels in (("", {}), ("labelSelector=app%3Da1", {"app": "a1"})):
+            expected = self.expected(**labels)
+            first = self.client.ask("GET", f"{MAPS}?limit=4&{query}")[1]
+            self.write("PUT", 16, {"app": "a2", "tier": "x"})
+            self.write("PUT", 17, {"app": "a1", "tier": "x"})
+            self.delete(19)
+            rest = self.client.ask("GET", f"{MAPS}?{query}&continue={first['metadata']['continue']}")[1]
+            self.assertEqual(first["items"] + rest["items"], expected)
+            self.write("PUT", 16, {"app": "a1", "tier": "x"})
+            self.write("PUT", 17, {"app": "a2", "tier": "x"})
+            self.write("POST", 19, {"app": "a1", "tier": "x"})
+
+    def test_large_objects(self) -> None:
+        """The items of large objects are not copied."""
+        self.patch(encoding, "MAX_JOINED_ITEM", 10)
+        self.check()
+        self.patch(encoding, "MAX_JOINED_ITEM", 10_000)
+        self.patch(encoding, "MAX_JOINED_PER_LIST", 1000)
+        self.check()
 
 
 class GetTests(ReadTestCase):
@@ -477,10 +603,10 @@ class FormTests(ReadTestCase):
     def test_gzip_threshold(self) -> None:
         """A response of exactly 128 KiB is not compressed, a larger one is."""
         size = len(self.client.answer("GET", MAPS).body)
-        for limit, encoding in ((size, None), (size - 1, "gzip")):
+        for limit, coding in ((size, None), (size - 1, "gzip")):
             self.patch(respond, "GZIP_FROM", limit)
             answer = self.client.answer("GET", MAPS, Accept_Encoding="gzip")
-            self.assertEqual(answer.header("content-encoding"), encoding)
+            self.assertEqual(answer.header("content-encoding"), coding)
 
     def test_gzip_disabled(self) -> None:
         """A server without the feature gate does not compress."""

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.record import Record
+from kubetwist.api.record import PlainBlock, Record
 from kubetwist.storage.cache._listing import (
+    collect_blocks,
     collect_page,
     count_fetched,
     rewind,
@@ -45,24 +46,25 @@ class GatherTests(SynchronousTestCase):
         keys, result, after = "abcdefg", "", ""
         while True:
             rest = "".join(key for key in keys if key > after)
-            page, after = collect_page(batches(rest, size), lambda one: one.key in wanted, limit)
-            self.assertLessEqual(len(page), limit)
+            page, full = collect_page(batches(rest, size), lambda one: one.key in wanted, limit)
+            self.assertEqual(full, len(page) == limit)
             result += shown(page)
-            if not after:
+            if not full:
                 break
+            after = page[-1].key
         self.assertEqual(result, "".join(key for key in keys if key in wanted))
 
     def test_all(self) -> None:
         """Without a limit there is one page."""
-        page, after = collect_page(batches("abcde"), None, 0)
-        self.assertEqual((shown(page), after), ("abcde", ""))
+        page, full = collect_page(batches("abcde"), None, 0)
+        self.assertEqual((shown(page), full), ("abcde", False))
 
-    def test_exact(self) -> None:
-        """A page that ends with the last record is the last page."""
-        page, after = collect_page(batches("abc"), None, 3)
-        self.assertEqual((shown(page), after), ("abc", ""))
-        page, after = collect_page(batches("abcd"), None, 3)
-        self.assertEqual((shown(page), after), ("abc", "c"))
+    @given(st.integers(0, 8), st.integers(1, 4))
+    def test_blocks(self, limit: int, size: int) -> None:
+        """Blocks have the same records as the page; the last one is cut at the limit."""
+        page, blocks, full = collect_blocks(iter(PlainBlock(batch) for batch in batches("abcdefg", size)), limit)
+        self.assertEqual((shown(page), full), ("abcdefg"[: limit or None], 0 < limit <= 7))
+        self.assertEqual([one for block in blocks for one in block.records], page)
 
 
 class UndoTests(SynchronousTestCase):

@@ -7,14 +7,17 @@ import gc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.record import (
     Draft,
     Record,
+    RecordBlock,
 )
 from kubetwist.storage.cache import _table as recordtable
 from kubetwist.storage.cache._table import RecordTable
+from kubetwist.storage.cache.blocks import FormBudget, FormCache
 
 _keys = st.sampled_from([f"{namespace}/{name}" for namespace in ("a", "a-b", "b") for name in "uvwxyz"])
 _prefixes = st.sampled_from(["", "a/", "a-b/", "b/", "c/"])
@@ -54,6 +57,8 @@ class RecordTableTests(SynchronousTestCase):
         batches = list(table.batches(prefix, after))
         self.assertEqual([one for batch in batches for one in batch], expected)
         self.assertNotIn([], batches)
+        blocks = table.blocks(prefix, after, FormCache(Clock(), FormBudget()))
+        self.assertEqual([one for block in blocks for one in block.records], expected)
         self.assertEqual(table.count(prefix, after), len(expected))
         self.assertEqual(len(table), len(model))
         for key in (*model, "c/none"):
@@ -78,6 +83,32 @@ class RecordTableTests(SynchronousTestCase):
         table.remove("a/2")
         parts = (table._by_key, *table._keys, *table._records)
         self.assertEqual([], [part for part in parts if gc.is_tracked(part)])
+
+    @settings(max_examples=100, deadline=None)
+    @given(start=st.sets(_keys), changes=st.lists(st.tuples(_keys, st.booleans())))
+    def test_forms(self, start: set[str], changes: list[tuple[str, bool]]) -> None:
+        """A block is kept until one of its records changes; a block that was returned before has the former ones."""
+        table = RecordTable(map(record, sorted(start)))
+        forms = FormCache(Clock(), FormBudget())
+        returned: list[tuple[RecordBlock, list[Record]]] = []
+        for revision, (key, keep) in enumerate(changes):
+            for block in table.blocks("", "", forms):
+                records = list(block.records)
+                returned.append((block, records))
+                block.admits("form", 1)
+                block.keep("form", records, 1)
+            before = [block.get("form") for block in table.blocks("", "", forms)]
+            changed = table.put(record(key, revision)) if keep else table.remove(key)
+            after = [block.get("form") for block in table.blocks("", "", forms)]
+            if changed is not None or keep:
+                self.assertLessEqual(sum(form is None for form in after), 2)
+                self.assertLess(len([form for form in after if form is not None]), max(len(before), 1))
+            else:
+                self.assertEqual(after, before)
+            for block in table.blocks("", "", forms):
+                self.assertIn(block.get("form"), (None, block.records))
+        for block, records in returned:
+            self.assertEqual(block.records, records)
 
     def test_lists_are_the_callers(self) -> None:
         """Changes of returned lists do not affect the table, nor the reverse."""

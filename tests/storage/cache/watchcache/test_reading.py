@@ -16,11 +16,14 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.storage import Write
 from kubetwist.interfaces import IStorageObserver, IWatchSink
 from kubetwist.storage.cache import _table as recordtable
+from kubetwist.storage.cache import indexes
+from kubetwist.storage.cache.indexes import Candidates, Equality
 from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.errors import FutureRevision, RevisionCompacted
 from kubetwist.storage.memory import MemoryStorage
 from tests.storage.cache.watchcache.cachecase import PREFIX, CacheCase, RecordingSink, decode, drafted, labelled
 
+APP_X = Equality(True, "app", "x")
 _changes = st.lists(
     st.tuples(
         st.sampled_from(["a/u", "a/v", "a/w", "b/u", "b/v", "c/u"]),
@@ -240,6 +243,10 @@ class ModelTests(SynchronousTestCase):
         self.successResultOf(storage.open())
         cache = WatchCache(storage, PREFIX, decode, clock)
         self.successResultOf(cache.start())
+        self.patch(indexes, "MIN_INDEXED_RECORDS", 0)
+        for _ in range(2):
+            self.assertIsNone(cache.find_candidates([APP_X], all_match=True))
+        clock.advance(0)
         state: dict[str, tuple[int, dict[str, str]]] = {}
         past = {1: dict(state)}
         for key, labels in changes:
@@ -262,25 +269,43 @@ class ModelTests(SynchronousTestCase):
                     if key.startswith(scope) and (match is None or labels.get("app") == "x")
                 }
                 self.check_pages(cache, scope, match, revision, limit, expected, then)
+                if match is not None:
+                    for all_match in (True, False):
+                        candidates = cache.find_candidates([APP_X], all_match=all_match)
+                        self.assertIsNotNone(candidates)
+                        self.check_pages(cache, scope, match, revision, limit, expected, then, candidates)
                 self.check_watch(cache, scope, match, revision, expected)
 
     def check_pages(
-        self, cache: WatchCache, scope: str, match: Any, revision: int, limit: int, expected: Any, then: Any
+        self,
+        cache: WatchCache,
+        scope: str,
+        match: Any,
+        revision: int,
+        limit: int,
+        expected: Any,
+        then: Any,
+        candidates: Candidates | None = None,
     ) -> None:
         """The pages of a list have all records in order, with correct counts."""
         result: list[tuple[str, int]] = []
         after = ""
         while True:
-            page = cache.list(scope, match=match, limit=limit, start_after=after, revision=revision)
+            page = cache.list(
+                scope, match=match, limit=limit, start_after=after, revision=revision, candidates=candidates
+            )
+            if page.blocks:
+                self.assertEqual([one for block in page.blocks for one in block.records], page.records)
             result += [(record.key, record.revision) for record in page.records]
             after = page.next_key
             if not after:
                 break
             self.assertEqual(len(page.records), limit)
             rest = sum(key.startswith(scope) and key > after for key in then)
+            self.assertGreater(rest, 0)
             self.assertEqual(page.remaining, rest if match is None else None)
         self.assertEqual(result, sorted(expected.items()))
-        complete = cache.list(scope, match=match, revision=revision).records
+        complete = cache.list(scope, match=match, revision=revision, candidates=candidates).records
         self.assertEqual([(record.key, record.revision) for record in complete], result)
 
     def check_watch(self, cache: WatchCache, scope: str, match: Any, revision: int, expected: dict[str, int]) -> None:
