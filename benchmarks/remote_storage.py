@@ -4,18 +4,20 @@ Measure the storage over a connection: CPU of a front process and of the storage
 Usage: python benchmarks/remote_storage.py [--seconds 2] [--directory DIR] [--backend sqlite|memory] [--caches 60]
 
 A storage process serves a store. A front writes to it, with a watch cache of the written objects and caches of other
-resources. The same writes are made in one process for comparison.
+resources; another front has the same caches and receives the changes. The same writes are made in one process for
+comparison.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from storage_rates import PREFIX, decode, write
@@ -27,6 +29,9 @@ from kubetwist.storage.cache.watchcache import WatchCache
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.remote import RemoteStorage, StorageServer, connect
 from kubetwist.storage.sqlite import SQLiteStorage
+
+#: The other processes.
+ROLES = ("storage process", "other front")
 
 
 def cpu_of(pid: int) -> float:
@@ -51,7 +56,18 @@ async def serve(reactor: Any, options: argparse.Namespace, directory: str) -> No
     await Deferred()
 
 
-async def commits(storage: Any, name: str, writers: int, options: argparse.Namespace, first: int, child: int) -> int:
+async def follow(reactor: Any, options: argparse.Namespace, directory: str) -> None:
+    """Be a front that does not write, until it is killed."""
+    storage = RemoteStorage(connect(reactor, directory), reactor)
+    await storage.open()
+    await fill(storage, reactor, options)
+    print("following", flush=True)
+    await Deferred()
+
+
+async def commits(
+    storage: Any, name: str, writers: int, options: argparse.Namespace, first: int, children: Sequence[int]
+) -> int:
     """
     Write with some concurrent writers, and print CPU and rate.
 
@@ -60,12 +76,12 @@ async def commits(storage: Any, name: str, writers: int, options: argparse.Names
     @param writers: The number of writers.
     @param options: The command line.
     @param first: The number of the first object.
-    @param child: The storage process; 0 if there is none.
+    @param children: The storage process and the other front, if there are any.
     @return: The number of the last object.
     """
     end = time.perf_counter() + options.seconds
     counter = first
-    busy, served = time.process_time(), cpu_of(child) if child else 0.0
+    busy, before = time.process_time(), [cpu_of(child) for child in children]
 
     async def writer() -> None:
         nonlocal counter
@@ -74,11 +90,16 @@ async def commits(storage: Any, name: str, writers: int, options: argparse.Names
             await storage.commit([write(counter)])
 
     await gatherResults([Deferred.fromCoroutine(writer()) for _ in range(writers)])
-    busy, served = time.process_time() - busy, (cpu_of(child) if child else 0.0) - served
+    busy = time.process_time() - busy
     done = counter - first
+    costs = [1e6 * (cpu_of(child) - start) / done for child, start in zip(children, before, strict=True)]
     print(
-        f"{name}, {writers:3} writers: {done / options.seconds:7.0f} commits/s,"
-        f" {1e6 * busy / done:5.0f} us in this process, {1e6 * served / done:5.0f} us in the storage process"
+        f"{name}, {writers:3} writers: {done / options.seconds:7.0f} commits/s, {1e6 * busy / done:5.0f} us here",
+        *(
+            f"{cost:5.0f} us in the {role}"
+            for cost, role in zip(costs, ("storage process", "other front"), strict=False)
+        ),
+        sep=", ",
     )
     return counter
 
@@ -111,29 +132,41 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
         await fill(alone, reactor, options)
         counter = 0
         for writers in (1, 8, 100):
-            counter = await commits(alone, "one process ", writers, options, counter, 0)
+            counter = await commits(alone, "one process", writers, options, counter, ())
         await alone.close()
-        child = os.spawnv(
-            os.P_NOWAIT,
-            sys.executable,
-            [sys.executable, __file__, "--serve", directory, "--backend", options.backend],
-        )
-        try:
+        with start(options, "--serve", directory) as server:
             storage = RemoteStorage(connect(reactor, directory), reactor)
             await storage.open()
-            further_fronts = [RemoteStorage(connect(reactor, directory), reactor) for _ in range(options.fronts - 1)]
-            for other in further_fronts:
-                await other.open()
             await fill(storage, reactor, options)
             counter = 0
             for writers in (1, 8, 100):
-                counter = await commits(storage, "two processes", writers, options, counter, child)
+                counter = await commits(storage, "one front", writers, options, counter, [server.pid])
+            with start(options, "--follow", directory) as follower:
+                assert follower.stdout is not None
+                follower.stdout.readline()
+                children = [server.pid, follower.pid]
+                for writers in (1, 8, 100):
+                    counter = await commits(storage, "two fronts", writers, options, counter, children)
             await barriers(storage)
-            for front in (storage, *further_fronts):
-                await front.close()
-        finally:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            await storage.close()
+
+
+@contextmanager
+def start(options: argparse.Namespace, role: str, directory: str) -> Iterator[subprocess.Popen[bytes]]:
+    """
+    Run this program in another role.
+
+    @param options: The command line.
+    @param role: The option that selects the role.
+    @param directory: The directory of the socket.
+    """
+    arguments = [role, directory, "--backend", options.backend, "--caches", str(options.caches)]
+    process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 async def fill(storage: Any, reactor: Any, options: argparse.Namespace) -> None:
@@ -150,11 +183,16 @@ def main(reactor: Any) -> Any:
     parser.add_argument("--directory", default=".")
     parser.add_argument("--backend", choices=("sqlite", "memory"), default="sqlite")
     parser.add_argument("--caches", type=int, default=60)
-    parser.add_argument("--fronts", type=int, default=1)
     parser.add_argument("--serve", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--follow", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(sys.argv[1:])
     work: Coroutine[Any, Any, None]
-    work = serve(reactor, options, options.serve) if options.serve else measure(reactor, options)
+    if options.serve:
+        work = serve(reactor, options, options.serve)
+    elif options.follow:
+        work = follow(reactor, options, options.follow)
+    else:
+        work = measure(reactor, options)
     return Deferred.fromCoroutine(work)
 
 
