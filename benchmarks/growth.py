@@ -93,6 +93,14 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def settle(pid: int) -> None:
+    """Wait until a process is idle: controllers process all objects when the cache is filled."""
+    spent = -1.0
+    while cpu_seconds(pid) - spent > 0.05:
+        spent = cpu_seconds(pid)
+        time.sleep(1)
+
+
 def read_first(target: Target, path: str) -> float:
     """Return the seconds until a GET succeeds; it is repeated while the fill takes longer than a request may."""
     began = time.perf_counter()
@@ -179,7 +187,7 @@ def start(count: int, folder: Path, flags: list[str], stack: contextlib.ExitStac
     server = stack.enter_context(SubprocessServer(*flags, data_dir=folder, timeout=600))
     ready = time.perf_counter() - began
     target = Target(server.url, server.token, server.pid)
-    before = target.memory()
+    before, start_cpu = target.memory(), cpu_seconds(server.pid)
     waits: list[float] = []
     stop = threading.Event()
     thread = threading.Thread(target=measure_waits, args=(target, stop, waits))
@@ -187,10 +195,11 @@ def start(count: int, folder: Path, flags: list[str], stack: contextlib.ExitStac
     first = read_first(target, f"{CONFIGMAPS.format(namespace_of(0))}?limit=500")
     stop.set()
     thread.join()
-    time.sleep(2)
+    settle(server.pid)
     memory = target.memory()
     per_object = memory * 1.048576 * 1000 / count
-    print(f"{count:>9} objects: ready after {ready:.2f} s, {before:.0f} MiB; first list after {first:.2f} s")
+    print(f"{count:>9} objects: ready after {ready:.2f} s, CPU {start_cpu:.1f} s, {before:.0f} MiB")
+    print(f"{'':17} first list after {first:.2f} s")
     print(f"{'':17} waits: median {statistics.median(waits) * 1000:.1f} ms, longest {max(waits) * 1000:.1f} ms")
     print(
         f"{'':17} then {memory:.0f} MiB, {per_object:.2f} kB per object, CPU {cpu_seconds(server.pid):.1f} s",

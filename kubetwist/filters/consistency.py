@@ -168,6 +168,10 @@ class ConsistentReadFilter:
         cache = self._find(info.group, info.resource)
         if (cache or self._fallback).revision >= result:
             self._continue_request(request, handler, cache)
+        elif cache is not None and cache.on_demand.pending and info.verb == "get":
+            # One object is read from the storage; all other requests wait until the cache is filled.
+            request.read_from_storage = True
+            self._continue_request(request, handler, cache)
         else:
             waiting: Deferred[None] = Deferred.fromCoroutine(self._wait(request, handler, cache, result))
             waiting.addErrback(request.handle_failure)

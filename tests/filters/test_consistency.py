@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -53,6 +54,7 @@ class Cache:
 
     def __init__(self, clock: Clock) -> None:
         self.revision = 5
+        self.on_demand = SimpleNamespace(pending=False)
         self._clock = clock
         self._waiting: list[tuple[int, Deferred[None]]] = []
 
@@ -140,6 +142,16 @@ class ConsistencyTests(SynchronousTestCase):
         self.assertEqual(self.handled, [])
         self.pods.advance(7)
         self.assertEqual(self.handled, [request])
+
+    def test_unfilled_cache(self) -> None:
+        """While the cache is not filled, an object is read from the storage, and lists and writes wait."""
+        self.pods.on_demand.pending = True
+        get, listing, write = self.ask(b"GET", PODS + b"/a"), self.ask(), self.ask(b"POST")
+        for query in self.storage.queries:
+            query.callback(7)
+        self.assertEqual((self.handled, get.read_from_storage), ([get], True))
+        self.pods.advance(7)
+        self.assertEqual((self.handled, listing.read_from_storage), ([get, listing, write], False))
 
     def test_shared_query(self) -> None:
         """Waiting requests share a query; later requests need another one, since its result may be newer."""

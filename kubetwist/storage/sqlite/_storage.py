@@ -304,7 +304,7 @@ class SQLiteStorage(EmbeddedStorage):
     async def _read_past(self, prefix: str, start: str, limit: int, at: int) -> Page:
         end = prefix_end(prefix)
         # Some of the present keys did not exist then.
-        further = limit
+        further = limit // 8 + 1
         while True:
             present = self._committed_keys(prefix, start)
             latest_revisions = dict(islice(present, limit + further) if limit else present)
