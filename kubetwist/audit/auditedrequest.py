@@ -6,7 +6,7 @@ In blocking modes the response is sent after the event was written. Servers with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import time
 from typing import TYPE_CHECKING, Final
 
@@ -108,11 +108,19 @@ class AuditedRequest(KubeRequest):
 
     def write(self, data: bytes) -> None:
         """As L{KubeRequest.write}."""
+        self._begin_response()
+        super().write(data)
+
+    def write_parts(self, parts: Sequence[bytes | memoryview], size: int) -> None:
+        """As L{KubeRequest.write_parts}."""
+        self._begin_response()
+        super().write_parts(parts, size)
+
+    def _begin_response(self) -> None:
         context = self.audit
         if context is not None and not (context.started or self.finished or self.disconnected):
             self._note_user()
             context.response_started(self.code)
-        super().write(data)
 
     def finish(self) -> None:
         """As L{KubeRequest.finish}; in blocking modes after the event was written."""

@@ -8,7 +8,7 @@ operations of a Kubernetes API. It uses its client and its server through the pr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, AnyStr, Final, TypeAlias
@@ -411,6 +411,11 @@ class KubeRequest(Request):
         """Send a piece as C{write} does; other requests send it, too."""
         if not (self.finished or self.disconnected):
             self.connection.send_shared(self, piece)
+
+    def write_parts(self, parts: Sequence[bytes | memoryview], size: int) -> None:
+        """Send a piece of the body as L{write} does: C{size} bytes in parts."""
+        if not (self.finished or self.disconnected):
+            self.connection.send_parts(self, parts, size)
 
     def finish(self) -> None:
         """As L{IRequest}, but without effect if the request is answered or the client has disconnected."""

@@ -222,14 +222,17 @@ class PacedBody:
         if offset:
             pieces[0] = memoryview(pieces[0])[offset:]
         self._next = end
-        # A part that is written alone is not copied.
-        data = parts[begin] if end == begin + 1 and not offset + self._offset else b"".join(pieces)
         if self._compressor is not None:
-            data = self._compressor.compress(data)
+            data = self._compressor.compress(b"".join(pieces))
             if end == total:
                 data += self._compressor.flush()
-        if data:
-            self._request.write(data)
+            if data:
+                self._request.write(data)
+        elif len(pieces) == 1 and isinstance(pieces[0], bytes):
+            # A part that is written alone is not copied.
+            self._request.write(pieces[0])
+        else:
+            self._request.write_parts(pieces, min(size, max_size))
         if end == total and not self._finished:
             self._finished = True
             self._request.unregisterProducer()

@@ -67,6 +67,9 @@ class RequestTransport(Protocol[R]):
     def send_piece(self, request: R, data: bytes) -> None:
         """Send a piece of the response; the first one begins it, with the status and header fields of the request."""
 
+    def send_parts(self, request: R, parts: Sequence[bytes | memoryview], size: int) -> None:
+        """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
+
     def send_shared(self, request: R, piece: SharedPiece) -> None:
         """Send a piece of the response as L{send_piece} does; other requests send it, too."""
 

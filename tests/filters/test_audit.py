@@ -125,12 +125,18 @@ class StageTests(AuditCase):
 
     def test_long_running(self) -> None:
         """A watch has another event when its response starts, and is complete when its connection ends."""
-        client = Client(self.site(lambda request: request.write(b"event\n")))
-        client.send(b"GET %b?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % PODS.encode())
-        self.assertEqual(self.stages(), ["RequestReceived", "ResponseStarted"])
-        self.assertEqual(self.events()[1]["responseStatus"], {"metadata": {}, "code": 200})
-        client.channel.connectionLost(Failure(ConnectionDone()))
-        self.assertEqual(self.stages()[2:], ["ResponseComplete"])
+        writes: list[Callable[[KubeRequest], Any]] = [
+            lambda request: request.write(b"event\n"),
+            lambda request: request.write_parts([b"event", memoryview(b"\n")], 6),
+        ]
+        for write in writes:
+            client = Client(self.site(write))
+            client.send(b"GET %b?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % PODS.encode())
+            self.assertEqual(self.stages(), ["RequestReceived", "ResponseStarted"])
+            self.assertEqual(self.events()[1]["responseStatus"], {"metadata": {}, "code": 200})
+            self.assertIn(b"event\n", client.transport.value())
+            client.channel.connectionLost(Failure(ConnectionDone()))
+            self.assertEqual(self.stages()[2:], ["ResponseComplete"])
 
     def test_long_watch(self) -> None:
         """A watch has no latency annotations."""

@@ -8,7 +8,7 @@ L{kubetwist.http.http1.requestbody} reads bodies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast
 
 from OpenSSL import SSL
@@ -237,6 +237,10 @@ class KubeChannel(BodyReader):
                 data = b"%x\r\n%b\r\n" % (len(data), data)
         if head or data:
             self._write_response(request, head + data)
+
+    def send_parts(self, request: KubeRequest, parts: Sequence[bytes | memoryview], size: int) -> None:
+        """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
+        self.send_piece(request, b"".join(parts))
 
     def send_shared(self, request: KubeRequest, piece: SharedPiece) -> None:
         """Send a piece of the response as L{send_piece} does; other requests send it, too."""

@@ -6,6 +6,7 @@ Frames of HTTP/2: bytes in, values out, without I/O.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
@@ -55,6 +56,8 @@ ENHANCE_YOUR_CALM: Final = 11
 
 #: Maximum payload of a frame in both directions; the default of the protocol.
 MAX_FRAME_SIZE: Final = 16384
+#: Maximum number of parts of data that are divided into frames without joining them before.
+MAX_FRAMED_PARTS: Final = 16
 #: The windows before any SETTINGS.
 INITIAL_WINDOW: Final = 65535
 MAX_WINDOW: Final = 2**31 - 1
@@ -321,18 +324,35 @@ def goaway(last_stream_id: int, code: int, text: bytes = b"") -> bytes:
     return frame_header(8 + len(text), GOAWAY, 0, 0) + _GOAWAY.pack(last_stream_id, code) + text
 
 
-def data_frames(stream_id: int, data: bytes, end_stream: bool) -> bytes:
-    """Return data as DATA, in several frames if they are long."""
+def data_frames(stream_id: int, parts: Sequence[bytes | memoryview], size: int, end_stream: bool) -> bytes:
+    """
+    Return data as DATA, in several frames if they are long. Long parts are copied once.
+
+    @param stream_id: The stream.
+    @param parts: The data.
+    @param size: Their length, in bytes.
+    @param end_stream: Whether the stream ends with them.
+    """
     flags = END_STREAM if end_stream else 0
-    size = len(data)
     if size <= MAX_FRAME_SIZE:
-        return frame_header(size, DATA, flags, stream_id) + data
-    view = memoryview(data)
-    payloads = [view[at : at + MAX_FRAME_SIZE] for at in range(0, size, MAX_FRAME_SIZE)]
-    parts: list[bytes | memoryview] = [frame_header(MAX_FRAME_SIZE, DATA, 0, stream_id)] * (2 * len(payloads))
-    parts[1::2] = payloads
-    parts[-2] = frame_header(len(payloads[-1]), DATA, flags, stream_id)
-    return b"".join(parts)
+        return b"".join((frame_header(size, DATA, flags, stream_id), *parts))
+    if len(parts) > MAX_FRAMED_PARTS:
+        # A copy takes less time than the loop.
+        parts = (b"".join(parts),)
+    frames: list[bytes | memoryview] = []
+    room, left = 0, size
+    for part in parts:
+        view, position, length = memoryview(part), 0, len(part)
+        while position < length:
+            if not room:
+                room = min(left, MAX_FRAME_SIZE)
+                left -= room
+                frames.append(frame_header(room, DATA, 0 if left else flags, stream_id))
+            end = min(position + room, length)
+            frames.append(view[position:end])
+            room -= end - position
+            position = end
+    return b"".join(frames)
 
 
 def header_frames(stream_id: int, block: bytes, end_stream: bool) -> bytes:

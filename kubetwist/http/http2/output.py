@@ -10,7 +10,7 @@ that can send take turns of one frame, those with watch events first.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from .frames import (
@@ -77,6 +77,20 @@ class Backlog:
         self.ends = False
         #: Whether the stream is in a queue of streams that can send.
         self.queued = False
+
+    def take(self, limit: int) -> tuple[list[memoryview], int]:
+        """Remove at most C{limit} bytes, and return them with their number."""
+        pieces, size = self.pieces, 0
+        taken: list[memoryview] = []
+        while pieces and size < limit:
+            piece = pieces.popleft()
+            if len(piece) > limit - size:
+                pieces.appendleft(piece[limit - size :])
+                piece = piece[: limit - size]
+            taken.append(piece)
+            size += len(piece)
+        self.size -= size
+        return taken, size
 
 
 class Output:
@@ -167,8 +181,18 @@ class Output:
         @param data: May be empty.
         @param end: Whether the response ends with it.
         """
+        self.send_parts(stream, (data,), len(data), end)
+
+    def send_parts(self, stream: Sender, parts: Sequence[bytes | memoryview], size: int, end: bool) -> None:
+        """
+        Send a part of a response as L{send_data} does.
+
+        @param stream: The stream; its producer is paused if data wait.
+        @param parts: The data.
+        @param size: Their length, in bytes.
+        @param end: Whether the response ends with them.
+        """
         backlog = stream.backlog
-        size = len(data)
         if backlog is not None and not (size or backlog.pieces):
             # The end needs no window.
             self.drop(stream)
@@ -182,7 +206,7 @@ class Output:
             ) or not size:
                 stream.window -= size
                 self.window -= size
-                self._writer(stream)(data_frames(stream.stream_id, data, end))
+                self._writer(stream)(data_frames(stream.stream_id, parts, size, end))
                 self._on_sent(size)
                 if end:
                     stream.end_sent()
@@ -191,7 +215,7 @@ class Output:
                 return
             backlog = stream.backlog = Backlog(self._now())
         if size:
-            backlog.pieces.append(memoryview(data))
+            backlog.pieces.extend(map(memoryview, parts))
             backlog.size += size
             self.size += size
         backlog.ends = backlog.ends or end
@@ -302,13 +326,15 @@ class Output:
             stream.resume_producer()
             return
         limit = min(stream.window, self.window, MAX_FRAME_SIZE if self._waiting or self._urgent else MAX_WRITE)
-        size, frames = self._take_frames(stream.stream_id, backlog, limit)
+        pieces, size = backlog.take(limit)
+        ended = backlog.ends and not backlog.pieces
         backlog.since = self._now()
         self.size -= size
         self.window -= size
         stream.window -= size
-        if frames:
-            self._writer(stream)(frames)
+        if size or ended:
+            self._writer(stream)(data_frames(stream.stream_id, pieces, size, ended))
+            self._on_sent(size)
         if backlog.pieces or (self.blocked and not backlog.ends):
             self._enqueue(stream)
             return
@@ -317,24 +343,3 @@ class Output:
             stream.end_sent()
         else:
             stream.resume_producer()
-
-    def _take_frames(self, stream_id: int, backlog: Backlog, limit: int) -> tuple[int, bytes]:
-        """Remove at most C{limit} bytes of a backlog, and return their number and the frames with them."""
-        pieces, taken = backlog.pieces, 0
-        parts: list[bytes | memoryview] = []
-        while (pieces and taken < limit) or (backlog.ends and not (pieces or parts)):
-            header_at, size, room = len(parts), 0, min(MAX_FRAME_SIZE, limit - taken)
-            parts.append(b"")
-            while pieces and size < room:
-                piece = pieces.popleft()
-                if size + len(piece) > room:
-                    pieces.appendleft(piece[room - size :])
-                    piece = piece[: room - size]
-                parts.append(piece)
-                size += len(piece)
-            taken += size
-            flags = END_STREAM if backlog.ends and not pieces else 0
-            parts[header_at] = frame_header(size, DATA, flags, stream_id)
-        self._on_sent(taken)
-        backlog.size -= taken
-        return taken, b"".join(parts)

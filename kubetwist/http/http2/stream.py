@@ -192,6 +192,10 @@ class Http2Stream:
 
         The last bytes of a body of known length end the stream.
         """
+        self.send_parts(request, (data,), len(data))
+
+    def send_parts(self, request: KubeRequest, parts: Sequence[bytes | memoryview], size: int) -> None:
+        """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
         if self.closed or self._ended:
             return
         output = self.connection.output
@@ -203,13 +207,12 @@ class Http2Stream:
             output.send_head(self, response_block(request), False)
             if self._last_of_connection:
                 self.connection.disable_keep_alive()
-        size = len(data)
         if size and request.method != b"HEAD" and request.code not in NO_BODY_CODES:
             request.sentLength += size
             if self._remaining is not None:
                 self._remaining -= size
                 self._ended = self._remaining <= 0
-            output.send_data(self, data, self._ended)
+            output.send_parts(self, parts, size, self._ended)
 
     def send_shared(self, request: KubeRequest, piece: SharedPiece) -> None:
         """Send a piece of the response as L{send_piece} does; other requests send it, too."""

@@ -14,9 +14,11 @@ from kubetwist.http.http2.frames import (
     HEADERS,
     INITIAL_WINDOW,
     MAX_FRAME_SIZE,
+    MAX_FRAMED_PARTS,
     MAX_WINDOW,
     Http2ConnectionError,
     Http2StreamError,
+    data_frames,
 )
 from kubetwist.http.http2.output import MAX_WRITE, Backlog, Output
 
@@ -251,3 +253,18 @@ class AnyOrderTests(SynchronousTestCase):
             b"".join(one[3] for one in frames(b"".join(written)) if one[2] == sender.stream_id) for sender in senders
         ]
         assert got == expected and output.size == 0
+
+
+class DataFramesTests(SynchronousTestCase):
+    """L{data_frames}."""
+
+    @given(st.lists(st.integers(0, 40_000), max_size=MAX_FRAMED_PARTS + 2), st.booleans())
+    def test_any_parts(self, sizes: list[int], ends: bool) -> None:
+        """Parts of any sizes are divided into the fewest frames, of which only the last one ends the stream."""
+        parts: list[bytes | memoryview] = [bytes((65 + at,)) * size for at, size in enumerate(sizes)]
+        parts[::3] = map(memoryview, parts[::3])
+        found = frames(data_frames(7, parts, sum(sizes), ends))
+        self.assertEqual(b"".join(one[3] for one in found), b"".join(parts))
+        self.assertEqual([one[:3] for one in found], [(DATA, 0, 7)] * (len(found) - 1) + [(DATA, int(ends), 7)])
+        self.assertEqual([len(one[3]) for one in found[:-1]], [MAX_FRAME_SIZE] * (len(found) - 1))
+        self.assertLessEqual(len(found[-1][3]), MAX_FRAME_SIZE)
