@@ -18,7 +18,7 @@ from ..api.errors import APIStatusError
 from ..api.record import Record
 from ..storage.cache.metrics import KeptEncodings
 from ..storage.cache.watchcache import WatchCache
-from .encoding import CACHED_ITEM_COST, Encoder, Result
+from .encoding import CACHED_ITEM_COST, MAX_JOINED_ITEM, MAX_JOINED_PER_LIST, Encoder, Result
 
 if TYPE_CHECKING:
     from ..api.record import Listing
@@ -81,7 +81,7 @@ class BinaryEncoder(ABC):
         """
         Encode a list.
 
-        @param items: The encoded items.
+        @param items: The encoded items; some of them may be joined.
         """
 
     @abstractmethod
@@ -119,14 +119,32 @@ class BinaryEncoder(ABC):
             return self.encode_encoded(self.item(result))
         return self.encode_document(self.inner.encode_object(result))
 
-    def encoded_items(self, records: Sequence[Record]) -> list[bytes] | None:
-        """Return the encoded forms of records; L{None} unless all of them have one."""
+    def encoded_items(self, listing: Listing) -> list[bytes] | None:
+        """
+        Return the encoded forms of the records of a list; L{None} unless all of them have one.
+
+        If a block keeps its forms, they are joined.
+        """
         self._mark_used()
         key = self.key
-        try:
-            return [record.encodings[key] for record in records]  # type: ignore[index] # None is a TypeError
-        except (TypeError, KeyError):
-            return None
+        encoded: list[bytes] = []
+        joinable = MAX_JOINED_PER_LIST
+        for block in listing.in_blocks():
+            joined = block.get(key)
+            if joined is None:
+                try:
+                    items = [record.encodings[key] for record in block.records]  # type: ignore[index] # else TypeError
+                except (TypeError, KeyError):
+                    return None
+                size = sum(map(len, items))
+                if size > joinable or size > MAX_JOINED_ITEM * len(items) or not block.admits(key, size):
+                    encoded += items
+                    continue
+                joinable -= size
+                joined = b"".join(items)
+                block.keep(key, joined, size)
+            encoded.append(joined)
+        return encoded
 
     async def encode_items(
         self, records: Sequence[Record], scheduler: WorkScheduler | None, defer_to_thread: DeferToThread

@@ -69,7 +69,7 @@ class CBOREncoder(BinaryEncoder):
         start += encode_item("metadata") + encode_item(meta) + encode_item("items")
         if not items and self._is_partial:
             return Body([start + encode_item(None)])
-        return Body([start + collection_head(ARRAY, len(items)), *items])
+        return Body([start + collection_head(ARRAY, len(listing.records)), *items])
 
     def frame(self, event_type: str, document: bytes) -> bytes:
         """Return a watch event with the document of its object."""

@@ -22,7 +22,7 @@ from ..api.record import (
 from ..api.resource import JSONObject
 from ..http.negotiation import encode_yaml
 from ..http.responses import Body
-from .slices import Slices, slices
+from .slices import Slices, joined_slices, slices
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -282,6 +282,8 @@ class PartialEncoder(JSONEncoder):
     def __init__(self, endpoint: Endpoint, version: str) -> None:
         super().__init__(endpoint)
         self.stored = False
+        #: The key of the joined items that a block keeps.
+        self._form = object()
         api_version = orjson.dumps(f"meta.k8s.io/{version}")
         self.api_version = f"meta.k8s.io/{version}"
         self.head = b'{"kind":"PartialObjectMetadata","apiVersion":%b,' % api_version
@@ -309,7 +311,7 @@ class PartialEncoder(JSONEncoder):
 
     def items(self, listing: Listing) -> Slices:
         """Return the items of a list, which repeat their kind, in slices."""
-        return slices(listing.records, self._headed, self.cost)
+        return joined_slices(listing.in_blocks(), self._form, self._headed, self.cost)
 
     def _headed(self, record: Record) -> bytes:
         return self.head + self.item(record)[1:]

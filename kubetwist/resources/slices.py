@@ -11,11 +11,14 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..api.record import Record
+    from ..api.record import Record, RecordBlock
     from ..http.collaborators import WorkScheduler
 
 #: Cost of a slice, about half a millisecond of work; it may be exceeded by one record.
 MAX_SLICE_COST: Final = 16 * 1024
+
+#: Cost of items that a block keeps.
+KEPT_COST: Final = 64
 
 #: Encodes a list: yields after each slice but the last, and returns the encoded items.
 Slices = Generator[None, None, list[bytes]]
@@ -43,6 +46,43 @@ def slices(
             slice_cost = 0
         slice_cost += cost(record)
         encoded.append(encode(record))
+    return encoded
+
+
+def joined_slices(
+    blocks: Sequence[RecordBlock], form: object, encode: Callable[[Record], bytes], cost: Callable[[Record], int]
+) -> Slices:
+    """
+    Encode records as L{slices} does; the items of a block are joined with commas if the block keeps them.
+
+    @param blocks: The records.
+    @param form: The key of the joined items in a block.
+    @param encode: Encodes a record.
+    @param cost: Returns the cost of a record, in bytes of JSON that are read.
+    """
+    encoded: list[bytes] = []
+    slice_cost = 0
+    for block in blocks:
+        if slice_cost >= MAX_SLICE_COST:
+            yield
+            slice_cost = 0
+        joined = block.get(form)
+        if joined is None:
+            items: list[bytes] = []
+            for record in block.records:
+                if slice_cost >= MAX_SLICE_COST:
+                    yield
+                    slice_cost = 0
+                slice_cost += cost(record)
+                items.append(encode(record))
+            size = sum(map(len, items))
+            if not block.admits(form, size):
+                encoded += items
+                continue
+            joined = b",".join(items)
+            block.keep(form, joined, size)
+        encoded.append(joined)
+        slice_cost += KEPT_COST
     return encoded
 
 

@@ -17,7 +17,9 @@ from ..api.jsonpath import MAX_VISITED, Budget
 from ..api.jsontypes import JSONValue
 from ..api.record import (
     Listing,
+    PlainBlock,
     Record,
+    RecordBlock,
     without_kind,
 )
 from ..api.resource import JSONObject
@@ -38,6 +40,8 @@ INCLUDE_OBJECT_VALUES = ("None", "Metadata", "Object")
 MAX_VALUES_PER_REQUEST: Final = 100 * MAX_VISITED
 #: Cost of a row besides the JSON that is parsed for it.
 ROW_COST: Final = 256
+#: Cost of a row that its block keeps.
+KEPT_ROW_COST: Final = 2
 #: The JSON of a row before its first age, that age, the JSON up to the next one, and all further ages with the JSON
 #: after them; then the JSON after the cells, and the end of the metadata in the object's JSON.
 _Pieces = tuple[bytes, float | None, bytes, list[tuple[float, bytes]], bytes, int]
@@ -60,6 +64,51 @@ def check_include(text: str) -> str:
             f"{quoted}: must be 'Metadata', 'Object', 'None', or empty"
         )
     return text
+
+
+class KeptRows:
+    """The joined rows of a block of records, cut at their ages."""
+
+    __slots__ = ("_parts", "_stamps")
+
+    def __init__(self) -> None:
+        #: The JSON around the ages, at even places.
+        self._parts: list[bytes] = [b""]
+        self._stamps: list[float] = []
+
+    def append(self, pieces: _Pieces, end: bytes) -> None:
+        """
+        Append a row.
+
+        @param pieces: The parts of the row.
+        @param end: The JSON of the row from the object on.
+        """
+        before, stamp, after, other_ages, rest, _ = pieces
+        parts = self._parts
+        parts[-1] += (b',{"cells":[' if parts[-1] else b'{"cells":[') + before
+        if stamp is not None:
+            self._cut(stamp, after)
+        for stamp, text in other_ages:
+            self._cut(stamp, text)
+        parts[-1] += rest + end
+
+    def _cut(self, stamp: float, after: bytes) -> None:
+        self._stamps.append(stamp)
+        self._parts += (b"", after)
+
+    def joined(self, ages: dict[float | None, bytes], now: float) -> bytes:
+        """
+        Return the rows with their ages.
+
+        @param ages: Texts of ages in this response, by timestamp; missing ones are added.
+        @param now: The time, for texts of ages.
+        """
+        for stamp in self._stamps:
+            if stamp not in ages:
+                ages[stamp] = human_age(stamp, now).encode()
+        parts = self._parts[:]
+        parts[1::2] = [ages[stamp] for stamp in self._stamps]
+        return b"".join(parts)
 
 
 class TableEncoder:
@@ -86,6 +135,8 @@ class TableEncoder:
         # The reference's default converter leaves the slice of rows nil if it is empty.
         self._empty = b"null" if table.null_if_empty else b"[]"
         self._view = ("row", endpoint.gvk)
+        #: The key of the rows that a block keeps.
+        self._form = object()
         #: Tables never consist of stored bytes alone.
         self.stored = False
         self._columns = orjson.dumps(list(table.columns))
@@ -152,16 +203,20 @@ class TableEncoder:
         cells = before + age + after
         for stamp, text in other_ages:
             cells += human_age(stamp, now).encode() + text
+        return b'{"cells":[%b%b%b' % (cells, rest, self._row_end(record, meta_end))
+
+    def _row_end(self, record: Record, meta_end: int) -> bytes:
+        """Return the JSON of a row from the object on; C{meta_end} is the last of L{_pieces}."""
         if self.include == "None":
-            return b'{"cells":[%b%bnull}' % (cells, rest)
+            return b"null}"
         if self.include == "Object":
-            return b'{"cells":[%b%b%b}' % (cells, rest, self.plain.encode_object(record))
+            return self.plain.encode_object(record) + b"}"
         if meta_end:
             meta = record.item[:meta_end][1:]
         else:
             item = record.item if self._internal else self.plain.item(record)
             meta = b'"metadata":' + orjson.dumps(self.plain.codec.metadata(orjson.loads(item)))
-        return b'{"cells":[%b%b%b%b}}' % (cells, rest, self._partial, meta)
+        return b"%b%b}}" % (self._partial, meta)
 
     def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True, end: bytes = b"") -> Body:
         """
@@ -193,30 +248,64 @@ class TableEncoder:
         record.views = {codec.gvk: record.item}
         return record
 
-    def _sorted(self, records: Sequence[Record]) -> Sequence[Record]:
+    def _blocks(self, listing: Listing) -> Sequence[RecordBlock]:
+        """Return the records in the order of the rows."""
         order = self._order
-        return records if order is None else sorted(records, key=lambda record: order(orjson.loads(record.item)))
+        if order is None:
+            return listing.in_blocks()
+        return [PlainBlock(sorted(listing.records, key=lambda record: order(orjson.loads(record.item))))]
 
     def items(self, listing: Listing) -> Slices:
-        """Return the rows of a list, in slices."""
+        """Return the rows of a list, in slices; the rows that a block keeps are one item."""
         join, view, without_metadata = self._joined, self._view, self.include != "Metadata"
         ages: dict[float | None, bytes] = {}
         now, budget = posix_now(), Budget(MAX_VALUES_PER_REQUEST)
         rows: list[bytes] = []
         cost = 0
-        # As L{slices.slices}, inlined: most rows are cached and take a microsecond.
-        for record in self._sorted(listing.records):
-            if cost >= slices.MAX_SLICE_COST:
-                yield
-                cost = 0
-            pieces = record.views.get(view) if record.views is not None else None
-            if pieces is None:
-                cost += ROW_COST + len(record.item)
-                pieces = self._pieces(record, budget)
-            else:
-                cost += CACHED_ITEM_COST if without_metadata or pieces[-1] else len(record.item)
-            rows.append(join(record, pieces, ages, now))
+        for block in self._blocks(listing):
+            kept: KeptRows | None = block.get(self._form)
+            if kept is not None:
+                rows.append(kept.joined(ages, now))
+                cost += KEPT_ROW_COST * len(block.records)
+                if cost >= slices.MAX_SLICE_COST:
+                    yield
+                    cost = 0
+                continue
+            first = len(rows)
+            # As L{slices.slices}, inlined: most rows are cached and take a microsecond.
+            for record in block.records:
+                if cost >= slices.MAX_SLICE_COST:
+                    yield
+                    cost = 0
+                pieces = record.views.get(view) if record.views is not None else None
+                if pieces is None:
+                    cost += ROW_COST + len(record.item)
+                    pieces = self._pieces(record, budget)
+                else:
+                    cost += CACHED_ITEM_COST if without_metadata or pieces[-1] else len(record.item)
+                rows.append(join(record, pieces, ages, now))
+            size = sum(map(len, rows[first:]))
+            # Rows with objects would be copies of most of the cache.
+            if self.include != "Object" and block.admits(self._form, size):
+                cost += self._keep(block, size)
         return rows
+
+    def _keep(self, block: RecordBlock, size: int) -> int:
+        """
+        Let a block keep its rows, unless one of them is not cached.
+
+        @param block: The block.
+        @param size: The bytes of the rows.
+        @return: The cost, as in L{items}.
+        """
+        rows = KeptRows()
+        for record in block.records:
+            pieces = record.views.get(self._view) if record.views is not None else None
+            if pieces is None or not (pieces[-1] or self.include == "None"):
+                return 0
+            rows.append(pieces, self._row_end(record, pieces[-1]))
+        block.keep(self._form, rows, size)
+        return CACHED_ITEM_COST * len(block.records)
 
     def encode_list(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """

@@ -16,7 +16,8 @@ from kubetwist.api.record import Record
 from kubetwist.flowcontrol.scheduler import CooperativeScheduler
 from kubetwist.resources import slices as module
 from kubetwist.resources import tables
-from kubetwist.resources.slices import MAX_SLICE_COST, encode_at_once, first_slice, slices
+from kubetwist.resources.slices import MAX_SLICE_COST, encode_at_once, first_slice, joined_slices, slices
+from kubetwist.storage.cache.blocks import Block, FormBudget, FormCache
 from tests.resources.server import Server, config_map
 from tests.resources.slicesvalues import TABLE
 
@@ -46,6 +47,34 @@ class SliceTests(SynchronousTestCase):
         self.assertEqual([cost for slice_ in spent for cost in slice_], costs)
         for slice_ in spent:
             self.assertLess(sum(slice_[:-1]), MAX_SLICE_COST)
+
+    @given(st.lists(st.lists(st.integers(1, 3 * MAX_SLICE_COST), min_size=1, max_size=5), max_size=6))
+    def test_joined(self, costs: list[list[int]]) -> None:
+        """The items of a block are encoded in slices twice, and then kept as one item."""
+        forms = FormCache(Clock(), FormBudget())
+        records = [
+            [Record(f"{place}{number}", cost, b"{}", {}, {}) for number, cost in enumerate(block)]
+            for place, block in enumerate(costs)
+        ]
+        blocks = [Block(block, forms) for block in records]
+        keys = ",".join(record.key for block in records for record in block)
+        spent: list[int] = []
+
+        def show(record: Record) -> bytes:
+            spent.append(record.revision)
+            return record.key.encode()
+
+        for encoded in (True, True, False):
+            making = joined_slices(blocks, "form", show, lambda record: record.revision)
+            created = first_slice(making)
+            while created is None:
+                self.assertLess(sum(spent[:-1]), MAX_SLICE_COST)
+                spent.clear()
+                created = first_slice(making)
+            if not encoded:
+                self.assertEqual((spent, len(created)), ([], len(blocks)))
+            spent.clear()
+            self.assertEqual(b",".join(created).decode(), keys)
 
     def test_at_once(self) -> None:
         """Without scheduler, all slices are built at once."""

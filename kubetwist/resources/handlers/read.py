@@ -220,7 +220,7 @@ class ReadHandlers:
     ) -> Awaitable[None] | None:
         if output.audits_response:
             output.audit_response(output.encoder.inner.encode_list(listing, token).joined())
-        items = output.encoder.encoded_items(listing.records)
+        items = output.encoder.encoded_items(listing)
         if items is None:
             return self._respond_unencoded(request, output, listing, token)
         self._respond_encoded_items(request, output, listing, token, items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Response
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.http import responses as respond
-from kubetwist.resources import encoding
+from kubetwist.resources import encoding, tables
 from kubetwist.resources.handlers.read import MAX_QUERY_IN_REACTOR
 from kubetwist.storage.cache import _table, indexes
 from tests.resources.server import Server, config_map
@@ -169,6 +170,17 @@ class RepeatedListTests(ReadTestCase):
             self.write("PUT", 16, {"app": "a1", "tier": "x"})
             self.write("PUT", 17, {"app": "a2", "tier": "x"})
             self.write("POST", 19, {"app": "a1", "tier": "x"})
+
+    def test_ages(self) -> None:
+        """The ages in kept rows of a Table depend on the time of the request."""
+        created = datetime.fromisoformat(self.expected()[0]["metadata"]["creationTimestamp"]).timestamp()
+        for seconds, age in ((90, "90s"), (7200, "120m"), (7205, "120m"), (864_000, "10d")):
+            self.patch(tables, "posix_now", lambda seconds=seconds: created + seconds)
+            for _ in range(3):
+                found = orjson.loads(self.client.answer("GET", MAPS, Accept=TABLE).body)
+                self.assertEqual(
+                    [row["cells"] for row in found["rows"]], [[name, 2, age] for name in sorted(self.state)]
+                )
 
     def test_large_objects(self) -> None:
         """The items of large objects are not copied."""
