@@ -76,19 +76,6 @@ def find_call(method: int) -> Call:
     return call
 
 
-def _divide(pieces: Iterable[bytes]) -> Iterable[list[bytes]]:
-    """Divide pieces into parts of about L{PART_SIZE}; there is at least one part."""
-    part: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        if size + len(piece) > PART_SIZE and part:
-            yield part
-            part, size = [], 0
-        part.append(piece)
-        size += len(piece)
-    yield part
-
-
 def divide(pieces: Iterable[bytes]) -> Iterable[list[bytes]]:
     """Divide pieces into parts of about L{PART_SIZE}; there is at least one part."""
     part: list[bytes] = []

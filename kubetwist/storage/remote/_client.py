@@ -274,13 +274,15 @@ class StorageClient(Protocol):
 
     def _results_received(self, payload: bytes) -> None:
         for number, revision, error in decode_results(payload):
-            transaction = self.transactions.pop(number, None)
-            if transaction is None:
+            if number not in self.transactions:
                 raise ProtocolError(f"a result is of transaction {number}")
-            if error is None:
-                transaction.result.callback(revision)
+            # An invalid error leaves the transaction without a result.
+            made = None if error is None else make_error(error)
+            result = self.transactions.pop(number).result
+            if made is None:
+                result.callback(revision)
             else:
-                transaction.result.errback(make_error(error))
+                result.errback(made)
         if self._idle is not None:
             self._check_idle()
 

@@ -27,8 +27,9 @@ from kubetwist.storage.errors import (
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.remote import RemoteStorage, _calls, _client, _connection
 from kubetwist.storage.remote._connection import StorageConnection
+from kubetwist.storage.remote._errors import ErrorFields
 from kubetwist.storage.remote._frames import encode_frame
-from kubetwist.storage.remote._messages import LOST, RESULTS
+from kubetwist.storage.remote._messages import LOST, RESULTS, Result, encode_result
 from kubetwist.storage.remote._requests import Method, Request, encode_number, encode_page_head
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import RecordingObserver, storage_tests
@@ -412,6 +413,21 @@ class LossTests(RemoteCase):
             self.reactor.run(front.read("/r/a"))
         self.assertIn("invalid message", str(caught.exception))
         self.reconnect(front)
+
+    def test_invalid_error(self) -> None:
+        """A write whose result has an unknown error is resolved as one without a result."""
+        front = self.open()
+        _, far = self.process.wires[0]
+        far.reading = False
+        answer = front.commit([Write("/r/a", b"", 0)])
+        self.reactor.advance(0)
+        assert front._client is not None
+        (number,) = front._client.transactions
+        far.write(encode_frame(RESULTS, [encode_result(Result(number, 0, ErrorFields(200)))]))
+        self.reactor.settle()
+        self.assertNoResult(answer)
+        self.reconnect(front)
+        self.failureResultOf(answer, OutcomeUnknown)
 
     def test_invalid_response(self) -> None:
         """A response that does not match its request is an error of storage; the connection remains."""
