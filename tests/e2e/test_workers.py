@@ -9,7 +9,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from kubetwist.testing import SubprocessServer
+from kubetwist.testing._process import ServerNotReady
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 JSON = {"Content-Type": "application/json"}
@@ -104,6 +105,15 @@ def children(pid: int) -> set[int]:
             continue
         if int(fields[1]) == pid and fields[0] != "Z":
             found.add(int(status.parts[2]))
+    return found
+
+
+def command_lines() -> list[bytes]:
+    """Return the command lines of all processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
     return found
 
 
@@ -377,9 +387,15 @@ def test_graceful_stop(tmp_path: Path) -> None:
 
 
 def test_failed_start(tmp_path: Path) -> None:
-    """A server whose fronts cannot start ends with one line that names the reason, and leaves no process."""
-    from kubetwist.testing._process import ServerNotReady
-
-    name = "x" * 100
-    with pytest.raises(ServerNotReady, match="the path of a socket has at most"):
-        SubprocessServer("--workers=2", data_dir=tmp_path / name, timeout=120).start()
+    """A server whose storage cannot be opened ends with one line that names the reason, and leaves no process."""
+    with SubprocessServer("--workers=2", data_dir=tmp_path / "data", timeout=120) as server:
+        assert server.stop() == 0
+        (server.data_dir / "store.sqlite").write_bytes(b"damaged" * 1000)
+        server.log.write_bytes(b"")
+        with pytest.raises(ServerNotReady, match="exit code 1\n"):
+            server.start()
+        lines = [line for line in server.output().splitlines() if line.startswith("twist kubeapi: ")]
+        assert len(lines) == 1 and "cannot use the store" in lines[0], server.output()
+        assert "Traceback" not in server.output(), server.output()
+        arguments = f"--data-dir={server.data_dir}".encode()
+        assert not any(arguments in line for line in command_lines())
