@@ -1,10 +1,10 @@
 """
-Measure the CPU time of requests with fronts (C{--workers}), in the storage process and in the fronts, and in one process.
+Measure the CPU time of requests in the fronts and the storage process of a server (C{--workers}), and in one process.
 
-The model in docs/operations.md is computed from these figures. CPU time is comparable on a machine that is busy, rates are
-not. The clients are threads of this process.
+The model in docs/operations.md is computed from these figures. On a busy machine, CPU times can be compared.
+The clients are threads of this process.
 
-Usage: workers.py [--workers 2] [--objects 2000] [--rounds 3]
+Usage: workers.py [--workers 2] [--clients 8] [--objects 2000] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from threading import Thread
 from kubetwist.testing import SubprocessServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-CLIENTS = 8
 _TICK = 1_000_000 / os.sysconf("SC_CLK_TCK")
 #: The name of a measurement, its requests in one round, and the method and path of a request with a number.
 MEASUREMENTS: Sequence[tuple[str, int, Callable[[int], tuple[str, str]]]] = (
@@ -52,17 +51,17 @@ def children(pid: int) -> list[int]:
 class Clients:
     """Clients with a connection each."""
 
-    def __init__(self, server: SubprocessServer) -> None:
+    def __init__(self, server: SubprocessServer, number: int) -> None:
         self.headers = {"Authorization": f"Bearer {server.connection.token}", "Content-Type": "application/json"}
         port, context = server.connection.port, server.connection.ssl_context()
-        self.connections = [http.client.HTTPSConnection("127.0.0.1", port, context=context) for _ in range(CLIENTS)]
+        self.connections = [http.client.HTTPSConnection("127.0.0.1", port, context=context) for _ in range(number)]
         self.names = count()
 
     def run(self, requests: int, target: Callable[[int], tuple[str, str]]) -> None:
         """Send requests, the same number over each connection."""
 
         def send(connection: http.client.HTTPSConnection) -> None:
-            for number in range(requests // CLIENTS):
+            for number in range(requests // len(self.connections)):
                 method, path = target(number)
                 body = config_map(f"object-{next(self.names)}") if method == "POST" else None
                 connection.request(method, path, body, self.headers)
@@ -81,14 +80,15 @@ def main() -> None:
     """Measure both kinds of servers in turn, and print the median of the rounds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     figures: dict[tuple[str, str], list[float]] = {}
     with SubprocessServer(timeout=120) as one, SubprocessServer(f"--workers={arguments.workers}", timeout=120) as many:
         servers = (
-            (Clients(one), {"one process": [one.pid]}),
-            (Clients(many), {"front": children(many.pid), "storage process": [many.pid]}),
+            (Clients(one, arguments.clients), {"one process": [one.pid]}),
+            (Clients(many, arguments.clients), {"front": children(many.pid), "storage process": [many.pid]}),
         )
         for clients, _ in servers:
             clients.run(arguments.objects, lambda number: ("POST", MAPS))
@@ -101,7 +101,7 @@ def main() -> None:
                         used = (sum(map(cpu, pids)) - before[process]) / requests
                         figures.setdefault((name, process), []).append(used)
     columns = ("one process", "front", "storage process")
-    print(f"CPU of a request in µs, {arguments.workers} fronts, median of {arguments.rounds} rounds")
+    print(f"CPU of a request in µs, {arguments.workers} fronts, {arguments.clients} clients")
     print(" " * 10 + "".join(f"{column:>16}" for column in columns))
     for name, _, _ in MEASUREMENTS:
         print(f"{name:10}" + "".join(f"{statistics.median(figures[name, column]):>16.0f}" for column in columns))
