@@ -52,7 +52,8 @@ class StorageReactor(Clock):
         """Close the reactor at the end of the test."""
 
     def turn(self) -> None:
-        """Wait for one call from a thread, and run it."""
+        """Run the delayed calls that are due, wait for one call from a thread, and run it."""
+        self.advance(0)
         call, args, kw = self._calls.get(timeout=DEAD)
         call(*args, **kw)
 

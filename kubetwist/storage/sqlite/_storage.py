@@ -1,5 +1,5 @@
 """
-The embedded store: one SQLite file, a writer thread and a reader thread.
+The embedded store: one SQLite file, and threads that write, read and copy its log.
 
 Decisions are made in the reactor thread. The writer puts all waiting transactions into one SQLite transaction: with one
 client every write has a sync, with a hundred they share the syncs.
@@ -55,6 +55,7 @@ from ..worker import (
     ThreadedReactor,
     Worker,
 )
+from ._checkpoints import Checkpointer
 from ._filelock import FileLock
 from ._format import (
     PLACES,
@@ -108,6 +109,7 @@ class SQLiteStorage(EmbeddedStorage):
         self._reading = LogFile(self.path, connect)
         self._writer = Writer(self._file, self, reactor)
         self._reader = Worker(f"kubetwist reads {self.path}", reactor)
+        self._checkpoints = Checkpointer(LogFile(self.path, connect), self._file, self._writer, reactor)
         #: The error of the last write; L{None} when it succeeded.
         self._unwritable: StorageError | None = None
         self._lost = 0
@@ -142,6 +144,7 @@ class SQLiteStorage(EmbeddedStorage):
                     await self._writer.run(self._file.checkpoint)
             contents = await self._writer.run(self._file.load)
             await self._reader.run(self._reading.reopen)
+            await self._checkpoints.start()
         except BaseException:
             await self._release()
             raise
@@ -159,6 +162,7 @@ class SQLiteStorage(EmbeddedStorage):
             await self._release()
 
     async def _release(self) -> None:
+        await self._checkpoints.stop()
         self._reader.run(self._reading.close)
         await self._reader.stop()
         # The last to close copies the write-ahead log to the database.
@@ -180,6 +184,10 @@ class SQLiteStorage(EmbeddedStorage):
         super().finish(batch)
         if self._idle_check is None and self._state is State.OPEN:
             self._check_idle_later()
+
+    def written(self, size: int) -> None:
+        """See L{kubetwist.storage.sqlite._writer.WritingStore.written}."""
+        self._checkpoints.written(size)
 
     def _check_idle_later(self) -> None:
         self._idle_check = self._clock.callLater(IDLE, self._check_idle, self._submitted)

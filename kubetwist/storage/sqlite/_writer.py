@@ -7,17 +7,23 @@ clients share the syncs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty
 from threading import Event
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
+
+from twisted.internet.defer import Deferred
 
 from ..embedded import Transaction
 from ..errors import StorageError
+from ..groupcommit import GroupCommit
 from ..worker import Job, ThreadedReactor, Worker
 from ._checksums import row_sum
 from ._format import PLACE_BITS
 from .logfile import MAX_INSERT_ROWS, LogFile, Row
+
+T = TypeVar("T")
 
 #: Maximum size in bytes of the values in one SQLite transaction, beyond the first of its writes.
 MAX_TRANSACTION_BYTES: Final = 16 << 20
@@ -46,6 +52,13 @@ class WritingStore(Protocol):
     def finish(self, batch: list[Transaction]) -> None:
         """Handle that the oldest pending transactions are durable."""
 
+    def written(self, size: int) -> None:
+        """
+        Handle that a transaction of SQLite was written, after L{finish}.
+
+        @param size: The size of its values in bytes.
+        """
+
     def _write_failed(self, error: Exception) -> None:
         """Handle that no pending transaction was written."""
 
@@ -62,10 +75,24 @@ class Writer(Worker):
         self._store = store
         self._resume = Event()
         self._failing = False
+        self._group = GroupCommit(reactor, self._enqueue)
 
     def submit(self, transaction: Transaction) -> None:
         """Write a transaction, after all earlier ones."""
-        self._queue.put(transaction)
+        events = transaction.events
+        self._group.add(transaction, len(events), sum(len(event.value or b"") for event in events))
+
+    def _enqueue(self, group: list[Transaction]) -> None:
+        for transaction in group:
+            self._queue.put(transaction)
+
+    def run(self, call: Callable[[], T]) -> Deferred[T]:
+        self._group.flush()
+        return super().run(call)
+
+    async def stop(self) -> None:
+        self._group.flush()
+        await super().stop()
 
     def _work(self) -> None:
         item: Transaction | Job | None = None
@@ -114,8 +141,14 @@ class Writer(Worker):
         if self._failing:
             self._failing = False
             self._reactor.callFromThread(self._store._writes_again)
-        self._reactor.callFromThread(self._store.finish, batch)
+        self._reactor.callFromThread(self._written, batch, size)
         return following
+
+    def _written(self, batch: list[Transaction], size: int) -> None:
+        """In the reactor thread: report durable transactions."""
+        self._group.finished(len(batch))
+        self._store.finish(batch)
+        self._store.written(size)
 
     def _failed(self, batch: list[Transaction], error: Exception) -> None:
         self._failing = True
@@ -128,6 +161,7 @@ class Writer(Worker):
 
     def _give_up(self, error: Exception) -> None:
         """In the reactor thread: take back all transactions, keep the jobs."""
+        self._group.discard()
         jobs = []
         while not self._queue.empty():
             item = self._queue.get_nowait()

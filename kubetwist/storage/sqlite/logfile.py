@@ -52,8 +52,14 @@ _MAGIC: Final = b"SQLite format 3\0"
 #: Maximum number of rows that one statement inserts.
 MAX_INSERT_ROWS: Final = 256
 
-#: Pages in the write-ahead log after which SQLite copies them to the database.
-CHECKPOINT_PAGES: Final = 4000
+#: Size of a page in bytes, which is SQLite's default.
+PAGE_SIZE: Final = 4096
+
+#: Pages in the write-ahead log after which they are copied to the database.
+CHECKPOINT_PAGES: Final = 2000
+
+#: The same, within a commit: more than the checkpoints between the commits leave.
+AUTOMATIC_CHECKPOINT_PAGES: Final = 16 * CHECKPOINT_PAGES
 
 #: Revisions that are searched at a time for past changes.
 PAST_REVISIONS: Final = 10_000
@@ -315,8 +321,8 @@ class LogFile:
         version = read_format(connection, self.path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-        connection.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_PAGES * 4096}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {AUTOMATIC_CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {8 * CHECKPOINT_PAGES * PAGE_SIZE}")
         # Deleted data is overwritten where that costs no extra writes.
         connection.execute("PRAGMA secure_delete = FAST")
         # Temporary data of a sort must not need space on another disk, which may be full, too.
@@ -416,6 +422,19 @@ class LogFile:
             self.reserve_revision(revision)
             self.mark_compacted(revision)
         self._mark.set(revision)
+
+    def copy_log(self) -> int:
+        """
+        Copy the write-ahead log to the database as far as no reader needs it, without holding up a writer.
+
+        SQLite begins the log again with the first write that finds all of it copied.
+
+        @return: The number of pages of the log that have been copied since it began; -1 if another checkpoint runs.
+        @raise StorageUnwritable: The disk cannot be written.
+        """
+        with translate_sqlite_errors(self.path, writing=True):
+            busy, _, copied = self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return -1 if busy else int(copied)
 
     def checkpoint(self) -> bool:
         """

@@ -16,7 +16,7 @@ from twisted.internet.task import react
 
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import StorageError
-from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.sqlite import SQLiteStorage, _checkpoints
 
 
 def value(random: random.Random) -> bytes:
@@ -36,7 +36,12 @@ def print_line(line: str) -> None:
 
 
 async def write(reactor: object, path: str, writes: int, writers: int, seed: int) -> None:
-    """Write with many concurrent writers to separate keys, sometimes two per transaction; compact concurrently."""
+    """
+    Write with many concurrent writers to separate keys, sometimes two per transaction.
+
+    Compactions and checkpoints run all the time.
+    """
+    _checkpoints.CHECKPOINT_PAGES = 20
     storage = SQLiteStorage(path, reactor)  # type: ignore[arg-type]
     await storage.open()
     print_line(f"open {storage.revision}")
