@@ -2,7 +2,7 @@
 Collects transactions that arrive at about the same time, so that they share one sync of the disk.
 
 A transaction that is written alone costs a statement, a sync and a wakeup of the reactor; eight together cost little
-more. A lone writer must not wait for others: its transaction is handed on at once. With several writers, a group is
+more. A lone writer must not wait: its transaction is handed on at once. With several writers, a group is
 collected as long as every reactor turn adds to it, within bounds of time, number and size.
 """
 

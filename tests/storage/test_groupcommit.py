@@ -132,7 +132,7 @@ class OrderTests(SynchronousTestCase):
             groups.append(group)
             self.assertLessEqual(len(group), MAX_ROWS)
             for item in group:
-                # A turn of 1.5 ms may begin just before the delay ends.
+                # A turn of 1.5 ms may begin before the delay ends.
                 self.assertLess(clock.seconds() - arrivals[item], MAX_DELAY + 0.0015)
 
         commit = GroupCommit[int](clock, send)

@@ -2,7 +2,7 @@
 Copies the write-ahead log to the database while writes go on.
 
 SQLite's automatic checkpoint runs inside of a commit, and stops all writers while it writes scattered pages. Here a
-thread with a connection of its own copies the log (C{PASSIVE}), which does not hold up the writer. SQLite begins the
+thread with a second connection copies the log (C{PASSIVE}), which does not hold up the writer. SQLite begins the
 log again only when all of it is copied, which never happens while writes continue; therefore the writer copies the
 last few pages itself.
 """
