@@ -87,6 +87,7 @@ class AdmissionContext(Protocol):
         @param resource: The plural name.
         @param namespace: The namespace; C{""} for cluster-scoped resources.
         @param name: The name.
+        @raise StorageUnavailable: The cache is not filled yet, see L{ensure_cached}.
         """
 
     def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
@@ -94,9 +95,10 @@ class AdmissionContext(Protocol):
 
     async def ensure_cached(self, group: str, resource: str) -> bool:
         """
-        Fill the cache of a custom resource, so that the other methods return its objects, in the stored version.
+        Fill the cache of a resource, so that the other methods return its objects, in the stored version.
 
-        The caches of built-in resources are always filled.
+        The caches of built-in resources are filled at the start, except for config maps, events, jobs, replica sets and
+        controller revisions if there are more than 500: before they are filled, the other methods fail.
 
         @return: Whether the resource is served.
         """

@@ -91,6 +91,7 @@ class ServerAdmissionContext:
         store = self.stores.find_cached(group, resource)
         if store is None:
             return None
+        await store.cache.on_demand.ensure()
         record = await wait_for_object(store.cache, store.cache_key(namespace, name), seconds, self.reactor)
         return None if record is None else decoded_object(record)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from ...api.garbage import untrack
 from ...api.record import PlainBlock, Record, RecordBlock
@@ -237,14 +237,18 @@ class RecordTable(SortedRecords):
 
 
 class UnfilledTable(RecordTable):
-    """The table of a cache that is not filled yet; reads of it fail."""
+    """The table of a cache that is not filled yet: a read of it fails, and lets the fill begin."""
 
-    __slots__ = ("_prefix",)
+    __slots__ = ("_begin_fill", "_prefix")
 
-    def __init__(self, prefix: str) -> None:
-        """@param prefix: The prefix of the keys of the cache, for messages."""
+    def __init__(self, prefix: str, begin_fill: Callable[[], object]) -> None:
+        """
+        @param prefix: The prefix of the keys of the cache, for messages.
+        @param begin_fill: Called at each read.
+        """
         super().__init__()
         self._prefix = prefix
+        self._begin_fill = begin_fill
 
     def get(self, key: str) -> Record | None:
         """
@@ -252,12 +256,16 @@ class UnfilledTable(RecordTable):
 
         @raise StorageUnavailable: Always.
         """
-        raise StorageUnavailable(f"the cache of {self._prefix} is not filled")
+        self._fail()
 
     def _ranges(self, prefix: str, after: str) -> Iterator[tuple[int, int, int]]:
         """
-        Fail.
+        Fail, for L{batches} and L{blocks}.
 
         @raise StorageUnavailable: Always.
         """
-        raise StorageUnavailable(f"the cache of {self._prefix} is not filled")
+        self._fail()
+
+    def _fail(self) -> NoReturn:
+        self._begin_fill()
+        raise StorageUnavailable(f"the cache of {self._prefix} is not filled yet")

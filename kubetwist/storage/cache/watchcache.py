@@ -175,7 +175,7 @@ class WatchCache:
         try:
             if on_demand and await self._reader.exceeds_page():
                 self.on_demand.pending = True
-                self._table = UnfilledTable(self.prefix)
+                self._table = UnfilledTable(self.prefix, self.on_demand.begin)
             else:
                 await self._fill()
         except DecryptionUnavailable as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -95,17 +97,25 @@ class CacheTests(CacheCase):
         self.assertEqual((cache.ready, cache.on_demand.pending, len(cache)), (True, False, 3))
 
     def test_large(self) -> None:
-        """A larger cache is filled when it is needed; reads and watches before fail, and find all objects after."""
+        """A larger cache is filled when it is needed; watches before fail, and find all objects after."""
         cache = self.on_demand(2)
         self.assertEqual((cache.ready, cache.on_demand.pending, cache.sizes()), (False, True, (0, 0)))
         sink = RecordingSink()
-        for read in (lambda: cache.get("a/x"), cache.list, lambda: cache.watch("", sink=sink)):
-            self.assertRaises(StorageUnavailable, read)
+        self.assertRaises(StorageUnavailable, cache.watch, "", sink=sink)
         revision = self.put("a/w")
         self.successResultOf(cache.on_demand.ensure())
         self.assertEqual((cache.ready, cache.revision, len(cache)), (True, revision, 4))
         self.put("a/v")
         self.assertEqual([record.key for record in cache.list().records], ["a/v", "a/w", "a/x", "a/y", "a/z"])
+
+    def test_reads(self) -> None:
+        """A read of a cache that is not filled fails, and begins the fill."""
+        reads: tuple[Callable[[WatchCache], object], ...] = (lambda cache: cache.get("a/x"), WatchCache.list)
+        for read in reads:
+            cache = self.on_demand(2)
+            self.assertRaises(StorageUnavailable, read, cache)
+            self.assertTrue(cache.ready)
+            self.assertTrue(read(cache))
 
     def test_freshness(self) -> None:
         """A wait for a revision fills the cache."""
