@@ -324,7 +324,9 @@ def goaway(last_stream_id: int, code: int, text: bytes = b"") -> bytes:
     return frame_header(8 + len(text), GOAWAY, 0, 0) + _GOAWAY.pack(last_stream_id, code) + text
 
 
-def data_frames(stream_id: int, parts: Sequence[bytes | memoryview], size: int, end_stream: bool) -> bytes:
+def data_frames(
+    stream_id: int, parts: Sequence[bytes | memoryview], size: int, end_stream: bool, before: bytes = b""
+) -> bytes:
     """
     Return data as DATA, in several frames if they are long. Long parts are copied once.
 
@@ -332,14 +334,15 @@ def data_frames(stream_id: int, parts: Sequence[bytes | memoryview], size: int, 
     @param parts: The data.
     @param size: Their length, in bytes.
     @param end_stream: Whether the stream ends with them.
+    @param before: Frames that precede them.
     """
     flags = END_STREAM if end_stream else 0
     if size <= MAX_FRAME_SIZE:
-        return b"".join((frame_header(size, DATA, flags, stream_id), *parts))
+        return b"".join((before, frame_header(size, DATA, flags, stream_id), *parts))
     if len(parts) > MAX_FRAMED_PARTS:
         # A copy takes less time than the loop.
         parts = (b"".join(parts),)
-    frames: list[bytes | memoryview] = []
+    frames: list[bytes | memoryview] = [before]
     room, left = 0, size
     for part in parts:
         view, position, length = memoryview(part), 0, len(part)

@@ -135,12 +135,14 @@ class Output:
 
     def send_head(self, stream: Sender, block: bytes, end: bool) -> None:
         """Send a header block, which flow control does not limit."""
+        self._writer(stream)(self._head_frames(stream, block, end))
+
+    def _head_frames(self, stream: Sender, block: bytes, end: bool) -> bytes:
         if stream.urgent:
             prefix, self._urgent_prefix = self._urgent_prefix, b""
-            self._write_first(header_frames(stream.stream_id, prefix + block, end))
         else:
             prefix, self._prefix = self._prefix, b""
-            self._writer(stream)(header_frames(stream.stream_id, prefix + block, end))
+        return header_frames(stream.stream_id, prefix + block, end)
 
     def _writer(self, stream: Sender) -> Callable[[bytes], object]:
         if stream.urgent:
@@ -183,7 +185,14 @@ class Output:
         """
         self.send_parts(stream, (data,), len(data), end)
 
-    def send_parts(self, stream: Sender, parts: Sequence[bytes | memoryview], size: int, end: bool) -> None:
+    def send_parts(
+        self,
+        stream: Sender,
+        parts: Sequence[bytes | memoryview],
+        size: int,
+        end: bool,
+        block: bytes | None = None,
+    ) -> None:
         """
         Send a part of a response as L{send_data} does.
 
@@ -191,7 +200,9 @@ class Output:
         @param parts: The data.
         @param size: Their length, in bytes.
         @param end: Whether the response ends with them.
+        @param block: The header block of the response, if it begins with them.
         """
+        head = b"" if block is None else self._head_frames(stream, block, False)
         backlog = stream.backlog
         if backlog is not None and not (size or backlog.pieces):
             # The end needs no window.
@@ -206,7 +217,7 @@ class Output:
             ) or not size:
                 stream.window -= size
                 self.window -= size
-                self._writer(stream)(data_frames(stream.stream_id, parts, size, end))
+                self._writer(stream)(data_frames(stream.stream_id, parts, size, end, head))
                 self._on_sent(size)
                 if end:
                     stream.end_sent()
@@ -214,6 +225,8 @@ class Output:
                     stream.pause_producer()
                 return
             backlog = stream.backlog = Backlog(self._now())
+        if head:
+            self._writer(stream)(head)
         if size:
             backlog.pieces.extend(map(memoryview, parts))
             backlog.size += size

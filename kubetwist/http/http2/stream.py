@@ -198,13 +198,13 @@ class Http2Stream:
         """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
         if self.closed or self._ended:
             return
-        output = self.connection.output
+        output, block = self.connection.output, None
         if not request.startedWriting:
             request.startedWriting = 1
             lengths = request.complete_fields().getRawHeaders(b"content-length")
             if lengths and lengths[0].isdigit():
                 self._remaining = int(lengths[0])
-            output.send_head(self, response_block(request), False)
+            block = response_block(request)
             if self._last_of_connection:
                 self.connection.disable_keep_alive()
         if size and request.method != b"HEAD" and request.code not in NO_BODY_CODES:
@@ -212,7 +212,9 @@ class Http2Stream:
             if self._remaining is not None:
                 self._remaining -= size
                 self._ended = self._remaining <= 0
-            output.send_parts(self, parts, size, self._ended)
+            output.send_parts(self, parts, size, self._ended, block)
+        elif block is not None:
+            output.send_head(self, block, False)
 
     def send_shared(self, request: KubeRequest, piece: SharedPiece) -> None:
         """Send a piece of the response as L{send_piece} does; other requests send it, too."""
