@@ -337,8 +337,7 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
 
     def flush_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} at the end of this iteration."""
-        if not self._flush_scheduled:
-            self._schedule_flush()
+        self._schedule_flush()
         if transport.urgent:
             self._events.append(transport.flush)
         else:
@@ -346,19 +345,18 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
 
     def flush_unordered_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} at the end of this iteration, even if events are sent later."""
-        if not self._flush_scheduled:
-            self._schedule_flush()
+        self._schedule_flush()
         self._unordered.append(transport)
 
     def flush_first_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} that come first at the end of this iteration."""
-        if not self._flush_scheduled:
-            self._schedule_flush()
+        self._schedule_flush()
         self._events.append(transport.flush_first)
 
     def _schedule_flush(self) -> None:
-        self._flush_scheduled = True
-        self._reactor.callLater(0, self._flush)
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._reactor.callLater(0, self._flush)
 
     def flush_events(self) -> None:
         """Send the waiting watch events."""
@@ -374,6 +372,7 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
             return
         if self._write_events is not None:
             self._write_events()
+        self._joined_since = None
         self._run_until(self._reactor.seconds() + SENDING_SECONDS)
         unsent, self._unsent = self._unsent, []
         self._interrupted = bool(self._events)
@@ -396,22 +395,19 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
                 return False
             self._joined_since = now
             return True
-        if received != self.received and now - since < JOINING_SECONDS:
-            return True
-        self._joined_since = None
-        return False
+        return received != self.received and now - since < JOINING_SECONDS
 
     def _run_until(self, end: float | None) -> None:
         """Send events until the time C{end}."""
-        events, seconds = self._events, self._reactor.seconds
+        events, seconds, count = self._events, self._reactor.seconds, 0
         while events:
-            for _ in range(min(len(events), _UNINTERRUPTED)):
-                flush = events.popleft()
-                try:
-                    flush()
-                except Exception:
-                    self._log_failure()
-            if end is not None and seconds() >= end:
+            flush = events.popleft()
+            try:
+                flush()
+            except Exception:
+                self._log_failure()
+            count += 1
+            if end is not None and not count % _UNINTERRUPTED and seconds() >= end:
                 return
 
     def _flush_unordered(self) -> None:

@@ -468,6 +468,21 @@ class FlushTests(SynchronousTestCase):
         writer.loseConnection()
         self.assertEqual(self.turn(), [b"1"] * 4 + [b"answer", b"2", b"last"])
 
+    def test_large_answer_while_sending(self) -> None:
+        """A connection whose sending leads to an answer that is too large to wait sends the other events before it."""
+        watches, writer = self.watches(3), self.connection()
+        large = b"l" * 100_000
+
+        def send(data: bytes) -> None:
+            self.sent.append(data)
+            writer.write(large)
+
+        watches[0]._send = send  # type: ignore[method-assign]
+        for watch in watches:
+            watch.write(b"event")
+        self.assertEqual(self.turn(), [b"event"] * 3 + [large])
+        self.assertEqual((self.turn(), self.clock.calls), ([], []))
+
     def test_lost(self) -> None:
         """The data of a lost connection are dropped, also those that wait for events."""
         writer, _ = self.hold_answer()
