@@ -18,6 +18,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 from kubetwist.testing._process import ServerNotReady
+from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 JSON = {"Content-Type": "application/json"}
@@ -340,6 +341,63 @@ def test_killed_front(server: SubprocessServer) -> None:
             found = {item["metadata"]["name"] for item in client.ask("GET", MAPS)[1]["items"]}
             assert set(acknowledged) <= found
     assert victim not in children(server.pid) and len(children(server.pid)) == 2
+
+
+def test_files(tmp_path: Path) -> None:
+    """Workers encrypt values, and log all requests to one audit log, which they rotate."""
+    keys = tmp_path / "encryption.yaml"
+    keys.write_text(
+        "{apiVersion: apiserver.config.k8s.io/v1, kind: EncryptionConfiguration, resources: [{resources: [configmaps],"
+        " providers: [{aesgcm: {keys: [{name: a, secret: c2VjcmV0IGlzIHNlY3VyZQ==}]}}]}]}"
+    )
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}")
+    with (
+        SubprocessServer(
+            "--workers=2",
+            "--in-memory",
+            f"--encryption-provider-config={keys}",
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={log}",
+            "--audit-log-mode=blocking",
+            "--audit-log-maxsize=1",
+            timeout=120,
+        ) as server,
+        connected(server) as clients,
+    ):
+        for number in range(60):
+            assert clients[number % 2].ask("POST", MAPS, config_map(f"large-{number}", text="x" * 20_000))[0] == 201
+        for client in clients:
+            found = {item["metadata"]["name"] for item in client.ask("GET", MAPS)[1]["items"]}
+            assert {f"large-{number}" for number in range(60)} <= found
+        lines = [json.loads(line) for path in tmp_path.glob("audit*.log") for line in path.read_text().splitlines()]
+        created = [line for line in lines if (line["verb"], line["stage"]) == ("create", "ResponseComplete")]
+        names = [line["responseObject"]["metadata"]["name"] for line in created]
+        assert sorted(names) == sorted(f"large-{number}" for number in range(60))
+        assert len(list(tmp_path.glob("audit-*.log"))) >= 2
+        assert "Traceback" not in server.output(), server.output()
+
+
+@pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
+def test_etcd() -> None:
+    """Workers share one connection to etcd, and agree with another server that uses it without workers."""
+    with (
+        EtcdServer() as etcd,
+        SubprocessServer("--workers=2", f"--etcd-servers={etcd.urls[0]}", timeout=120) as server,
+        SubprocessServer(f"--etcd-servers={etcd.urls[0]}", timeout=120) as plain,
+        connected(server) as (one, other),
+    ):
+        revision = one.ask("GET", MAPS)[1]["metadata"]["resourceVersion"]
+        watch = one.respond("GET", f"{MAPS}?watch=1&resourceVersion={revision}&timeoutSeconds=60")
+        for number in range(10):
+            assert other.ask("POST", MAPS, config_map(f"shared-{number}"))[0] == 201
+        events = [json.loads(watch.readline()) for _ in range(10)]
+        assert [event["object"]["metadata"]["name"] for event in events] == [f"shared-{n}" for n in range(10)]
+        for number in range(10):
+            assert plain.request("POST", MAPS, config_map(f"plain-{number}"))[0] == 201
+            assert other.ask("DELETE", f"{MAPS}/plain-{number}")[0] == 200
+            assert plain.request("GET", f"{MAPS}/plain-{number}")[0] == 404
+        assert "Traceback" not in server.output(), server.output()
 
 
 def test_killed_storage_process(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import alsoProvides, implementer
 
+from ...api.record import Draft
 from ...api.storage import (
     History,
     Page,
@@ -478,7 +479,8 @@ class _Watch:
             attachment, value = event.attachment, event.value
             if type(attachment) is _PlainAttachment:
                 value, attachment = attachment
-            elif attachment is None and value is not None:
+            elif value is not None and type(attachment) is not Draft:
+                # Written by another process, whose writes may have attachments here, too.
                 value = self._value(event.key, value, event.revision)
             if value is event.value:
                 continue

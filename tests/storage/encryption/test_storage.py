@@ -211,6 +211,14 @@ class EncryptedTests(EncryptedCase):
         self.put_raw(("/r/a", self.encryption.used.encrypt(b"secret", b"/r/a")))
         self.assertEqual((observer.seen(), observer.progress), ([("/r/a", b"secret", 2, 0)], 2))
 
+    def test_writers_of_other_processes(self) -> None:
+        """A value that another process wrote in the store below is decrypted, also if that store adds an attachment."""
+        observer = self.watch()
+        attachment, value = object(), self.encryption.used.encrypt(b"secret", b"/r/a")
+        self.successResultOf(self.storage.inner.commit([Write("/r/a", value, None, None, attachment)]))
+        (event,) = observer.events
+        self.assertEqual((event.value, event.attachment), (b"secret", attachment))
+
     def test_unreadable(self) -> None:
         """A value that cannot be decrypted is reported with its key and the reason."""
         self.put("/r/a", b"secret")
