@@ -107,12 +107,20 @@ class Target:
 @define
 class Load:
     """
-    The result of a load: requests per second, the number of responses that are not 2xx, the 99th percentile in ms.
+    The result of a load.
+
+    @ivar rate: Requests per second.
+    @ivar failed: The number of responses that are not 2xx.
+    @ivar p99: The 99th percentile of the latencies in ms.
+    @ivar p50: Their median in ms.
+    @ivar longest: The longest latency in ms.
     """
 
     rate: float
     failed: int
     p99: float
+    p50: float = 0.0
+    longest: float = 0.0
 
 
 def send(url: str, requests: Sequence[bytes], connections: int, seconds: float) -> Load:
@@ -131,11 +139,19 @@ def _wrk(url: str, requests: Sequence[bytes], connections: int, seconds: float) 
         command = ["wrk", *options, "-s", str(script), url, "--", str(data)]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rate = re.search(r"Requests/sec:\s+([\d.]+)", out)
-    p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", out)
+    percentiles = {name: _milliseconds(out, rf"{name}%\s+") for name in (50, 99)}
     failed = sum(map(int, re.findall(r"Non-2xx or 3xx responses: (\d+)", out)))
     failed += sum(map(int, re.findall(r"(?:connect|read|write|timeout) (\d+)", out)))
-    assert rate and p99, out
-    return Load(float(rate.group(1)), failed, float(p99.group(1)) * {"us": 0.001, "ms": 1, "s": 1000}[p99.group(2)])
+    assert rate, out
+    longest = _milliseconds(out, r"Latency\s+\S+\s+\S+\s+")
+    return Load(float(rate.group(1)), failed, percentiles[99], percentiles[50], longest)
+
+
+def _milliseconds(output: str, before: str) -> float:
+    """Return the time in wrk's output that follows a pattern, in ms."""
+    match = re.search(before + r"([\d.]+)(us|ms|s|m)\b", output)
+    assert match, output
+    return float(match.group(1)) * {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000}[match.group(2)]
 
 
 class _Connection(asyncio.Protocol):
@@ -217,7 +233,8 @@ async def send_here(
     if not times:
         return Load(0.0, sum(protocol.failed for protocol in protocols), 0.0)
     failed = sum(protocol.failed for protocol in protocols)
-    return Load(len(times) / (time.perf_counter() - began), failed, times[int(len(times) * 0.99)] * 1000)
+    p50, p99 = times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000
+    return Load(len(times) / (time.perf_counter() - began), failed, p99, p50, times[-1] * 1000)
 
 
 def trusting() -> ssl.SSLContext:
