@@ -102,13 +102,13 @@ def settle(pid: int) -> None:
 
 
 def read_first(target: Target, path: str) -> float:
-    """Return the seconds until a GET succeeds; it is repeated while the fill takes longer than a request may."""
+    """Return the seconds until a GET succeeds; it is repeated while the server fills the cache."""
     began = time.perf_counter()
     while True:
         status = read(target, path)
         if status == 200:
             return time.perf_counter() - began
-        if status != 504:
+        if status != 429:
             raise SystemExit(f"GET {path}: {status}")
 
 

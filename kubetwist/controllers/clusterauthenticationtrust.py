@@ -71,6 +71,7 @@ class ClusterAuthenticationTrustController(SingletonReconciler):
                 self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": merge_info({}, desired)}
             )
         elif merge_info(existing.get("data") or {}, desired) != existing.get("data"):
+            await self.store.cache.on_demand.ensure()
             try:
                 await self.store.update(
                     RequestScope(NAMESPACE), NAME, self._with_desired_values, UpdateOptions(), patching=True

@@ -9,6 +9,7 @@ import orjson
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.generic.objects import FILL_TIMEOUT
 from kubetwist.registry.stores import Stores
 from tests.http.harness import Answer
 from tests.registry.filledstorage import FilledStorage
@@ -175,6 +176,18 @@ class OnDemandTests(SynchronousTestCase):
             self.server.clock.advance(0)
         self.assertEqual(received.count(b'"type":"ADDED"'), FilledStorage.count)
         client.disconnect()
+
+    def test_long_fill(self) -> None:
+        """A request that has waited for a while is answered 429, and succeeds when it is repeated after the fill."""
+        client = self.server.client()
+        client.send(f"GET {self.path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.server.clock.advance(FILL_TIMEOUT)
+        (answer,) = client.answers()
+        status = orjson.loads(answer.body)
+        self.assertEqual((answer.code, status["message"]), (429, "storage is (re)initializing"))
+        self.assertEqual(status["details"], {"retryAfterSeconds": 1})
+        self.finish_fill()
+        self.assertEqual(self.server.client().ask("GET", self.path)[0], 200)
 
     def test_admission(self) -> None:
         """Code of admission that announces its reads of a resource waits until it is cached."""

@@ -56,6 +56,7 @@ class LegacyTokenTracking(SingletonReconciler):
             await ensure(self.store, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": {_SINCE: _today()}})
             self._created = now
         elif not _is_date((existing.get("data") or {}).get(_SINCE)):
+            await self.store.cache.on_demand.ensure()
             try:
                 await self.store.update(
                     RequestScope(NAMESPACE), NAME, self._with_valid_date, UpdateOptions(), patching=True

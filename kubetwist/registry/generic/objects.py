@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from twisted.internet.defer import TimeoutError as FillTimeout
 from zope.interface import alsoProvides
 
 from ...api.admission import (
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
 #: grow. etcd has a further limit; embedded storages have none.
 MAX_OBJECT_SIZE: Final = 3 * 1024 * 1024
 
+
+#: Seconds that a request waits for the fill of a cache.
+FILL_TIMEOUT: Final = 3.0
 
 #: Groups whose objects are always stored as JSON, as by the servers that the reference has for them.
 ALWAYS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
@@ -239,6 +243,19 @@ class StoreBase(StoreHooks):
         if self.stored_as is not None:
             return self.stored_as.encode(self.gvk, draft.body)
         return b"%b%b\n" % (self._value_start, draft.body[1:])
+
+    async def wait_for_fill(self) -> None:
+        """
+        Wait until the cache is filled, and let the fill begin.
+
+        A request waits for a few seconds only, since it occupies seats of its priority level.
+
+        @raise APIStatusError: It takes longer (429, as in the reference while a watch cache is initialized).
+        """
+        try:
+            await self.cache.on_demand.ensure().addTimeout(FILL_TIMEOUT, self.context.reactor)
+        except FillTimeout:
+            raise APIStatusError.too_many_requests("storage is (re)initializing", 1) from None
 
     def get_copy(self, namespace: str, name: str) -> JSONObject | None:
         """Return a copy of the current state of an object; L{None} if it does not exist."""

@@ -226,7 +226,7 @@ async def get_before_fill(store: StoreBase, scope: RequestScope, name: str, opti
     @param options: The options of the request; for a later revision than the newest one, the fill is awaited.
     """
     if options.resource_version not in ("", "0"):
-        await store.cache.on_demand.ensure()
+        await store.wait_for_fill()
         return await get_when_fresh(store, scope, name, options)
     store.cache.on_demand.begin()
     return await get_from_storage(store, scope, name)
@@ -234,7 +234,7 @@ async def get_before_fill(store: StoreBase, scope: RequestScope, name: str, opti
 
 async def list_after_fill(store: StoreBase, scope: RequestScope, options: ListOptions) -> Listing:
     """Return a listing when the cache of a store is filled."""
-    await store.cache.on_demand.ensure()
+    await store.wait_for_fill()
     result = read_list(store, scope, options)
     return result if isinstance(result, Listing) else await result
 

@@ -108,7 +108,7 @@ class Store(PersistedResource, StoreBase):
     async def watch(self, scope: RequestScope, options: ListOptions, sink: IWatchSink) -> IWatch:
         """See L{IWatcher.watch}."""
         if self.cache.on_demand.pending:
-            await self.cache.on_demand.ensure()
+            await self.wait_for_fill()
         await reading.wait_for_initial_state(self, options)
         if self.converts:
             return await self.watch_converted(scope, options, sink)
@@ -118,7 +118,7 @@ class Store(PersistedResource, StoreBase):
         """See L{ICreator.create}."""
         self.begin_create(obj)
         if self.cache.on_demand.pending:
-            await self.cache.on_demand.ensure()
+            await self.wait_for_fill()
         created = await creation.create(self, scope, obj, options)
         return await self.converted(created) if self.converts else created
 
@@ -140,7 +140,7 @@ class Store(PersistedResource, StoreBase):
         The parameters are those of L{kubetwist.registry.generic.updates.update}.
         """
         if self.cache.on_demand.pending:
-            await self.cache.on_demand.ensure()
+            await self.wait_for_fill()
         for _ in range(MAX_INTERRUPTIONS):
             try:
                 result, created = await updates.update(
@@ -171,20 +171,20 @@ class Store(PersistedResource, StoreBase):
     async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Record, bool]:
         """See L{IGracefulDeleter.delete}; returns the state of the object, and whether it is removed."""
         if self.cache.on_demand.pending:
-            await self.cache.on_demand.ensure()
+            await self.wait_for_fill()
         result, removed = await removal.delete(self, scope, name, options)
         return (await self.converted(result) if self.converts else result), removed
 
     async def delete_corrupt(self, scope: RequestScope, name: str) -> None:
         """See L{kubetwist.interfaces.ICorruptObjectDeleter.delete_corrupt}."""
         if self.cache.on_demand.pending:
-            await self.cache.on_demand.ensure()
+            await self.wait_for_fill()
         await removal.delete_corrupt(self, scope, name)
 
     async def delete_collection(self, scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
         """See L{ICollectionDeleter.delete_collection}."""
         if self.cache.on_demand.pending:
-            await self.cache.on_demand.ensure()
+            await self.wait_for_fill()
         listing = await removal.delete_collection(self, scope, options, selection)
         if self.converts:
             await self.ensure_converted(listing.records)

@@ -475,7 +475,9 @@ class WatchCache:
         if revision <= self.revision:
             return succeed(None)
         if self.on_demand.pending:
-            return self.on_demand.ensure().addCallback(lambda _: self.wait_until_fresh(revision, timeout))
+            self.on_demand.begin()
+            if revision <= self.revision:
+                return succeed(None)
         if self._stopped:
             return fail(FutureRevision(revision, self.revision))
 
