@@ -21,5 +21,5 @@ class Peers(Protocol):
         Call a registered function in all other processes.
 
         @param arguments: JSON values.
-        @return: The results; a process that ends before has none.
+        @return: The results; a process that ends before, or does not answer in time, has none.
         """

@@ -74,6 +74,7 @@ class FrontCompletion(Completion):
     def bind(self) -> PassedAddress:
         """Return the address at which the storage process listens."""
         passing = socket.socket(fileno=PASSING)
+        passing.set_inheritable(False)
         return PassedAddress(self._description.port, passing, lambda: self._control.call("draining"))
 
     def make_backend(self, data: DataDirectory) -> IStorageBackend:

@@ -6,6 +6,8 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from math import inf
 from typing import Any, Final
 
 from attrs import frozen
@@ -27,6 +29,8 @@ FIRST_DELAY: Final = 0.1
 MAX_DELAY: Final = 10.0
 #: Seconds that a front runs until its next end is the first one again.
 STABLE_SECONDS: Final = 60.0
+#: Seconds that a front has to answer a call.
+CALL_TIMEOUT: Final = 10.0
 #: The service manager is notified by the storage process only.
 _NOT_INHERITED: Final = "NOTIFY_SOCKET"
 
@@ -70,18 +74,22 @@ class Front(ProcessProtocol):
         self._passer: ConnectionPasser | None = None
         self._process: IProcessTransport | None = None
         self._delay = FIRST_DELAY
-        self._ready_since = 0.0
+        self._ready_since = inf
         self._restart: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Start a process."""
+        """
+        Start a process.
+
+        @raise OSError: The system has not enough resources.
+        """
         fronts = self._fronts
         handlers: Handlers = {**fronts.handlers(self), "ready": self._ready, "draining": self._draining}
         control, control_of_front = socket.socketpair()
         passing, passing_of_front = socket.socketpair()
-        self._restart = None
-        self.ended = Deferred()
-        with control, control_of_front, passing_of_front, open(os.devnull, "rb") as nothing:
+        self._ready_since = inf
+        with ExitStack() as sockets, control, control_of_front, passing_of_front, open(os.devnull, "rb") as nothing:
+            sockets.enter_context(passing)
             description = fronts.describe(self.number)
             self._process = fronts.reactor.spawnProcess(
                 self,
@@ -102,6 +110,8 @@ class Front(ProcessProtocol):
             fronts.reactor.adoptStreamConnection(
                 control.fileno(), socket.AF_UNIX, SingleConnectionFactory(self.control)
             )
+            sockets.pop_all()
+        self.ended = Deferred()
         self.pid = self._process.pid
         self._passer = ConnectionPasser(passing, fronts.reactor, fronts.acceptor.ended)
         if fronts.begun:
@@ -144,7 +154,6 @@ class Front(ProcessProtocol):
     def processEnded(self, reason: Failure) -> None:
         """See L{ProcessProtocol.processEnded}: start another process, unless the server stops."""
         self._process = None
-        was_ready = self.is_ready
         self._draining()
         assert self._passer is not None and self.control is not None and self.ended is not None
         self._passer.close()
@@ -155,7 +164,7 @@ class Front(ProcessProtocol):
             if not fronts.started:
                 fronts.start_failed(self, _describe_end(reason))
             else:
-                if was_ready and fronts.reactor.seconds() - self._ready_since >= STABLE_SECONDS:
+                if fronts.reactor.seconds() - self._ready_since >= STABLE_SECONDS:
                     self._delay = FIRST_DELAY
                 self._log.error(
                     "worker {number} (process {pid}) has ended ({reason}); it is started again in {delay} s",
@@ -164,9 +173,20 @@ class Front(ProcessProtocol):
                     reason=_describe_end(reason),
                     delay=self._delay,
                 )
-                self._restart = fronts.reactor.callLater(self._delay, self.start)
-                self._delay = min(2 * self._delay, MAX_DELAY)
+                self._start_later()
         self.ended.callback(None)
+
+    def _start_later(self) -> None:
+        self._restart = self._fronts.reactor.callLater(self._delay, self._start_again)
+        self._delay = min(2 * self._delay, MAX_DELAY)
+
+    def _start_again(self) -> None:
+        self._restart = None
+        try:
+            self.start()
+        except OSError as error:
+            self._log.error("worker {number} cannot be started: {error}", number=self.number, error=error)
+            self._start_later()
 
 
 class Fronts:
@@ -211,9 +231,16 @@ class Fronts:
         self._problem: StartError | None = None
 
     def start(self) -> None:
-        """Start all fronts; they read the configuration, and wait for L{begin}."""
+        """
+        Start all fronts; they read the configuration, and wait for L{begin}.
+
+        @raise StartError: The system has not enough resources.
+        """
         for front in self._fronts:
-            front.start()
+            try:
+                front.start()
+            except OSError as error:
+                raise StartError(f"cannot start worker {front.number}: {error.strerror or error}") from error
 
     def begin(self) -> Deferred[None]:
         """
@@ -257,9 +284,10 @@ class Fronts:
 
         @param caller: The excepted front; L{None} for no exception.
         @param name: The name of the function.
+        @return: The results; a front that has ended, or does not answer in time, fails.
         """
         return [
-            front.control.call(name, *arguments)
+            front.control.call(name, *arguments).addTimeout(CALL_TIMEOUT, self.reactor)
             for front in self._fronts
             if front is not caller and front.is_ready and front.control is not None
         ]

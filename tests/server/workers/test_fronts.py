@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from typing import Any
 
+from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ProcessDone, ProcessTerminated
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
@@ -14,6 +16,7 @@ from kubetwist.http.connection.connectionlimit import ConnectionLimiter
 from kubetwist.server.errors import StartError
 from kubetwist.server.workers.description import VARIABLE, FrontDescription
 from kubetwist.server.workers.fronts import (
+    CALL_TIMEOUT,
     FIRST_DELAY,
     MAX_DELAY,
     STABLE_SECONDS,
@@ -171,6 +174,29 @@ class FrontsTests(SynchronousTestCase):
         self.reactor.advance(FIRST_DELAY)
         self.assertEqual(len(self.reactor.processes), count + 1)
 
+    def test_failed_restart(self) -> None:
+        """A restart that fails, for example without memory for a process, is tried again."""
+        self.ready()
+        real, self.reactor.spawnProcess = self.reactor.spawnProcess, self.fail_spawn  # type: ignore[method-assign]
+        self.reactor.processes[0].end(1)
+        self.reactor.advance(FIRST_DELAY)
+        self.assertEqual(len(self.reactor.processes), 2)
+        self.reactor.spawnProcess = real  # type: ignore[method-assign]
+        self.reactor.advance(2 * FIRST_DELAY)
+        self.assertEqual(len(self.reactor.processes), 3)
+
+    def test_no_process(self) -> None:
+        """The start of the server fails if the system cannot start a process."""
+        self.reactor.spawnProcess = self.fail_spawn  # type: ignore[method-assign]
+        fronts = Fronts(1, self.fronts.command, self.fronts.describe, lambda front: {}, self.acceptor, self.reactor)
+        error = self.assertRaises(StartError, fronts.start)
+        self.assertEqual(str(error), "cannot start worker 1: no more processes")
+        self.successResultOf(self.deferred(fronts.stop()))
+
+    def fail_spawn(self, *arguments: Any, **options: Any) -> Any:
+        """Fail as the system does."""
+        raise OSError(errno.EAGAIN, "no more processes")
+
     def test_stop(self) -> None:
         """A stop stops all fronts, and waits for their end; none is started again."""
         self.ready()
@@ -211,12 +237,13 @@ class FrontsTests(SynchronousTestCase):
         calls = self.fronts.call_peers(self.created[0], "verbosity", 3)
         self.assertEqual(len(calls), 1)
         self.assertIn(b'"verbosity",[3]', self.sent(self.created[1]))
-        calls[0].addErrback(lambda failure: None)
+        self.assertNoResult(calls[0])
+        # A front that does not answer does not delay its peers for long.
+        self.reactor.advance(CALL_TIMEOUT)
+        self.failureResultOf(calls[0], TimeoutError)
 
     def deferred(self, coroutine: Any) -> Any:
         """Run a coroutine."""
-        from twisted.internet.defer import Deferred
-
         return Deferred.fromCoroutine(coroutine)
 
 
