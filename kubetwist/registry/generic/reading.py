@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -499,7 +499,9 @@ def begin_watch(store: StoreBase, scope: RequestScope, options: ListOptions, sin
         initial = revision == 0
     match = _never if selection.nothing else selection.match
     prefix = selection.key if selection.key is not None else selection.prefix
-    begin: Any = store.cache.watch_paced if IPacedSink.providedBy(sink) else store.cache.watch
+    begin: Any = store.cache.watch
+    if IPacedSink.providedBy(sink):
+        begin = partial(store.cache.watch_paced, equalities=selection.equalities)
     try:
         # A watch may request a future revision: it begins when the cache reaches it.
         watch: IWatch = begin(prefix, match=match, revision=revision, sink=sink, initial=initial)

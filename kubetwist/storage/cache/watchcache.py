@@ -558,17 +558,27 @@ class WatchCache:
         return watch
 
     def watch_paced(
-        self, scope: str, *, sink: IPacedSink, match: Match | None = None, revision: int = 0, initial: bool = False
+        self,
+        scope: str,
+        *,
+        sink: IPacedSink,
+        match: Match | None = None,
+        revision: int = 0,
+        initial: bool = False,
+        equalities: Sequence[Equality] = (),
     ) -> PacedWatch:
         """
         Do the same as L{watch}, but send nothing before L{PacedWatch.resume}, and then no more than C{sink} accepts.
 
         Changes that the window has dropped are read from a backend that keeps them.
 
+        @param scope: See L{watch}; likewise for the other parameters.
+        @param equalities: The values that C{match} requires, for an index of the present state.
         @raise StorageUnavailable: The cache is not filled.
         @raise RevisionCompacted: Changes after C{revision} are compacted.
         """
-        self._check_watchable(watch := PacedWatch(self, scope, match, sink, revision or self.revision, initial))
+        watch = PacedWatch(self, scope, match, sink, revision or self.revision, initial, equalities)
+        self._check_watchable(watch)
         if not initial and revision and revision < self.revision:
             compacted = self._backend.compacted
             self._window.forget(compacted)
@@ -597,12 +607,13 @@ class WatchCache:
         self._window.forget(self._backend.compacted)
         return self._window.some_after(revision, max_events)
 
-    def records_after(self, scope: str, key: str) -> Sequence[Record]:
-        """Return some records after a key, in key order; none after the last."""
+    def records_after(self, scope: str, key: str, equalities: Sequence[Equality] = ()) -> Sequence[Record]:
+        """See L{EventSource.records_after<kubetwist.storage.cache.watches.EventSource.records_after>}."""
         if scope and scope[-1] != "/":
             record = self._table.get(scope)
             return [record] if record is not None and not key else []
-        records = next(self._table.batches(scope, key), [])
+        found = self._indexes.find(self._table, equalities) if equalities else None
+        records = next((self._table if found is None else found).batches(scope, key), [])
         self.metrics.fetched += len(records)
         return records
 

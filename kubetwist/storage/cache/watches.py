@@ -30,6 +30,7 @@ from ..errors import (
     WatchFailed,
     WatchInterrupted,
 )
+from .indexes import Equality
 from .window import (
     ADDED,
     CacheEvent,
@@ -76,8 +77,14 @@ class EventSource(Protocol):
         @raise RevisionCompacted: The window has dropped them.
         """
 
-    def records_after(self, scope: str, key: str) -> Sequence[Record]:
-        """Return some records after a key, in key order; none after the last."""
+    def records_after(self, scope: str, key: str, equalities: Sequence[Equality] = ()) -> Sequence[Record]:
+        """
+        Return some records after a key, in key order; none after the last.
+
+        @param scope: The scope of the records.
+        @param key: The key.
+        @param equalities: Values that are required: an index may leave out other records.
+        """
 
     async def read_past(self, revision: int) -> tuple[Sequence[CacheEvent], int]:
         """See L{kubetwist.storage.cache._history.PastReader.read}; reads up to the beginning of the window."""
@@ -155,21 +162,39 @@ class PacedWatch(CacheWatch):
     were sent already are sent, too; events of other objects are not, since these objects are sent later.
     """
 
-    __slots__ = ("_cursor", "_past_end", "_past_events", "_position", "_reading", "_scheduled", "_sending")
+    __slots__ = (
+        "_cursor",
+        "_equalities",
+        "_past_end",
+        "_past_events",
+        "_position",
+        "_reading",
+        "_scheduled",
+        "_sending",
+    )
 
     sink: IPacedSink
     _log = Logger()
 
     def __init__(
-        self, cache: EventSource, scope: str, match: Match | None, sink: IPacedSink, revision: int, initial: bool
+        self,
+        cache: EventSource,
+        scope: str,
+        match: Match | None,
+        sink: IPacedSink,
+        revision: int,
+        initial: bool,
+        equalities: Sequence[Equality] = (),
     ) -> None:
         """
         @param revision: Later events are sent.
         @param initial: Whether the current objects are sent first.
+        @param equalities: The values that C{match} requires, for an index of the current objects.
         """
         super().__init__(cache, scope, match, sink)
         self.since = _NEVER
         self._position = revision
+        self._equalities = equalities
         #: The key of the last sent object; L{None} when all initial objects are sent.
         self._cursor: str | None = "" if initial else None
         #: Events that were read from the backend, and the revision up to which they are complete.
@@ -280,7 +305,7 @@ class PacedWatch(CacheWatch):
         @return: The number of visited objects.
         """
         examined, match, send, sink = 0, self.match, self.send, self.sink
-        records = self._cache.records_after(self.scope, cursor)
+        records = self._cache.records_after(self.scope, cursor, self._equalities)
         if not records:
             self._cursor = None
         for record in records:

@@ -13,7 +13,9 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.record import Record
 from kubetwist.api.storage import Write
 from kubetwist.interfaces import IPacedSink, IPacedWatch
+from kubetwist.storage.cache import _table, indexes
 from kubetwist.storage.cache import watches as cachewatch
+from kubetwist.storage.cache.indexes import Equality
 from kubetwist.storage.cache.watches import PacedWatch
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable, WatchFailed, WatchInterrupted
 from tests.storage.cache.watchcache.cachecase import (
@@ -24,6 +26,7 @@ from tests.storage.cache.watchcache.cachecase import (
     labelled,
 )
 
+APP_1 = Equality(True, "app", "1")
 _KEYS = tuple(f"{namespace}/{name}" for namespace in "ab" for name in "xyz")
 _steps = st.lists(
     st.one_of(
@@ -75,6 +78,15 @@ class PacedCase(CacheCase):
         watch.resume()
         return watch, sink
 
+    def build_index(self) -> None:
+        """Let the cache have an index of a label."""
+        self.patch(indexes, "MIN_INDEXED_RECORDS", 0)
+        self.patch(_table, "CHUNK", 2)
+        for _ in range(2):
+            self.cache.find_candidates([APP_1], all_match=True)
+        self.clock.advance(0)
+        self.assertIsNotNone(self.cache.find_candidates([APP_1], all_match=True))
+
     def more(self, watch: PacedWatch, sink: PacedSink, room: int) -> list[tuple[str, str, int]]:
         """Let a watch send a number of events; return them."""
         sink.room = room
@@ -104,6 +116,17 @@ class PacingTests(PacedCase):
         revision = self.put("a/w")
         self.assertEqual(sink.wait_until_fresh_or_timeout(), [("ADDED", "a/w", revision)])
         self.assertEqual(watch.revision, revision)
+
+    def test_initial_with_an_index(self) -> None:
+        """The current objects of a selector are found by an index, without a visit of all objects."""
+        self.build_index()
+        for number in range(40):
+            self.put(f"a/{number:02}", app=str(number % 10))
+        before = self.cache.metrics.fetched
+        _, sink = self.paced(99, match=labelled(app="1"), equalities=[APP_1], initial=True)
+        keys = [key for _, key, _ in sink.wait_until_fresh_or_timeout()]
+        self.assertEqual((keys, sink.caught), (["a/01", "a/11", "a/21", "a/31"], 1))
+        self.assertEqual(self.cache.metrics.fetched - before, 4)
 
     def test_changes_in_the_beginning(self) -> None:
         """Objects that change before they are sent are sent once, in their new state; the other objects get events."""
@@ -289,16 +312,21 @@ class PastTests(PacedCase):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     @settings(max_examples=60, deadline=None)
-    @given(_steps, st.booleans(), st.sampled_from([None, {"app": "1"}]))
-    def test_any_pace(self, steps: list[Any], initial: bool, selected: dict[str, str] | None) -> None:
+    @given(_steps, st.booleans(), st.sampled_from([None, {"app": "1"}]), st.booleans())
+    def test_any_pace(self, steps: list[Any], initial: bool, selected: dict[str, str] | None, indexed: bool) -> None:
         """With a sink of any speed, a watch shows all changes: a client that applies them has the current objects."""
         self.setUp()
-        match = None if selected is None else labelled(**selected)
+        match, equalities = None, ()
+        if selected is not None:
+            match, equalities = labelled(**selected), (APP_1,)
+        if indexed:
+            self.build_index()
         for key in _KEYS[::2]:
             self.put(key, app="1")
         begun = self.storage.revision
         state = {} if initial else dict.fromkeys(_KEYS[::2], 0)
-        watch, sink = self.paced(0, match=match, initial=initial, revision=0 if initial else begun)
+        revision = 0 if initial else begun
+        watch, sink = self.paced(0, match=match, initial=initial, revision=revision, equalities=equalities)
 
         def follow() -> None:
             for kind, key, revision in sink.wait_until_fresh_or_timeout():
