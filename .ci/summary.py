@@ -14,7 +14,10 @@ from pathlib import Path
 
 #: The lines that are printed as they are, by file.
 KEPT = {
-    "checks.log": r" +[a-z0-9]+: (OK|FAIL|SKIP)|Ran [0-9]+ tests|(PASSED|FAILED) \(|=+ .*(passed|failed)",
+    "checks.log": (
+        r" +[a-z0-9]+: (OK|FAIL|SKIP)|Ran [0-9]+ tests|(PASSED|FAILED) \(|=+ .*(passed|failed)"
+        r"|instructions: .*(TOO MANY|--update|without a limit|not counted|figures failed)"
+    ),
     "openapi.log": r"openapi: ",
     "parity.log": (
         r"parity: ([0-9]|at or|below|corpus|[a-z0-9]+: [a-z]+ (code|shape|exact)|no |the comparison|[a-z0-9]+ not )"
