@@ -182,6 +182,20 @@ class RequestTests(MetricsTestCase):
         self.assertGreater(await self.counted("apiserver_resource_size_estimate_bytes", **labels), 0)
         self.assertEqual(await self.counted("kubernetes_build_info", major="1", minor="36"), 1)
 
+    async def test_unfilled_cache(self) -> None:
+        """A cache that is filled on demand has no number of objects before."""
+        labels = {"group": "", "resource": "configmaps"}
+        await self.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "unfilled"}})
+        self.assertGreater(await self.counted("apiserver_resource_objects", **labels), 0)
+        service = self.server._service
+        assert service is not None
+        assert service.server is not None
+        assert service.server.apis is not None
+        cache = service.server.apis.registry.stores.get("", "configmaps").cache
+        self.patch(cache.on_demand, "pending", True)
+        self.assertEqual(await self.counted("apiserver_resource_objects", **labels), 0)
+        self.assertEqual(await self.counted("apiserver_storage_objects", resource="configmaps"), 0)
+
     async def test_authorization(self) -> None:
         """Users without permission cannot read metrics."""
         code, _ = await self.ask("GET", "/metrics", token="")
