@@ -163,7 +163,8 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
                 data: list[bytes] = []
                 while data is not held:
                     data = self._held.popleft()
-                    self._send(b"".join(data))
+                    if data:
+                        self._send(b"".join(data))
 
         return release
 

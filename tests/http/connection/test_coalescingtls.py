@@ -449,6 +449,19 @@ class FlushTests(SynchronousTestCase):
         writer.write(large)
         self.assertEqual(self.turn(), [b"1"] * 4 + [b"answer", large])
 
+    def test_large_answer_before_events(self) -> None:
+        """A connection that has sent a large answer already sends nothing more when later events are interrupted."""
+        self.patch(coalescingtls, "MIN_JOINED_CONNECTIONS", 1000)
+        watches, writer = self.watches(20), self.connection()
+        large = b"l" * 100_000
+        writer.write(large)
+        for watch in watches:
+            watch._send = self.send_slowly  # type: ignore[method-assign]
+            watch.write(b"1")
+        self.assertEqual(self.turn(), [large] + [b"1"] * 16)
+        self.assertEqual(self.turn(), [b"1"] * 4)
+        self.assertEqual((self.turn(), writer._ordered, len(writer._held)), ([], False, 0))
+
     def test_large_read(self) -> None:
         """The response to a read that is too large to be buffered is sent before waiting events."""
         for watch in self.watches(MIN_JOINED_CONNECTIONS):
