@@ -17,6 +17,7 @@ from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Response
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.http import responses as respond
+from kubetwist.registry.generic.printers.ages import human_age
 from kubetwist.resources import encoding, tables
 from kubetwist.resources.handlers.read import MAX_QUERY_IN_REACTOR
 from kubetwist.storage.cache import _table, indexes
@@ -173,14 +174,17 @@ class RepeatedListTests(ReadTestCase):
 
     def test_ages(self) -> None:
         """The ages in kept rows of a Table depend on the time of the request."""
-        created = datetime.fromisoformat(self.expected()[0]["metadata"]["creationTimestamp"]).timestamp()
-        for seconds, age in ((90, "90s"), (7200, "120m"), (7205, "120m"), (864_000, "10d")):
-            self.patch(tables, "posix_now", lambda seconds=seconds: created + seconds)
+        created = [
+            datetime.fromisoformat(item["metadata"]["creationTimestamp"]).timestamp() for item in self.expected()
+        ]
+        for seconds in (90, 7200, 7205, 864_000):
+            now = max(created) + seconds
+            self.patch(tables, "posix_now", lambda now=now: now)
+            expected = [[name, 2, human_age(at, now)] for name, at in zip(sorted(self.state), created, strict=True)]
             for _ in range(3):
                 found = orjson.loads(self.client.answer("GET", MAPS, Accept=TABLE).body)
-                self.assertEqual(
-                    [row["cells"] for row in found["rows"]], [[name, 2, age] for name in sorted(self.state)]
-                )
+                self.assertEqual([row["cells"] for row in found["rows"]], expected)
+        self.assertEqual({age for *_, age in expected}, {"10d"})
 
     def test_large_objects(self) -> None:
         """The items of large objects are not copied."""
