@@ -80,10 +80,7 @@ class Sessions(Protocol):
 
 
 class Links(Protocol):
-    """The sign-in links of a server."""
-
-    def issue(self, user: UserInfo) -> str:
-        """See L{SignInLinks.issue}."""
+    """The sign-in links of a server, which one of its processes issues."""
 
     def redeem(self, secret: str, request: KubeRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """See L{SignInLinks.redeem}."""

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 
 from ..api.resource import UserInfo
 from ..audit.auditedrequest import audited_request
-from ..authentication.signinlinks import LIFETIME
+from ..authentication.signinlinks import LIFETIME, SignInLinks
 from ..authentication.union import add_authenticated_group
 from ..filters.authorization import WHY
 from ..filters.consistency import ConsistentReadFilter
@@ -281,7 +281,7 @@ class APIServer:
         path = self.config.credentials.write_kubeconfig(url)
         self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=url, path=str(path))
         sessions = self.config.sessions
-        if sessions is not None and self._options["ui-sign-in-link"]:
+        if sessions is not None and isinstance(sessions.links, SignInLinks) and self._options["ui-sign-in-link"]:
             secret = sessions.links.issue(_ADMIN_USER)
             self._log.info(
                 "web page, signed in as the admin (valid once, for {minutes} minutes, on this machine):"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IListeningPort
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from .apis import InstalledAPIs
     from .config import ServerConfig
     from .generic import GenericServer
+    from .listening import Listening
 
 #: Seconds that clients have to read the written data when the server stops.
 _FLUSH_TIMEOUT = 5.0
@@ -95,7 +95,7 @@ class PreparedAPIServer:
         self.announce = announce
         self._options = config.options
         self.reactor = config.reactor
-        self._port: IListeningPort | None = None
+        self._port: Listening | None = None
         self._auditing = False
         self._opened = False
         self._stop_requested: Deferred[None] = Deferred()

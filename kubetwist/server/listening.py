@@ -5,12 +5,20 @@ from __future__ import annotations
 import socket
 from typing import Any, Final, Protocol, cast
 
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IReactorSocket
 
 from .errors import StartError
 
 #: Connections that the kernel queues until they are accepted.
 BACKLOG: Final = 1024
+
+
+class Listening(Protocol):
+    """Something that accepts connections, such as an L{IListeningPort}."""
+
+    def stopListening(self) -> Deferred[None] | None:
+        """Accept no more connections."""
 
 
 class ServedAddress(Protocol):
@@ -22,11 +30,8 @@ class ServedAddress(Protocol):
 
     port: int
 
-    def listen(self, factory: IProtocolFactory, reactor: IReactorSocket) -> IListeningPort:
+    def listen(self, factory: IProtocolFactory, reactor: IReactorSocket) -> Listening:
         """Accept connections from now on."""
-
-    def take(self) -> socket.socket:
-        """Return the bound socket, which the caller closes."""
 
     def close(self) -> None:
         """Release the address if nothing listens on it. Idempotent."""

@@ -23,7 +23,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
     IAddress,
     IDelayedCall,
-    IListeningPort,
     IProtocolFactory,
     IReactorFDSet,
     IReactorTime,
@@ -33,7 +32,6 @@ from twisted.internet.protocol import Factory, connectionDone
 from twisted.internet.tcp import Server
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from ...http.connection.connectionlimit import ConnectionLimiter, client_network
 from ..errors import StartError
@@ -277,7 +275,6 @@ class ReceivedConnection(Server):
         self._report_end()
 
 
-@implementer(IListeningPort)
 class ConnectionReceiver(FileDescriptor):
     """Receives the connections of a front, in place of a listening port."""
 
@@ -306,12 +303,12 @@ class ConnectionReceiver(FileDescriptor):
         return self._socket.fileno()
 
     def startListening(self) -> None:
-        """See L{IListeningPort.startListening}."""
+        """Receive connections from now on."""
         self._factory.doStart()
         self.startReading()  # type: ignore[no-untyped-call]
 
     def stopListening(self) -> Deferred[None]:
-        """See L{IListeningPort.stopListening}: connections that were passed before are received."""
+        """Receive the connections that were passed before, and no later ones."""
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
@@ -319,10 +316,6 @@ class ConnectionReceiver(FileDescriptor):
         self.doRead()
         self.stopReading()  # type: ignore[no-untyped-call]
         self._factory.doStop()
-
-    def getHost(self) -> IAddress:
-        """See L{IListeningPort.getHost}: only the storage process has an address."""
-        raise NotImplementedError
 
     def doRead(self) -> Exception | None:
         """See L{FileDescriptor.doRead}: receive connections."""
@@ -390,17 +383,13 @@ class PassedAddress:
         self._passing = passing
         self._before_stop = before_stop
 
-    def listen(self, factory: IProtocolFactory, reactor: object) -> IListeningPort:
+    def listen(self, factory: IProtocolFactory, reactor: object) -> ConnectionReceiver:
         """Receive connections from now on."""
         receiver = ConnectionReceiver(
             self._passing, cast("Factory", factory), cast("IReactorFDSet", reactor), self._before_stop
         )
         receiver.startListening()
         return receiver
-
-    def take(self) -> socket.socket:
-        """Do not return a socket: the storage process has it."""
-        raise NotImplementedError("a front is not bound to an address")
 
     def close(self) -> None:
         """Do nothing: the socket is closed at the end of the process."""

@@ -64,10 +64,6 @@ class RemoteLinks:
         """@param call: Calls a function of the storage process."""
         self._call = call
 
-    def issue(self, user: UserInfo) -> str:
-        """Do not issue links: the storage process logs the link of the start."""
-        raise NotImplementedError("fronts issue no links")
-
     def redeem(self, secret: str, request: KubeRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """Redeem a link."""
         if not is_local(request):

@@ -25,6 +25,7 @@ from ..apiserver import APIServer
 from ..chain import create_server_chain
 from ..complete import Completion
 from ..lifecycle import PreparedAPIServer
+from ..listening import BoundAddress
 from ..service import KubeAPIService
 from ..workerrole import WorkerRole
 from .description import FrontDescription
@@ -115,10 +116,10 @@ class PreparedStorageProcess(PreparedAPIServer):
             # Each front may have three quarters of its descriptors.
             limiter.limit *= count
         reactor: Any = self.reactor
-        self._acceptor = acceptor = ConnectionAcceptor(config.bound.take(), reactor, limiter)
+        bound, peers = config.bound, config.peers
+        assert isinstance(bound, BoundAddress) and isinstance(peers, StoragePeers), "a storage process has these"
+        self._acceptor = acceptor = ConnectionAcceptor(bound.take(), reactor, limiter)
         handlers: Handlers = {} if config.sessions is None else session_handlers(config.sessions)
-        peers = config.peers
-        assert isinstance(peers, StoragePeers), "a storage process has fronts"
 
         def describe(number: int) -> FrontDescription:
             return FrontDescription(number, count, config.bound.port, str(config.data.path))

@@ -77,7 +77,8 @@ class SessionTests(SynchronousTestCase):
 
     def test_link(self) -> None:
         """A link of the storage process can be used once, at one of the fronts, on this machine."""
-        secret = self.storage.links.issue(USER)
+        links: Any = self.storage.links
+        secret = links.issue(USER)
         local: Any = Request("127.0.0.1")
         remote: Any = Request("192.0.2.1")
         self.assertIsNone(self.one.links.redeem(secret, remote))
