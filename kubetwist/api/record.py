@@ -24,14 +24,16 @@ class Draft:
         it starts with L{ITEM_START} and C{metadata} is not empty.
     @ivar labels: Its labels.
     @ivar fields: Its values of the selectable fields besides name and namespace.
+    @ivar value: Its stored form, if that was encoded before the write; L{None} otherwise.
     """
 
-    __slots__ = ("body", "fields", "labels")
+    __slots__ = ("body", "fields", "labels", "value")
 
     def __init__(self, body: bytes, labels: Mapping[str, str], fields: Mapping[str, str]) -> None:
         self.body = body
         self.labels = labels
         self.fields = fields
+        self.value: bytes | None = None
 
 
 class Record:

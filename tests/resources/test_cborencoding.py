@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.cbor import base64_later, decode_cbor, encode_cbor
 from kubetwist.api.documents import CBOR_MAGIC
+from kubetwist.api.requestscope import MAX_SIZE_IN_REACTOR
 from kubetwist.api.storage import Write
 from kubetwist.api.times import temporary_clock
 from kubetwist.resources.handlers import bodies
@@ -339,6 +340,13 @@ class CustomResourceTests(CBORTestCase):
         code, found = client.ask("GET", f"{KITES}/b")
         self.assertEqual(client.ask("PUT", f"{KITES}/b", found)[0], 200)
         self.assertTrue(stored("b").startswith(CBOR_MAGIC))
+        self.assertNotIn("encode", [one.__name__ for one in server.done_in_threads])
+        found = client.ask("GET", f"{KITES}/b")[1]
+        found["metadata"]["annotations"] = {"a": "x" * MAX_SIZE_IN_REACTOR}
+        self.assertEqual(client.ask("PUT", f"{KITES}/b", {**found, "spec": {"tail": 3}})[0], 200)
+        self.assertIn("encode", [one.__name__ for one in server.done_in_threads])
+        large: Any = decode_cbor(stored("b")).value
+        self.assertEqual((large["spec"]["tail"], len(large["metadata"]["annotations"]["a"])), (3, MAX_SIZE_IN_REACTOR))
         definitions = "/registry/apiextensions.k8s.io/customresourcedefinitions/kites.example.com"
         self.assertTrue(self.successResultOf(server.backend.read(definitions)).value.startswith(b"{"))
 

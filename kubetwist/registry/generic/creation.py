@@ -139,6 +139,7 @@ async def _create(
                 allocation.cancel()
                 return await store.dry_run_result(obj, scope)
             draft = await store.convert_and_encode(obj, scope)
+            await store.encode_before_write(draft, scope)
             revision = await store.commit(key, draft, 0, allocation, attributes.charges)
         except AllocationConflict:
             allocation.cancel()

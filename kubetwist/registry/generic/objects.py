@@ -241,7 +241,7 @@ class StoreBase(StoreHooks):
         @raise APIStatusError: The object cannot be encoded as protobuf (500).
         """
         if self.stored_as is not None:
-            return self.stored_as.encode(self.gvk, draft.body)
+            return draft.value or self.stored_as.encode(self.gvk, draft.body)
         return b"%b%b\n" % (self._value_start, draft.body[1:])
 
     async def wait_for_fill(self) -> None:
@@ -256,6 +256,15 @@ class StoreBase(StoreHooks):
             await self.cache.on_demand.ensure().addTimeout(FILL_TIMEOUT, self.context.reactor)
         except FillTimeout:
             raise APIStatusError.too_many_requests("storage is (re)initializing", 1) from None
+
+    async def encode_before_write(self, draft: Draft, scope: RequestScope) -> None:
+        """
+        Encode the stored form of a draft, unless that is JSON: a large one in the computation thread.
+
+        @raise APIStatusError: The object cannot be encoded (500).
+        """
+        if self.stored_as is not None:
+            draft.value = await scope.compute(len(draft.body), self.stored_as.encode, self.gvk, draft.body)
 
     def get_copy(self, namespace: str, name: str) -> JSONObject | None:
         """Return a copy of the current state of an object; L{None} if it does not exist."""

@@ -252,6 +252,7 @@ async def _update(
         if options.dry_run:
             allocation.cancel()
             return Record.from_draft(key, record.revision, draft)
+        await store.encode_before_write(draft, scope)
         charges = () if attributes is None else attributes.charges
         revision = await store.commit(key, draft, record.revision, allocation, charges)
     except BaseException:
