@@ -56,16 +56,28 @@ class Checkpointer:
     async def stop(self) -> None:
         """Disconnect and end the thread, after a checkpoint that runs."""
         self._open = False
-        if self._running is not None:
-            await self._running
+        await self.finished()
         self._worker.run(self._file.close)
         await self._worker.stop()
+
+    async def finished(self) -> None:
+        """Wait until no checkpoint runs."""
+        while self._running is not None:
+            await self._running
+
+    def copy(self) -> Deferred[int]:
+        """
+        Copy what was written so far, in the thread.
+
+        @return: Fires with the result of L{LogFile.copy_log}.
+        """
+        return self._worker.run(self._file.copy_log)
 
     def written(self, size: int) -> None:
         """
         Count a transaction of SQLite.
 
-        @param size: The size of its values in bytes.
+        @param size: The size of its values, or of the pages that it changes, in bytes.
         """
         self._pages += size // PAGE_SIZE + PAGES_PER_TRANSACTION
         if self._pages >= CHECKPOINT_PAGES and self._running is None and self._open:
@@ -75,7 +87,7 @@ class Checkpointer:
     async def _checkpoint(self) -> None:
         copied = 0
         for _ in range(PASSES):
-            before, copied = copied, await self._worker.run(self._file.copy_log)
+            before, copied = copied, await self.copy()
             if copied - before <= FEW_PAGES:
                 # Little was written during the last pass, or a reader or another checkpoint holds this one up.
                 break

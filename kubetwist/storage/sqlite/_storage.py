@@ -62,6 +62,7 @@ from ._format import (
 )
 from ._writer import Writer
 from .logfile import (
+    PAGE_SIZE,
     Connect,
     LogFile,
 )
@@ -203,13 +204,15 @@ class SQLiteStorage(EmbeddedStorage):
             self._check_idle_later()
             return
 
-        def done(empty: bool) -> None:
-            if not empty and self._idle_check is None and self._state is State.OPEN:
-                self._check_idle_later()
-
         # If the disk cannot be written, the next write schedules the next check.
-        checkpoint = self._writer.run(self._file.checkpoint).addCallback(done)
-        checkpoint.addErrback(lambda failure: failure.trap(StorageError))
+        Deferred.fromCoroutine(self._empty_log()).addErrback(lambda failure: failure.trap(StorageError))
+
+    async def _empty_log(self) -> None:
+        # A write that comes now waits for what the writer copies, not for what the thread copies.
+        await self._checkpoints.copy()
+        empty = await self._writer.run(self._file.checkpoint)
+        if not empty and self._idle_check is None and self._state is State.OPEN:
+            self._check_idle_later()
 
     def _write_failed(self, error: Exception) -> None:
         if self._unwritable is None:
@@ -259,7 +262,9 @@ class SQLiteStorage(EmbeddedStorage):
             await self._writer.run(lambda: self._file.mark_compacted(revision))
             self.compacted = max(revision, self.compacted)
         while self._state is State.OPEN and await self._writer.run(lambda: self._file.delete_superseded(SLICE_ROWS)):
-            pass
+            # The deleted rows may all be in different pages.
+            self._checkpoints.written(SLICE_ROWS * PAGE_SIZE)
+            await self._checkpoints.finished()
 
     # --- reading
 

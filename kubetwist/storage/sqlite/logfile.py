@@ -58,9 +58,6 @@ PAGE_SIZE: Final = 4096
 #: Pages in the write-ahead log after which they are copied to the database.
 CHECKPOINT_PAGES: Final = 2000
 
-#: The same, within a commit: more than the checkpoints between the commits leave.
-AUTOMATIC_CHECKPOINT_PAGES: Final = 16 * CHECKPOINT_PAGES
-
 #: Revisions that are searched at a time for past changes.
 PAST_REVISIONS: Final = 10_000
 
@@ -321,7 +318,8 @@ class LogFile:
         version = read_format(connection, self.path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {AUTOMATIC_CHECKPOINT_PAGES}")
+        # SQLite would copy the log within a commit, all of it at once after a long read.
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute(f"PRAGMA journal_size_limit = {8 * CHECKPOINT_PAGES * PAGE_SIZE}")
         # Deleted data is overwritten where that costs no extra writes.
         connection.execute("PRAGMA secure_delete = FAST")

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import StorageUnwritable
-from kubetwist.storage.sqlite import SQLiteStorage, _checkpoints
+from kubetwist.storage.sqlite import SQLiteStorage, _checkpoints, _storage
 from kubetwist.storage.sqlite.logfile import PAGE_SIZE, LogFile
 from tests.storage.sqlite.test_storage import FileCase, held
 
@@ -102,6 +102,47 @@ class CheckpointTests(FileCase):
         self.fill(PAGES)
         self.finish()
         self.assertTrue(self.begun_again())
+        self.check(self.reopen(self.storage))
+
+    def test_not_in_commits(self) -> None:
+        """No commit copies the log, even if it is long because the thread does not copy it."""
+        before = os.path.getsize(self.path)
+        with held(self.storage._checkpoints._worker):
+            for number in range(6):
+                # More pages than SQLite lets the log have by default.
+                self.write(self.storage, f"/r/{number}", bytes(1 << 20))
+            self.assertEqual(os.path.getsize(self.path), before)
+            self.assertGreater(self.log_pages(), 1500)
+
+    def test_compaction(self) -> None:
+        """A compaction begins checkpoints, and waits for each before it goes on."""
+        self.patch(_storage, "SLICE_ROWS", PAGES)
+        for _ in range(2 * PAGES):
+            self.write(self.storage, "/r/a", b"value")
+        self.finish()
+        with held(self.storage._checkpoints._worker):
+            compaction = Deferred.fromCoroutine(self.storage.compact(self.storage.revision))
+            while self.storage._checkpoints._running is None:
+                self.reactor.turn()
+            self.reactor.run(self.storage._writer.run(lambda: None))
+            self.assertGreater(self.rows(), PAGES - 1)
+            self.assertNoResult(compaction)
+        self.reactor.run(compaction)
+        self.assertEqual(self.rows(), 1)
+        self.finish()
+        pages = self.log_pages()
+        self.write(self.storage, "/r/a", b"value")
+        self.assertEqual(self.log_pages(), pages)
+
+    def test_idle(self) -> None:
+        """The thread copies the log of an idle store, before the writer empties it."""
+        self.fill(1)
+        with held(self.storage._checkpoints._worker):
+            self.reactor.advance(_storage.IDLE)
+            self.reactor.run(self.storage._writer.run(lambda: None))
+            self.assertGreater(self.log_pages(), 0)
+        while self.log_pages():
+            self.reactor.turn()
         self.check(self.reopen(self.storage))
 
     def test_closed(self) -> None:

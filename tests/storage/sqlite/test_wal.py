@@ -67,7 +67,8 @@ class IdleTests(FileCase):
         self.write(self.storage, "/r/a", b"1")
 
     def size(self) -> int:
-        """Return the size of the log, after the writer has finished its work."""
+        """Return the size of the log, after the threads have finished their work."""
+        self.reactor.run(self.storage._checkpoints.copy())
         self.reactor.run(self.storage._writer.run(lambda: None))
         return os.path.getsize(f"{self.path}-wal")
 
