@@ -209,13 +209,20 @@ class SteppedReactor(ReactorBase):
             self.now += delay
 
     def wait(self, awaitable: Deferred[T] | Coroutine[Any, Any, T]) -> T:
-        """Run iterations until there is a result, and return or raise it."""
+        """
+        Run iterations until there is a result, and return or raise it.
+
+        @raise RuntimeError: Nothing is left to do, and there is no result.
+        """
         results: list[Any] = []
         deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
         deferred.addBoth(results.append)
         while not results:
             self.step()
-            self.now += self.timeout() or 0.0
+            delay = self.timeout()
+            if delay is None and not (results or self.threadCallQueue or self._writers):
+                raise RuntimeError("nothing is left to do, and there is no result")
+            self.now += delay or 0.0
         (result,) = results
         if isinstance(result, Failure):
             result.raiseException()

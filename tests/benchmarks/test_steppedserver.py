@@ -5,11 +5,47 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
 from ..checkout import load_script
 
 script = load_script("benchmarks/steppedserver.py")
+
+
+class ReactorTests(SynchronousTestCase):
+    """The reactor alone."""
+
+    def test_wait(self) -> None:
+        """A result is returned when the delayed calls before it have run; an exception is raised."""
+        reactor = script.SteppedReactor()
+        began, good, bad = reactor.seconds(), Deferred[int](), Deferred[int]()
+        reactor.callLater(3600, good.callback, 7)
+        reactor.callFromThread(bad.errback, KeyError("key"))
+        self.assertEqual(7, reactor.wait(good))
+        self.assertEqual(3600, reactor.seconds() - began)
+        self.assertRaises(KeyError, reactor.wait, bad)
+
+    def test_no_result(self) -> None:
+        """Waiting fails if nothing is left to do."""
+        self.assertRaises(RuntimeError, script.SteppedReactor().wait, Deferred())
+
+    def test_pending(self) -> None:
+        """Pending calls run in the order of their times, except for those that are due much later."""
+        reactor = script.SteppedReactor()
+        order: list[str] = []
+        for delay, name in ((0.02, "soon"), (0.0, "now"), (60.0, "later")):
+            reactor.callLater(delay, order.append, name)
+        reactor.run_pending()
+        self.assertEqual(["now", "soon"], order)
+
+    def test_threads(self) -> None:
+        """Work for threads is done at once; its result and its exception reach the reactor."""
+        reactor = script.SteppedReactor()
+        pool = reactor.getThreadPool()
+        self.assertEqual(7, reactor.wait(deferToThreadPool(reactor, pool, int, "7")))
+        self.assertRaises(ValueError, reactor.wait, deferToThreadPool(reactor, pool, int, "x"))
 
 
 class ServerTests(SynchronousTestCase):
