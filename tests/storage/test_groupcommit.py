@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.groupcommit}."""
+"""Tests for L{kubetwist.storage._groupcommit}."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.storage.groupcommit import MAX_BYTES, MAX_DELAY, MAX_ROWS, GroupCommit
+from kubetwist.storage._groupcommit import MAX_BYTES, MAX_DELAY, MAX_ROWS, GroupCommit
 
 
 class TurnClock(Clock):

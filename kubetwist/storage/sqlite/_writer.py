@@ -15,9 +15,9 @@ from typing import Final, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 
+from .._groupcommit import GroupCommit
 from ..embedded import Transaction
 from ..errors import StorageError
-from ..groupcommit import GroupCommit
 from ..worker import Job, ThreadedReactor, Worker
 from ._checksums import row_sum
 from ._format import PLACE_BITS
