@@ -82,9 +82,9 @@ def list_body(start: bytes, items: list[bytes], end: bytes) -> Body:
     """Return the parts of a list document; empties C{items}."""
     parts = [start]
     if items:
-        separated = [b","] * (2 * len(items) - 1)
-        separated[::2] = items
-        parts += separated
+        with_commas = [b","] * (2 * len(items) - 1)
+        with_commas[::2] = items
+        parts += with_commas
     parts.append(end)
     return Body(parts)
 
