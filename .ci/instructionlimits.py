@@ -4,7 +4,8 @@ Count the instructions of requests (`benchmarks/instructions.py`); fail above th
 
 Usage: .ci/instructionlimits.py [--update]
 
-A count that is more than 5 % above its limit fails. One that is more than 5 % below asks for a lower limit. `--update`
+A count that is more than 5 % above its limit fails (the event to one watcher: 10 %, because it is the difference of two
+counts that are 25 times as large). One that is more than that below asks for a lower limit. `--update`
 writes the counts of this run as the limits of this build of Python, with which they belong together. For another build,
 limits are scaled by the loop that is counted for calibration, and a count may be 15 % above.
 """
@@ -26,6 +27,8 @@ SCRIPT = HERE.parent / "benchmarks" / "instructions.py"
 TOLERANCE = 0.05
 #: After the scaling, the counts of two builds of a minor version differed by up to 5 %.
 TOLERANCE_OTHER_BUILD = 0.15
+#: Figures that vary more between two runs, with what they may be above and below.
+VARYING = {"event1": 0.1}
 CALIBRATION = "calibration"
 
 #: Thousands of instructions by figure.
@@ -75,10 +78,10 @@ def compare(limits: Counts, tolerance: float, counts: Counts) -> Iterator[tuple[
         if limit is None:
             yield True, f"instructions: {figure}: {count:.1f} thousand, without a limit"
             continue
-        change = count / limit - 1
+        change, allowed = count / limit - 1, max(tolerance, VARYING.get(figure, 0.0))
         # The loop is no code of kubetwist.
-        failed = change > tolerance and figure != CALIBRATION
-        note = ", TOO MANY" if failed else ", lower the limit with --update" if change < -tolerance else ""
+        failed = change > allowed and figure != CALIBRATION
+        note = ", TOO MANY" if failed else ", lower the limit with --update" if change < -allowed else ""
         yield failed, f"instructions: {figure}: {count:.1f} thousand, {change:+.1%} of {limit:.1f}{note}"
     for figure in sorted(limits.keys() - counts.keys()):
         yield True, f"instructions: {figure}: not counted"

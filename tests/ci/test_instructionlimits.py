@@ -35,6 +35,13 @@ class LimitsTests(SynchronousTestCase):
         self.assertIn("lower the limit", line)
         self.assertNotIn("lower the limit", self.failed(96.0)[1])
 
+    def test_varying(self) -> None:
+        """The event to one watcher, which varies more, fails above 10 %, and asks for a lower limit below 10 %."""
+        self.assertFalse(self.failed(109.9, figure="event1")[0])
+        self.assertTrue(self.failed(110.1, figure="event1")[0])
+        self.assertNotIn("lower the limit", self.failed(90.1, figure="event1")[1])
+        self.assertIn("lower the limit", self.failed(89.9, figure="event1")[1])
+
     def test_calibration(self) -> None:
         """The loop of the calibration does not fail."""
         self.assertFalse(self.failed(200.0, figure="calibration")[0])
