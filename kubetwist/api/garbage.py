@@ -5,6 +5,11 @@ from __future__ import annotations
 import ctypes
 import gc
 from collections.abc import Callable
+from typing import Final
+
+#: Number of new objects, less the freed ones, after which a server collects garbage. With Python's default of 700 it
+#: visits all objects every second while it is written, for up to 25 ms, and finds hardly any garbage.
+SERVER_THRESHOLD: Final = 20_000
 
 
 def _find_untrack() -> Callable[[object], object]:
@@ -46,3 +51,15 @@ class CollectionPause:
             CollectionPause._ended = True
             gc.freeze()
             gc.enable()
+
+
+def keep_present_objects() -> None:
+    """
+    Exclude the objects that exist now from garbage collection, and collect seldom, for the life of the process.
+
+    It is for a process that is a server and nothing else.
+    """
+    gc.collect()
+    gc.freeze()
+    _, *older = gc.get_threshold()
+    gc.set_threshold(SERVER_THRESHOLD, *older)

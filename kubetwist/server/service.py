@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import signal
@@ -17,7 +16,7 @@ from twisted.internet.error import ReactorNotRunning
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..api.garbage import CollectionPause
+from ..api.garbage import CollectionPause, keep_present_objects
 from .errors import StartError
 
 if TYPE_CHECKING:
@@ -231,9 +230,8 @@ class TwistProcess:
         from .notify import notify
 
         notify("READY=1")
-        # Objects that exist now are permanent: exclude them from garbage collection, which pauses the server.
-        gc.collect()
-        gc.freeze()
+        # Objects that exist now are permanent, and a collection pauses the server.
+        keep_present_objects()
 
     def _failed(self, failure: Failure) -> None:
         if failure.check(StartError):

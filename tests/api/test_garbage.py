@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.garbage import CollectionPause, untrack
+from kubetwist.api.garbage import SERVER_THRESHOLD, CollectionPause, keep_present_objects, untrack
 from kubetwist.api.record import Record
 
 
@@ -85,3 +85,33 @@ class CollectionPauseTests(SynchronousTestCase):
         gc.disable()
         CollectionPause().end()
         self.assertFalse(gc.isenabled())
+
+
+class ServerTests(SynchronousTestCase):
+    """Tests for L{keep_present_objects}."""
+
+    def setUp(self) -> None:
+        """Restore the settings at the end."""
+        self.addCleanup(gc.unfreeze)
+        self.addCleanup(gc.set_threshold, *gc.get_threshold())
+
+    def test_frozen(self) -> None:
+        """Present objects are not visited any more; new ones are, and their cycles are freed."""
+        value: Any = _Value()
+        value.itself = value
+        present = weakref.ref(value)
+        keep_present_objects()
+        del value
+        later: Any = _Value()
+        later.itself = later
+        new = weakref.ref(later)
+        del later
+        gc.collect()
+        self.assertIsNotNone(present())
+        self.assertIsNone(new())
+
+    def test_threshold(self) -> None:
+        """Garbage is collected more seldom; the ratios of older generations stay."""
+        before = gc.get_threshold()
+        keep_present_objects()
+        self.assertEqual((SERVER_THRESHOLD, *before[1:]), gc.get_threshold())
