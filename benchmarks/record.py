@@ -90,7 +90,9 @@ def rates_figures(output: str) -> Iterator[Figure]:
     for name, rate, ratio, p99 in re.findall(r"^(\w+) +([\d.]+) +([\d.]+) +([\d.]+) +\d+$", output, re.M):
         yield Figure(f"{name} rate", float(rate), "1/s")
         yield Figure(f"{name} over yardstick", float(ratio), "ratio")
-        yield Figure(f"{name} p99", float(p99), "ms")
+        if float(p99):
+            # The fan-out has none.
+            yield Figure(f"{name} p99", float(p99), "ms")
     for memory in re.findall(r"^rss +([\d.]+) MB$", output, re.M):
         yield Figure("resident", float(memory), "MB")
 

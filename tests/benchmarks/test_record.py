@@ -15,6 +15,7 @@ RATES = """\
 yardstick: 9000 static answers/s
 measure           rate/s  /yardstick   p99 ms  failed
 get              12000.5     1.33339      1.0       0
+fanout           13273.9     1.26543      0.0       0
 rss                  150 MB
 """
 MIXED = """\
@@ -36,12 +37,14 @@ class FiguresTests(SynchronousTestCase):
     """The figures in the output of each benchmark."""
 
     def test_rates(self) -> None:
-        """Rates have a rate, a ratio to the yardstick and a p99; memory is a figure."""
+        """Rates have a rate, a ratio to the yardstick and a p99, except for the fan-out; memory is a figure."""
         self.assertEqual(
             [
                 ("get rate", 12000.5, "1/s"),
                 ("get over yardstick", 1.33339, "ratio"),
                 ("get p99", 1.0, "ms"),
+                ("fanout rate", 13273.9, "1/s"),
+                ("fanout over yardstick", 1.26543, "ratio"),
                 ("resident", 150.0, "MB"),
             ],
             list(script.rates_figures(RATES)),
