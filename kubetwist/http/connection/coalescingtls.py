@@ -255,7 +255,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
             try:
                 encrypted += self._tlsConnection.send(view[encrypted : encrypted + _MAX_ENCRYPTED])
             except WantReadError:
-                self._bufferedWrite(data[encrypted:])  # type: ignore[no-untyped-call]
+                self._bufferedWrite(data[encrypted:])  # type: ignore[no-untyped-call] # Twisted has no annotations
                 return
             except Error:
                 self._tlsShutdownFinished(Failure())

@@ -72,7 +72,7 @@ class ControlConnection(Int32StringReceiver):
 
     def _send(self, *message: object) -> None:
         if self.connected:
-            self.sendString(orjson.dumps(message))  # type: ignore[no-untyped-call]
+            self.sendString(orjson.dumps(message))  # type: ignore[no-untyped-call] # Twisted has no annotations
 
     def stringReceived(self, string: bytes) -> None:
         """See L{Int32StringReceiver.stringReceived}: run a function, or finish a call."""
@@ -101,7 +101,7 @@ class ControlConnection(Int32StringReceiver):
     def lengthLimitExceeded(self, length: int) -> None:
         """See L{Int32StringReceiver.lengthLimitExceeded}: end the connection."""
         self._log.error("a message of another process has {length} bytes", length=length)
-        super().lengthLimitExceeded(length)  # type: ignore[no-untyped-call]
+        super().lengthLimitExceeded(length)  # type: ignore[no-untyped-call] # Twisted has no annotations
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{Int32StringReceiver.connectionLost}: fail all calls."""

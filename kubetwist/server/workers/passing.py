@@ -73,7 +73,7 @@ class ConnectionPasser(FileDescriptor):
         self._last = 0
         self._received = b""
         self.connected = 1
-        self.startReading()  # type: ignore[no-untyped-call]
+        self.startReading()  # type: ignore[no-untyped-call] # Twisted has no annotations
 
     def __len__(self) -> int:
         return len(self._passed)
@@ -126,7 +126,7 @@ class ConnectionPasser(FileDescriptor):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{FileDescriptor.connectionLost}: the front has ended, and all of its connections."""
-        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+        super().connectionLost(reason)  # type: ignore[no-untyped-call] # Twisted has no annotations
         self._socket.close()
         for number in list(self._passed):
             self._release(number)
@@ -172,7 +172,7 @@ class ConnectionAcceptor(FileDescriptor):
         except OSError as error:
             raise StartError(f"cannot listen on port {self._socket.getsockname()[1]}: {error.strerror}") from error
         self.connected = 1
-        self.startReading()  # type: ignore[no-untyped-call]
+        self.startReading()  # type: ignore[no-untyped-call] # Twisted has no annotations
 
     def fileno(self) -> int:
         """See L{FileDescriptor.fileno}."""
@@ -220,7 +220,7 @@ class ConnectionAcceptor(FileDescriptor):
         return False
 
     def _wait(self) -> None:
-        self.stopReading()  # type: ignore[no-untyped-call]
+        self.stopReading()  # type: ignore[no-untyped-call] # Twisted has no annotations
         self._pause = self._clock.callLater(_PAUSE, self._resume)
 
     def _resume(self) -> None:
@@ -231,12 +231,12 @@ class ConnectionAcceptor(FileDescriptor):
                 self._wait()
                 return
             self._waiting = None
-        self.startReading()  # type: ignore[no-untyped-call]
+        self.startReading()  # type: ignore[no-untyped-call] # Twisted has no annotations
 
     def close(self) -> None:
         """Accept no more connections. Idempotent."""
         if self.connected:
-            super().connectionLost(connectionDone)  # type: ignore[no-untyped-call]
+            super().connectionLost(connectionDone)  # type: ignore[no-untyped-call] # Twisted has no annotations
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
@@ -305,7 +305,7 @@ class ConnectionReceiver(FileDescriptor):
     def startListening(self) -> None:
         """Receive connections from now on."""
         self._factory.doStart()
-        self.startReading()  # type: ignore[no-untyped-call]
+        self.startReading()  # type: ignore[no-untyped-call] # Twisted has no annotations
 
     def stopListening(self) -> Deferred[None]:
         """Receive the connections that were passed before, and no later ones."""
@@ -314,7 +314,7 @@ class ConnectionReceiver(FileDescriptor):
     async def _stop(self) -> None:
         await self._before_stop()
         self.doRead()
-        self.stopReading()  # type: ignore[no-untyped-call]
+        self.stopReading()  # type: ignore[no-untyped-call] # Twisted has no annotations
         self._factory.doStop()
 
     def doRead(self) -> Exception | None:
@@ -361,7 +361,7 @@ class ConnectionReceiver(FileDescriptor):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{FileDescriptor.connectionLost}: the storage process has ended; its control connection ends, too."""
-        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+        super().connectionLost(reason)  # type: ignore[no-untyped-call] # Twisted has no annotations
         with suppress(OSError):
             self._socket.close()
 
