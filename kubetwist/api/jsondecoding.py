@@ -54,8 +54,10 @@ def decode_json(data: bytes) -> Decoded:
     if not isinstance(value, (dict, list)):
         return Decoded(value)
     wrapped = value
-    for _ in range(_WRAPS):
-        wrapped = [wrapped]
+    # Only a document with more brackets than levels can nest too deep.
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH:
+        for _ in range(_WRAPS):
+            wrapped = [wrapped]
     try:
         again = orjson.dumps(wrapped)
     except TypeError:
