@@ -2,9 +2,9 @@
 Validation of object metadata, with the reference's messages, order and repetition of errors.
 
 There are two sets of rules. One validates an object (L{validate_object_meta}); the other compares it with the old
-object, and validates labels, annotations, owners and managers again (L{validate_object_meta_update}). On an update the
-generic registry applies both, then the kind applies one or both once or several times, with an additional rule for
-finalizers. Repeated errors are kept, so:
+object, and validates labels, annotations, owners and managers again. On an update the generic registry applies both,
+then the kind applies one or both once or several times, with an additional rule for finalizers. Repeated errors are
+kept, so:
 
   - a bad label on create is reported once: the registry validates only if the kind found no errors;
   - on update it is reported three times for a kind that compares, as Deployment does;
@@ -20,7 +20,7 @@ kubernetes, C{pkg/apis/core/validation/validation.go}.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import orjson
 
@@ -129,17 +129,41 @@ def validate_metadata_on_update(
     @param standard_finalizers: Whether finalizers without a domain must be known ones.
     @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{UpdateErrors}.
     """
-    whole = validate_object_meta(new, namespaced, validate_path_segment_name, path)
-    compared = validate_object_meta_update(new, old, path)
+    # Each rule validates the same content.
+    content = _validate_content(new, path)
+    identity = _validate_identity(new, namespaced, validate_path_segment_name, path)
+    compared = [*_compare_metadata(new, old, path), *content.both, *content.managed_fields]
     finalizers = _validate_standard_finalizers(new, path) if standard_finalizers and "finalizers" in new else []
-    errors = whole + compared
+    errors = [*identity, *content.all_errors(), *compared]
     first = found.first if rules and isinstance(found, UpdateErrors) else 0
     for place, rule in enumerate(rules, 1):
         if place == len(rules):
             errors += found[:first]
-        errors += compared if rule == "compare" else validate_object_meta(new, namespaced, validate_name, path)
+        if rule == "compare":
+            errors += compared
+        else:
+            errors += _validate_identity(new, namespaced, validate_name, path)
+            errors += content.all_errors()
         errors += finalizers
     return [*errors, *found[first:]]
+
+
+class _ContentErrors(NamedTuple):
+    """
+    The errors of the metadata that do not depend on the kind or the old object.
+
+    @ivar both: The errors of labels, annotations and owners, which both sets of rules report.
+    @ivar finalizers: The errors of finalizers, which a comparison does not report.
+    @ivar managed_fields: The errors of managed fields, which both report last.
+    """
+
+    both: list[FieldError]
+    finalizers: list[FieldError]
+    managed_fields: list[FieldError]
+
+    def all_errors(self) -> list[FieldError]:
+        """Return all errors in the order of L{validate_object_meta}."""
+        return [*self.both, *self.finalizers, *self.managed_fields]
 
 
 def validate_object_meta(
@@ -153,6 +177,11 @@ def validate_object_meta(
     @param validate_name: The kind's rule for names.
     @param path: The path of the metadata in errors.
     """
+    return [*_validate_identity(meta, namespaced, validate_name, path), *_validate_content(meta, path).all_errors()]
+
+
+def _validate_identity(meta: Meta, namespaced: bool, validate_name: ValidateNameFunc, path: str) -> list[FieldError]:
+    """Validate the names and the generation; see L{validate_object_meta}."""
     errors: list[FieldError] = []
     base = meta.get("generateName")
     if base:
@@ -173,22 +202,28 @@ def validate_object_meta(
     generation = meta.get("generation")
     if generation is not None and generation < 0:
         errors.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
-    if "labels" in meta:
-        errors += validate_labels(meta["labels"], f"{path}.labels")
-    if "annotations" in meta:
-        errors += validate_annotations(meta["annotations"], f"{path}.annotations")
-    if "ownerReferences" in meta:
-        errors += validate_owner_references(meta["ownerReferences"], f"{path}.ownerReferences")
-    if "finalizers" in meta:
-        errors += validate_finalizers(meta["finalizers"], f"{path}.finalizers")
-    if "managedFields" in meta:
-        errors += validate_managed_fields(meta["managedFields"], f"{path}.managedFields")
     return errors
 
 
-def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
+def _validate_content(meta: Meta, path: str) -> _ContentErrors:
+    """Validate the metadata behind the names and the generation."""
+    both: list[FieldError] = []
+    if "labels" in meta:
+        both += validate_labels(meta["labels"], f"{path}.labels")
+    if "annotations" in meta:
+        both += validate_annotations(meta["annotations"], f"{path}.annotations")
+    if "ownerReferences" in meta:
+        both += validate_owner_references(meta["ownerReferences"], f"{path}.ownerReferences")
+    return _ContentErrors(
+        both,
+        validate_finalizers(meta["finalizers"], f"{path}.finalizers") if "finalizers" in meta else [],
+        validate_managed_fields(meta["managedFields"], f"{path}.managedFields") if "managedFields" in meta else [],
+    )
+
+
+def _compare_metadata(new: Meta, old: Meta, path: str) -> list[FieldError]:
     """
-    Validate metadata as an update of C{old}.
+    Return the errors of changes; errors of the content follow.
 
     The registry validates the resourceVersion, and sets it where it is optional.
     """
@@ -215,14 +250,6 @@ def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") ->
         value = new.get(name)
         if value != old.get(name):
             errors.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
-    if "labels" in new:
-        errors += validate_labels(new["labels"], f"{path}.labels")
-    if "annotations" in new:
-        errors += validate_annotations(new["annotations"], f"{path}.annotations")
-    if "ownerReferences" in new:
-        errors += validate_owner_references(new["ownerReferences"], f"{path}.ownerReferences")
-    if "managedFields" in new:
-        errors += validate_managed_fields(new["managedFields"], f"{path}.managedFields")
     return errors
 
 
