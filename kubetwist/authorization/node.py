@@ -22,6 +22,7 @@ from ..api.authorization import (
     Decision,
     Verdict,
 )
+from ..api.featuregates import FeatureGates
 from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.rbacrules import RoleRules
@@ -291,5 +292,5 @@ def make(options: FlagValues, server: AuthorizationContext) -> NodeAuthorizer:
     """Return the authorizer of nodes."""
     return NodeAuthorizer(
         NodeGraph(server.stores, server.reactor),
-        bool(options["feature-gates"].get("PodCertificateRequest", False)),
+        FeatureGates.from_options(options).enabled("PodCertificateRequest"),
     )

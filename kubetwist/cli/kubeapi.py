@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import ClassVar
 
+from ..api.featuregates import FeatureGates
 from ..logs.verbosity import Verbosity
 from ..metrics.options import MetricsOptions
 from .commandline import HELP, FlagOptions
@@ -94,6 +95,7 @@ class Options(FlagOptions):
             authentication.check_flags(self)
             auditing.check_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
+            FeatureGates.from_options(self)
             self.metrics_options = metrics.make_metrics_options(self)
         except ValueError as error:
             raise FlagError(str(error)) from None

@@ -7,15 +7,16 @@ the admission context and the admission chain follow, and finally the stores, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from twisted.internet.interfaces import IReactorTime
 
 from ..admission.chain import AdmissionChain
+from ..api.featuregates import FeatureGates
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..schema.structural import OBJECT_META
 from .admissioncontext import ServerAdmissionContext
@@ -69,7 +70,7 @@ class RegistryOptions:
     @ivar default_cache_size: The minimum number of past events for all other resources.
     @ivar protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, instead of JSON.
     @ivar cbor: Whether custom resources are stored as CBOR instead of JSON.
-    @ivar open_gates: The enabled feature gates.
+    @ivar features: The feature gates and the release of the server.
     @ivar allow_privileged: Whether containers may be privileged.
     @ivar toleration_seconds: Seconds until pods are evicted from nodes that are not ready, and from unreachable ones.
     """
@@ -83,7 +84,7 @@ class RegistryOptions:
     default_cache_size: int = 100
     protobuf: bool = False
     cbor: bool = False
-    open_gates: Collection[str] = ()
+    features: FeatureGates = field(factory=FeatureGates)
     allow_privileged: bool = True
     toleration_seconds: tuple[int, int] = (300, 300)
 
@@ -169,7 +170,7 @@ class ResourceRegistry:
             stores_protobuf=options.protobuf,
             delete_workers=options.delete_workers,
             allows_privileged=options.allow_privileged,
-            discards_unreadable="AllowUnsafeMalformedObjectDeletion" in options.open_gates,
+            discards_unreadable=options.features.enabled("AllowUnsafeMalformedObjectDeletion"),
         )
         # Each version of a custom resource has its field manager, and custom resources have no protobuf.
         self.custom_environment = evolve(self.environment, fields=None, protobuf=None, stores_cbor=options.cbor)
@@ -215,8 +216,7 @@ class ResourceRegistry:
         definitions = self.context.definitions
         if definitions is not None and info.kind == "CustomResourceDefinition" and info.group == EXTENSIONS:
             return CustomResourceDefinitionStrategy(definitions.struct(OBJECT_META))
-        strategy = strategy_for(info.group, info.kind)
-        return strategy.with_gates(options.open_gates) if options.open_gates else strategy
+        return strategy_for(info.group, info.kind).with_features(options.features)
 
     async def start(self) -> None:
         """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..admission.chain import AdmissionChain
 from ..admission.configuration import read_configurations
 from ..admission.plugins import build_chain
+from ..api.featuregates import FeatureGates
 from ..api.resource import JSONObject
 from ..controllers.aggregation.apiservices import Aggregation
 from ..controllers.aggregation.autoregister import AutoRegisterController
@@ -224,7 +225,7 @@ class APIs:
             self._apis_groups,
             self.aggregation,
             count_document,
-            config.options["feature-gates"].get("CBORServingAndStorage", False),
+            config.features.enabled("CBORServingAndStorage"),
         )
         if aggregated_documents is not None:
             aggregator.add_post_start_hook(
@@ -334,7 +335,7 @@ def make_context(config: APIConfig, registry: ResourceRegistry) -> ServerContext
             tuple(options["kubelet-preferred-address-types"]),
             options["kubelet-port"],
             options["allow-loopback-proxy"],
-            options["feature-gates"].get("PodLogsQuerySplitStreams", False),
+            config.features.enabled("PodLogsQuerySplitStreams"),
         ),
     )
 
@@ -346,7 +347,7 @@ def make_clients(config: APIConfig) -> UpstreamClientPool:
     return UpstreamClientPool(
         config.outgoing,
         kubelet_credentials.current,
-        StreamHandlers(StreamMetrics(config.metrics), config.options["feature-gates"]),
+        StreamHandlers(StreamMetrics(config.metrics), config.features),
         loopback=config.options["allow-loopback-proxy"],
         patience=config.options["kubelet-timeout"],
     )
@@ -370,6 +371,7 @@ def make_converter_factory(
 
 def registry_options(options: FlagValues) -> RegistryOptions:
     """Return the settings of the object stores from the command line."""
+    features = FeatureGates.from_options(options)
     return RegistryOptions(
         prefix=f"{options['etcd-prefix'].rstrip('/')}/",
         event_ttl=options["event-ttl"],
@@ -379,8 +381,8 @@ def registry_options(options: FlagValues) -> RegistryOptions:
         cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
         default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
         protobuf=options["storage-media-type"] == "application/vnd.kubernetes.protobuf",
-        cbor=options["storage-backend"] == "etcd3" and options["feature-gates"].get("CBORServingAndStorage", False),
-        open_gates=frozenset(name for name, enabled in options["feature-gates"].items() if enabled),
+        cbor=options["storage-backend"] == "etcd3" and features.enabled("CBORServingAndStorage"),
+        features=features,
         allow_privileged=options["allow-privileged"],
         toleration_seconds=(
             options["default-not-ready-toleration-seconds"],

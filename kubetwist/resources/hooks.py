@@ -292,7 +292,7 @@ def add_bootstrap_hooks(
         )
     if options["endpoint-reconciler-type"] != "none":
         add_endpoints(config, stores, aggregator)
-    if options["feature-gates"].get("APIServerIdentity", True):
+    if config.features.enabled("APIServerIdentity"):
         add_identity(config, stores, aggregator, kube)
 
 

@@ -10,6 +10,7 @@ from ..controllers.machinery.config import ControllerConfig, TrustSource
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
+    from ..api.featuregates import FeatureGates
     from ..api.flagvalues import FlagValues
     from ..authentication.certificates import ClientCAProvider
     from ..authentication.union import TokenAuthentication
@@ -77,6 +78,10 @@ class APIConfig(ControllerConfig, Protocol):
     @property
     def options(self) -> FlagValues:
         """Return the values of flags, by name."""
+
+    @property
+    def features(self) -> FeatureGates:
+        """Return the feature gates and the release of the server."""
 
     @property
     def reactor(self) -> IServerReactor:

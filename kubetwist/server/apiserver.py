@@ -7,7 +7,7 @@ The first server of a chain: it installs what all servers have, and builds the f
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -190,7 +190,6 @@ class APIServer:
             release_seats(request)
             count_request(request, now)
 
-        gates: Mapping[str, bool] = options.get("feature-gates", {})
         max_bodies = MAX_BODIES if guard is None or not guard.limit else min(MAX_BODIES, guard.limit // 8)
         site = KubeSite(
             handler,
@@ -208,8 +207,8 @@ class APIServer:
             ended=ended if tracing is None else tracing.requests.chain_on_end(ended),
             on_late_response=metrics.post_timeout,
             max_streams=_max_streams(options),
-            serves_cbor=gates.get("CBORServingAndStorage", False),
-            compresses=gates.get("APIResponseCompression", True),
+            serves_cbor=config.features.enabled("CBORServingAndStorage"),
+            compresses=config.features.enabled("APIResponseCompression"),
         )
         register_connection_collectors(config.metrics, site)
         if config.auditor is not None:

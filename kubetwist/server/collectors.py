@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..authentication.metrics import token_metrics
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
@@ -33,17 +33,6 @@ if TYPE_CHECKING:
 
 _RESOURCE = ("group", "resource")
 _PORTS = "kube_apiserver_nodeport_allocator_"
-#: Feature gates with their defaults.
-_FEATURES: Final = {
-    "APIResponseCompression": True,
-    "CBORServingAndStorage": False,
-    "PodCertificateRequest": False,
-    "PodLogsQuerySplitStreams": False,
-    "ExtendWebSocketsToKubelet": True,
-    "PortForwardWebsockets": True,
-    "TranslateStreamCloseWebsocketRequests": True,
-}
-_ALPHA: Final = frozenset(("CBORServingAndStorage", "PodLogsQuerySplitStreams"))
 
 
 def register_collectors(config: ServerConfig, apis: InstalledAPIs | None) -> None:
@@ -345,12 +334,10 @@ def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
 
 
 def _features(config: ServerConfig) -> Iterator[MetricSnapshot]:
-    minor = int(config.kubernetes_version.partition(".")[2])
-    gates = config.options["feature-gates"]
-    known = {**_FEATURES, "ConstrainedImpersonation": minor >= 36, "APIServerIdentity": True}
+    features = config.features
     values = [
-        ((name, "ALPHA" if name in _ALPHA else "BETA"), 1.0 if gates.get(name, default) else 0.0)
-        for name, default in known.items()
+        ((name, "" if state.stage == "GA" else state.stage), 1.0 if features.enabled(name) else 0.0)
+        for name, state in features.existing()
     ]
     yield _gauge(
         "kubernetes_feature_enabled",

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from twisted.internet.defer import Deferred
 
+from ..api.featuregates import FeatureGates
 from ..authentication.requestheader import RequestHeaderConfig
 from ..metrics.registry import Registry
 from .workerrole import WorkerRole
@@ -100,6 +101,11 @@ class ServerConfig:
         """The release whose definitions are served: C{"1.36"}."""
         version: str = self.options["kubernetes-version"]
         return version
+
+    @property
+    def features(self) -> FeatureGates:
+        """The feature gates and the release of the server."""
+        return FeatureGates.from_options(self.options)
 
     @property
     def traced(self) -> bool:
@@ -197,10 +203,8 @@ class ServerConfig:
 
     @property
     def constrained_impersonation(self) -> bool:
-        """Return whether constrained impersonation is enabled; by default from 1.36 on."""
-        minor = int(self.kubernetes_version.partition(".")[2])
-        gate: bool = self.options["feature-gates"].get("ConstrainedImpersonation", minor >= 36)
-        return gate
+        """Return whether constrained impersonation is enabled."""
+        return self.features.enabled("ConstrainedImpersonation")
 
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = ()

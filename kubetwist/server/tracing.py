@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
 from ..api.configurations import ConfigurationError
+from ..api.featuregates import FeatureGates
 from ..api.go.quote import quoted
 from ..controllers.serveridentity import server_name
 from ..filters.tracing import RequestTracing
@@ -76,7 +77,7 @@ def make_tracing(options: FlagValues) -> Tracing | None:
     path = options["tracing-config-file"]
     if not path:
         return None
-    if not options.get("feature-gates", {}).get("APIServerTracing", True):
+    if not FeatureGates.from_options(options).enabled("APIServerTracing"):
         raise StartError("APIServerTracing feature is not enabled, but tracing config file was provided")
     if not os.path.exists(path):
         raise StartError(f"tracing-config-file {path} does not exist")

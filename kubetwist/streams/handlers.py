@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ from .channels import V5
 from .handshakes import HandshakeError, check_handshake, is_websocket, subprotocols
 
 if TYPE_CHECKING:
+    from ..api.featuregates import FeatureGates
     from ..client.streaming import StreamingClient
     from ..metrics.streams import StreamMetrics
     from .commands import Command
@@ -38,15 +39,15 @@ class StreamHandlers:
     @ivar metrics: The metrics of streaming requests.
     """
 
-    def __init__(self, metrics: StreamMetrics, feature_gates: Mapping[str, bool]) -> None:
+    def __init__(self, metrics: StreamMetrics, features: FeatureGates) -> None:
         """
         @param metrics: The metrics of streaming requests.
-        @param feature_gates: The values of the feature gates that were set.
+        @param features: The feature gates of the server.
         """
         self.metrics = metrics
-        self._translates = feature_gates.get("TranslateStreamCloseWebsocketRequests", True)
-        self._tunnels = feature_gates.get("PortForwardWebsockets", True)
-        self._kubelet_websockets = feature_gates.get(NODE_WEBSOCKETS_FEATURE, True)
+        self._translates = features.enabled("TranslateStreamCloseWebsocketRequests")
+        self._tunnels = features.enabled("PortForwardWebsockets")
+        self._kubelet_websockets = features.enabled(NODE_WEBSOCKETS_FEATURE)
 
     def select_mode(self, request: KubeRequest, subresource: str, node_features: Collection[str]) -> StreamMode:
         """

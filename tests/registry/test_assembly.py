@@ -9,6 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.chain import AdmissionChain
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import ICorruptObjectDeleter
@@ -89,7 +90,7 @@ class ResourceRegistryTests(SynchronousTestCase):
             event_ttl=60.0,
             cache_sizes={"configmaps": 0},
             protobuf=True,
-            open_gates=("AllowUnsafeMalformedObjectDeletion",),
+            features=FeatureGates(settings={"AllowUnsafeMalformedObjectDeletion": True}),
         )
         registry = self.registry(
             "configmaps", "events", "customresourcedefinitions", options=options, definitions=definitions()

@@ -291,7 +291,7 @@ class TracedServerTests(TestCase):
             " positive",
         )
         self.assertEqual(
-            await self.refused(self.file(), "--feature-gates=APIServerTracing=false"),
+            await self.refused(self.file(), "--feature-gates=APIServerTracing=false", "--kubernetes-version=1.33"),
             "APIServerTracing feature is not enabled, but tracing config file was provided",
         )
 

@@ -13,6 +13,7 @@ from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.client.factory import ClientFactory
 from kubetwist.client.restconfig import RESTConfig
 from kubetwist.filters.requestinfo import with_request_info
@@ -50,7 +51,9 @@ class SelectModeTests(SynchronousTestCase):
             b"sec-websocket-protocol": [protocols.encode()],
         }
         request: Any = SimpleNamespace(fields=fields)
-        return StreamHandlers(StreamMetrics(Registry()), gates).select_mode(request, subresource, features)
+        return StreamHandlers(StreamMetrics(Registry()), FeatureGates(settings=gates)).select_mode(
+            request, subresource, features
+        )
 
     def test_commands(self) -> None:
         """Commands over v5.channel.k8s.io are translated; older protocols are proxied."""
@@ -175,7 +178,7 @@ class OverHTTP(TestCase):
         self.sessions: list[Session] = []
         self.features: list[str] = []
         self.registry = Registry()
-        self.streams = StreamHandlers(StreamMetrics(self.registry), {})
+        self.streams = StreamHandlers(StreamMetrics(self.registry), FeatureGates())
         self.on_start: Any = self._echo
         self.kubelet = KubeSite(self._kubelet, reactor)
         self.site = KubeSite(with_request_info(self._answer), reactor)

@@ -45,12 +45,12 @@ class WorkloadStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
-        drop_of_template(obj["spec"].get("template"), None, self.open_gates)
+        drop_of_template(obj["spec"].get("template"), None, self.features)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
-        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.features)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return the warnings of the pod template, unless it is unchanged."""

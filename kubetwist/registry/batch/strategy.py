@@ -58,7 +58,7 @@ class JobStrategy(Strategy):
         """Generate the pod selector from the job's uid, unless C{manualSelector} is set."""
         super().prepare_for_create(obj)
         spec, metadata = obj["spec"], obj["metadata"]
-        drop_of_template(spec.get("template"), None, self.open_gates)
+        drop_of_template(spec.get("template"), None, self.features)
         if spec.get("manualSelector"):
             return
         # As in the reference, labels copied from the template remain the same map. A template without labels
@@ -72,7 +72,7 @@ class JobStrategy(Strategy):
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
-        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.features)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Clear the status: no pod has run."""
@@ -169,12 +169,12 @@ class CronJobStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
-        drop_of_template(_job_spec(obj).get("template"), None, self.open_gates)
+        drop_of_template(_job_spec(obj).get("template"), None, self.features)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
-        drop_of_template(_job_spec(obj).get("template"), _job_spec(old).get("template"), self.open_gates)
+        drop_of_template(_job_spec(obj).get("template"), _job_spec(old).get("template"), self.features)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Clear the status: no job has run."""

@@ -14,6 +14,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 from ...api.errors import FieldError
+from ...api.featuregates import FeatureGates
 from ...api.jsonequality import same_json
 from ...api.names import ValidateNameFunc, validate_dns1123_subdomain
 from ...api.objectmeta import Rule
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 class Strategy:
     """The default rules; the strategies of kinds derive from it."""
 
-    #: The enabled feature gates.
-    open_gates: Collection[str] = ()
+    #: The feature gates and the release of the server.
+    features: FeatureGates = FeatureGates()
     #: Whether PUT of a name that does not exist creates the object.
     allow_create_on_update = False
     #: Whether PUT without a resourceVersion replaces the object in any state.
@@ -60,11 +61,15 @@ class Strategy:
     #: Whether finalizers without a domain must be standard ones; custom resources only get a warning.
     standard_finalizers = True
 
-    def with_gates(self, names: Collection[str]) -> Self:
-        """Return a copy of this strategy with enabled feature gates."""
+    def with_features(self, features: FeatureGates) -> Self:
+        """Return a copy of this strategy for a server with these feature gates and this release."""
         strategy = copy(self)
-        strategy.open_gates = names
+        strategy.features = features
+        strategy.configure()
         return strategy
+
+    def configure(self) -> None:
+        """Decide what depends on L{features}; called once for each server, for strategies with such rules."""
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Return the errors of a name, or of a generateName if C{prefix} is set."""

@@ -13,7 +13,7 @@ from ...http.request import KubeRequest
 from ...resources.mux import DelegatingMux
 from ...resources.routing import RoutedApp, add_route, new_app
 from ..config import ServerConfig
-from .zpages import NAME, is_enabled
+from .zpages import NAME
 
 
 class ConfigEndpoint:
@@ -39,5 +39,5 @@ class ConfigEndpoint:
 
 def install_configz(mux: DelegatingMux, config: ServerConfig) -> None:
     """Register the page if the feature gate of C{/flagz} is enabled."""
-    if is_enabled(config, "ComponentFlagz"):
+    if config.features.enabled("ComponentFlagz"):
         mux.handle("/configz", RoutedApp(ConfigEndpoint(config.options.typed_values).make_app), exposed=False)

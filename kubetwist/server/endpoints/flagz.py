@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ...resources.mux import DelegatingMux
 from ...resources.routing import RoutedApp
 from ..config import ServerConfig
-from .zpages import NAME, WARNING, ZPage, is_enabled
+from .zpages import NAME, WARNING, ZPage
 
 
 def flags_text(flags: Mapping[str, str]) -> str:
@@ -22,7 +22,7 @@ def flags_text(flags: Mapping[str, str]) -> str:
 
 def install_flagz(mux: DelegatingMux, config: ServerConfig) -> None:
     """Register the page if its feature gate is enabled."""
-    if is_enabled(config, "ComponentFlagz"):
+    if config.features.enabled("ComponentFlagz"):
         flags = config.options.formatted_values
         page = ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()})
         mux.handle("/flagz", RoutedApp(page.make_app))

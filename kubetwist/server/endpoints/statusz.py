@@ -15,7 +15,7 @@ from ...resources.mux import DelegatingMux
 from ...resources.routing import RoutedApp
 from ..config import ServerConfig
 from ..version import git_version, version_document
-from .zpages import NAME, WARNING, ZPage, is_enabled
+from .zpages import NAME, WARNING, ZPage
 
 _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
 
@@ -61,7 +61,7 @@ def install_statusz(mux: DelegatingMux, config: ServerConfig, paths: Callable[[]
 
     @param paths: Returns the paths that are served.
     """
-    if not is_enabled(config, "ComponentStatusz"):
+    if not config.features.enabled("ComponentStatusz"):
         return
     started_at = time()
 

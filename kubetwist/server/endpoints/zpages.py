@@ -18,7 +18,6 @@ from ...api.jsontypes import JSONValue
 from ...http.negotiation import encode_yaml, parse_accept
 from ...http.request import TEXT, KubeRequest
 from ...resources.routing import add_route, new_app
-from ..config import ServerConfig
 
 #: The component, in all pages.
 NAME: Final = "apiserver"
@@ -87,9 +86,3 @@ class ZPage:
                 elif view[0] == _GROUP and view[1] in ("v1alpha1", "v1beta1") and view[2] == self._kind:
                     return media, str(view[1])
         raise APIStatusError.not_acceptable(_MEDIA)
-
-
-def is_enabled(config: ServerConfig, gate: str) -> bool:
-    """Return whether a feature gate is on; the gates of the pages are on by default from 1.36."""
-    gates: Mapping[str, bool] = config.options["feature-gates"]
-    return gates.get(gate, int(config.kubernetes_version.partition(".")[2]) >= 36)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.storage import Write
 from kubetwist.registry.generic.reading import MAX_REPORTED_CORRUPT_OBJECTS
 from kubetwist.storage.errors import KeyNotFound
@@ -20,11 +22,11 @@ OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1", IGNORE: True}
 class DiscardingTestCase(SynchronousTestCase):
     """Test case with a server whose stored ConfigMaps are damaged."""
 
-    gates: tuple[str, ...] = ("AllowUnsafeMalformedObjectDeletion",)
+    gates: Mapping[str, bool] = {"AllowUnsafeMalformedObjectDeletion": True}
 
     def setUp(self) -> None:
         """Create the server."""
-        self.server = Server("configmaps", open_gates=self.gates)
+        self.server = Server("configmaps", features=FeatureGates(settings=self.gates))
         self.client = self.server.client()
         self.assertEqual(self.client.ask("POST", MAPS, config_map("good"))[0], 201)
         self.damage("bad")
@@ -118,7 +120,7 @@ class DiscardingTests(DiscardingTestCase):
 class KeepingTests(DiscardingTestCase):
     """Deletions with the feature disabled."""
 
-    gates = ()
+    gates: Mapping[str, bool] = {}
 
     def test_ignored(self) -> None:
         """The option is ignored."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from ....api.featuregates import FeatureGates
 from ....api.podspecs import containers
 from ....api.resource import JSONObject
 
@@ -12,16 +13,16 @@ from ....api.resource import JSONObject
 _Find = Callable[[JSONObject], Iterator[tuple[JSONObject, str]]]
 
 
-def drop_disabled_fields(spec: JSONObject, old: JSONObject | None, open_gates: Collection[str]) -> None:
+def drop_disabled_fields(spec: JSONObject, old: JSONObject | None, features: FeatureGates) -> None:
     """
     Drop the fields of disabled feature gates from the spec of a pod.
 
     @param spec: The spec; modified.
     @param old: The spec of the old object, whose fields are kept; L{None} when it is created.
-    @param open_gates: The enabled feature gates.
+    @param features: The feature gates of the server.
     """
     for gate, find in _GATES.items():
-        if gate in open_gates or (old is not None and any(find(old))):
+        if features.enabled(gate) or (old is not None and any(find(old))):
             continue
         for holder, name in list(find(spec)):
             del holder[name]
@@ -29,20 +30,20 @@ def drop_disabled_fields(spec: JSONObject, old: JSONObject | None, open_gates: C
                 _drop_empty_lifecycle(spec, holder)
 
 
-def drop_disabled_status(status: JSONObject, old: JSONObject, open_gates: Collection[str]) -> None:
+def drop_disabled_status(status: JSONObject, old: JSONObject, features: FeatureGates) -> None:
     """Drop the fields of disabled feature gates from the status of a pod, unless C{old} has them."""
     name = "nodeAllocatableResourceClaimStatuses"
-    if "DRANodeAllocatableResources" not in open_gates and not old.get(name):
+    if not features.enabled("DRANodeAllocatableResources") and not old.get(name):
         status.pop(name, None)
-    if "ImageVolumeWithDigest" not in open_gates and not any(_mounts(old)):
+    if not features.enabled("ImageVolumeWithDigest") and not any(_mounts(old)):
         for mount in list(_mounts(status)):
             del mount["volumeStatus"]
 
 
-def drop_of_template(template: JSONObject | None, old: JSONObject | None, open_gates: Collection[str]) -> None:
+def drop_of_template(template: JSONObject | None, old: JSONObject | None, features: FeatureGates) -> None:
     """Drop the fields of disabled feature gates from a template; see L{drop_disabled_fields}."""
     if template and template.get("spec"):
-        drop_disabled_fields(template["spec"], (old or {}).get("spec"), open_gates)
+        drop_disabled_fields(template["spec"], (old or {}).get("spec"), features)
 
 
 def _stop_signals(spec: JSONObject) -> Iterator[tuple[JSONObject, str]]:

@@ -47,7 +47,7 @@ class PodStrategy(Strategy):
         """Prepare a new pod: set derived fields, drop fields of disabled gates, and set the status."""
         spec = obj["spec"]
         merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
-        drop_disabled_fields(spec, None, self.open_gates)
+        drop_disabled_fields(spec, None, self.features)
         apply_app_armor_annotations(obj["metadata"], spec)
         qos_class = (obj.get("status") or {}).get("qosClass")
         super().prepare_for_create(obj)
@@ -57,7 +57,7 @@ class PodStrategy(Strategy):
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Restore the status, and drop fields of disabled gates unless the old pod has them."""
         super().prepare_for_update(obj, old)
-        drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
+        drop_disabled_fields(obj["spec"], old["spec"], self.features)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the phase Pending, the QoS class, and the condition of scheduling gates."""
@@ -86,7 +86,7 @@ class PodStrategy(Strategy):
             if before.get(name) and not status.get(name):
                 status[name] = before[name]
         _keep_observed(status.get("conditions") or (), before.get("conditions") or ())
-        drop_disabled_status(status, before, self.open_gates)
+        drop_disabled_status(status, before, self.features)
 
     def prepare_for_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Restore everything in C{obj} except the ephemeral containers."""
@@ -96,7 +96,7 @@ class PodStrategy(Strategy):
             obj["spec"]["ephemeralContainers"] = requested
         else:
             obj["spec"].pop("ephemeralContainers", None)
-        drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
+        drop_disabled_fields(obj["spec"], old["spec"], self.features)
 
     def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
         """Restore everything in C{obj} except the resources and resize policies of containers."""

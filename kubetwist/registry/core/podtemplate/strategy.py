@@ -26,11 +26,11 @@ class PodTemplateStrategy(Strategy):
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop fields of disabled feature gates."""
-        drop_of_template(obj.get("template"), None, self.open_gates)
+        drop_of_template(obj.get("template"), None, self.features)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop fields of disabled feature gates, unless the old object has them."""
-        drop_of_template(obj.get("template"), old.get("template"), self.open_gates)
+        drop_of_template(obj.get("template"), old.get("template"), self.features)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the template."""

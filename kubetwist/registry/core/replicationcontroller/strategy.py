@@ -46,12 +46,12 @@ class ReplicationControllerStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop fields of disabled feature gates."""
         super().prepare_for_create(obj)
-        drop_of_template(obj["spec"].get("template"), None, self.open_gates)
+        drop_of_template(obj["spec"].get("template"), None, self.features)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop fields of disabled feature gates, unless the old object has them."""
         super().prepare_for_update(obj, old)
-        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.features)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the number of replicas to 0."""

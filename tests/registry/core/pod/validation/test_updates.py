@@ -8,6 +8,7 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.core.pod.strategy import PodStrategy
 from kubetwist.registry.core.pod.validation.updates import validate_pod_status_update, validate_resize
 from kubetwist.registry.strategies import strategy_for
@@ -103,7 +104,7 @@ class ChangeTests(SynchronousTestCase):
         changed = orjson.loads(orjson.dumps(held))
         PodStrategy().prepare_for_update(changed, held)
         self.assertEqual(changed["spec"], held["spec"])
-        opened = PodStrategy().with_gates(["GenericWorkload"])
+        opened = PodStrategy().with_features(FeatureGates(settings={"GenericWorkload": True}))
         obj = pod()
         obj["spec"]["schedulingGroup"] = {}
         opened.prepare_for_create(obj)

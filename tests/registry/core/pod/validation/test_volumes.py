@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.pods import (
     in_volume,
@@ -70,7 +71,7 @@ class VolumeTests(SynchronousTestCase):
         """A projected certificate has a key type, a lifetime and files, if the gate is enabled."""
 
         def in_volume(**source: Any) -> list[str]:
-            strategy = strategy_for("", "Pod").with_gates(["PodCertificateRequest"])
+            strategy = strategy_for("", "Pod").with_features(FeatureGates(settings={"PodCertificateRequest": True}))
             obj = pod(serviceAccountName="a")
             obj["spec"]["volumes"] = [{"name": "v", **source}]
             strategy.default(obj)
