@@ -34,8 +34,9 @@ class GateState:
     The state of a feature gate from a release on.
 
     @ivar since: The release.
-    @ivar stage: C{"ALPHA"}, C{"BETA"}, C{"GA"}, C{"DEPRECATED"}; C{"REMOVED"} if the gate no longer exists.
-    @ivar default: Whether the feature is enabled by default; always, if the gate is removed.
+    @ivar stage: C{"ALPHA"}, C{"BETA"}, C{"GA"}, C{"DEPRECATED"}; C{"REMOVED"} if the gate no longer exists,
+        C{"UNGATED"} if it does not exist yet, but servers behave as if it was set to C{default}.
+    @ivar default: Whether the feature is enabled by default; always, if the gate does not exist.
     @ivar locked: Whether the gate cannot be set to another value.
     """
 
@@ -47,7 +48,7 @@ class GateState:
     @property
     def exists(self) -> bool:
         """Whether the gate can be named."""
-        return self.stage != "REMOVED"
+        return self.stage not in ("REMOVED", "UNGATED")
 
 
 @cache

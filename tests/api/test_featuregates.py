@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,12 +77,43 @@ class TableTests(SynchronousTestCase):
     """The table of gates."""
 
     def test_rows(self) -> None:
-        """A gate has one state for each release that changed it; the last one can be its removal."""
+        """A gate has one state for each release in which it changed; further ones are before or after the gate."""
         for name, states in known_gates().items():
             releases = [state.since for state in states]
             self.assertEqual(releases, sorted(set(releases)), name)
-            self.assertTrue(all(state.exists for state in states[:-1]), name)
-            self.assertLessEqual({state.stage for state in states}, {"ALPHA", "BETA", "GA", "DEPRECATED", "REMOVED"})
+            named = [state for state in states if state.exists]
+            self.assertEqual(tuple(named), states[states[0].stage == "UNGATED" :][: len(named)], name)
+            self.assertLessEqual(len(states) - len(named), 2, name)
+            for earlier, later in pairwise(states):
+                self.assertNotEqual(evolve(earlier, since=later.since), later, name)
+
+    def test_stages(self) -> None:
+        """A gate never returns to an earlier stage, and a locked one stays locked until it is removed."""
+        order = ["UNGATED", "ALPHA", "BETA", "GA", "DEPRECATED", "REMOVED"]
+        for name, states in known_gates().items():
+            stages = [order.index(state.stage) for state in states]
+            self.assertEqual(stages, sorted(stages), name)
+            locks = [state.locked for state in states if state.exists]
+            self.assertEqual(locks, sorted(locks), name)
+
+    def test_names(self) -> None:
+        """Names are sorted and in camel case, without AllAlpha and AllBeta."""
+        names = list(known_gates())
+        self.assertEqual(names, sorted(names))
+        for name in names:
+            self.assertRegex(name, r"\A[A-Z][A-Za-z0-9]+\Z")
+        self.assertFalse({"AllAlpha", "AllBeta"} & set(names))
+
+    def test_releases(self) -> None:
+        """Each release has as many gates as kube-apiserver, which also counts AllAlpha and AllBeta."""
+        numbers = [len(list(FeatureGates((1, minor)).existing())) for minor in range(31, 37)]
+        self.assertEqual(numbers, [167, 179, 189, 206, 216, 239])
+
+    def test_ungated(self) -> None:
+        """Behaviour that a gate made optional later is not disabled before."""
+        self.assertTrue(FeatureGates((1, 30)).enabled("AllowDNSOnlyNodeCSR"))
+        self.assertFalse(FeatureGates((1, 31)).enabled("AllowDNSOnlyNodeCSR"))
+        self.assertIsNone(FeatureGates((1, 30)).state("AllowDNSOnlyNodeCSR"))
 
     def test_release(self) -> None:
         """Releases are compared as numbers."""
