@@ -361,7 +361,8 @@ class IUpdater(Interface):
         @param scope: The resource, namespace and user of the request.
         @param name: The name of the object.
         @param change: Called with a copy of the newest state, and again after a conflict, so it must be repeatable. It
-            is called with L{None} if the object does not exist and PUT may create this kind.
+            is called with L{None} if the object does not exist and PUT may create this kind. It may modify the copy,
+            unless it is a L{ReadOnlyChange<kubetwist.api.changes.ReadOnlyChange>}.
         @param options: The options of the request.
         @param patching: Whether the change starts from the current state: a missing resourceVersion is allowed then,
             and an object that does not exist is not created, unless C{creating}.

@@ -31,33 +31,32 @@ def merge_patch(document: JSONObject, patch: JSONValue) -> JSONValue:
     """
     Merge C{patch} into C{document}.
 
-    @param document: Modified in place.
-    @param patch: The decoded patch; not modified, and not shared with the document.
-    @return: The document, or the patch if that is a list.
+    @param document: Not modified.
+    @param patch: The decoded patch; not modified.
+    @return: The merged object, which shares unchanged parts with the document, and nothing with the patch; or a copy of
+        the patch if that is a list.
     @raise PatchError: The patch is neither an object nor a list (400).
     """
     if isinstance(patch, list):
         return _pruned(patch)
     if not isinstance(patch, dict):
         raise bad_merge_patch()
-    _merge(document, patch)
-    return document
+    return _merged(document, patch)
 
 
-def _merge(document: JSONObject, patch: JSONObject) -> None:
+def _merged(document: JSONObject, patch: JSONObject) -> JSONObject:
+    merged = dict(document)
     for key, value in patch.items():
         if value is None:
-            document.pop(key, None)
+            merged.pop(key, None)
             continue
-        current = document.get(key)
+        current = merged.get(key)
         if isinstance(current, dict):
-            if isinstance(value, dict):
-                _merge(current, value)
-            else:
-                # A list that replaces an object is used unchanged, including nulls.
-                document[key] = _copied(value)
+            # A list that replaces an object is used unchanged, including nulls.
+            merged[key] = _merged(current, value) if isinstance(value, dict) else _copied(value)
         else:
-            document[key] = _pruned(value)
+            merged[key] = _pruned(value)
+    return merged
 
 
 def _pruned(value: JSONValue) -> JSONValue:

@@ -72,9 +72,10 @@ class MergePatchTests(SynchronousTestCase):
 
     @given(objects, objects.filter(without_lists))
     def test_rfc(self, document: dict[str, Any], patch: dict[str, Any]) -> None:
-        """Without lists in the patch, the result is the RFC's."""
-        expected = rfc7386(document, patch)
-        self.assertEqual(merge_patch(copy.deepcopy(document), patch), expected)
+        """Without lists in the patch, the result is the RFC's, and the document is not changed."""
+        before = copy.deepcopy(document)
+        self.assertEqual(merge_patch(document, patch), rfc7386(before, patch))
+        self.assertEqual(document, before)
 
     @given(objects, objects)
     def test_patch_is_not_changed(self, document: dict[str, Any], patch: dict[str, Any]) -> None:

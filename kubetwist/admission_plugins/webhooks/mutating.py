@@ -134,7 +134,8 @@ class MutatingDispatcher:
             raise WebhookCallError(webhook, "unsupported patch type", quoted(response.patch_type), " ")
         before = canonical_json(versioned)
         try:
-            patched = apply_json_patch(versioned, operations)
+            # The object shares values with the stored one.
+            patched = apply_json_patch(orjson.loads(orjson.dumps(versioned)), operations)
             obj = await versions.decode_mutated(*names, patched, equivalent.kind, attributes.object_kind)
         except PatchError as error:
             raise APIStatusError.internal(str(error.__cause__ or error.message)) from None

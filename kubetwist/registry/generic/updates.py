@@ -10,6 +10,7 @@ from attrs import frozen
 
 from ...api import objectmeta
 from ...api.admission import AdmissionAttributes
+from ...api.changes import ReadOnlyChange
 from ...api.errors import APIStatusError, FieldError, RatchetedError, invalid
 from ...api.jsonequality import same_json
 from ...api.options import WriteOptions
@@ -126,7 +127,8 @@ def apply_change(
     store: StoreBase, record: Record, change: Callable[[JSONObject], JSONObject]
 ) -> tuple[JSONObject, JSONObject]:
     """Return the stored object and the changed object of an update."""
-    return store.decode_record(record), change(store.decode_record(record))
+    old = store.decode_record(record)
+    return old, change(old if isinstance(change, ReadOnlyChange) else store.decode_record(record))
 
 
 async def create_by_update(

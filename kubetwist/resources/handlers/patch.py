@@ -40,11 +40,15 @@ class Patch(ABC):
     @ivar last_result: The result of the last application, before it was decoded.
     @ivar foreign: Whether that result names another kind or version, whose fields are unknown and have no owners.
     @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
+    @ivar new_object: Whether decoding makes a new object, so that the patched value may share values with the stored
+        object: the objects of built-in kinds, but not custom resources.
     @cvar uses_unstructured_map: Whether kube-apiserver decodes the result from a map instead of JSON, which changes the
         texts and the order of errors.
+    @cvar in_place: Whether L{patched} modifies the current object.
     """
 
     uses_unstructured_map = False
+    in_place = False
     creates = False
     updates_managed_fields = False
 
@@ -57,6 +61,7 @@ class Patch(ABC):
         self.duplicates: list[str] = []
         self.last_result: Any = None
         self.foreign = False
+        self.new_object = isinstance(endpoint.codec.type, ObjectType)
         self._parse_error: APIStatusError | None = None
         try:
             self.parse(data)
@@ -88,7 +93,11 @@ class Patch(ABC):
 
     @abstractmethod
     def patched(self, current: JSONObject) -> JSONValue:
-        """Return the patched value, before decoding into the kind; may change C{current}."""
+        """Return the patched value, before decoding into the kind; changes C{current} only if L{in_place} is set."""
+
+    @abstractmethod
+    def reaches_managed_fields(self) -> bool:
+        """Return whether the patch may read or change the managed fields."""
 
     @abstractmethod
     def error_text(self, value: JSONValue) -> str:
@@ -108,8 +117,18 @@ class Patch(ABC):
         """
         self.check()
         assert stored is not None, "this patch does not create"
-        # The old object is needed to compute changed fields; two kinds of patch work in place.
-        current = stored if self.uses_unstructured_map else orjson.loads(orjson.dumps(stored))
+        if self.new_object and self.endpoint.field_manager is not None and not self.reaches_managed_fields():
+            # The field manager sets them afterwards from the stored object; it takes time to decode them.
+            meta = {name: value for name, value in stored["metadata"].items() if name != "managedFields"}
+            try:
+                return self._apply_to_current({**stored, "metadata": meta})
+            except APIStatusError:
+                # Errors quote the whole object.
+                pass
+        return self._apply_to_current(stored)
+
+    def _apply_to_current(self, stored: JSONObject) -> JSONObject:
+        current = orjson.loads(orjson.dumps(stored)) if self.in_place or not self.new_object else stored
         return self.apply(self.endpoint.codec.from_storage(current))
 
     def apply(self, current: JSONObject) -> JSONObject:
@@ -149,6 +168,7 @@ class Patch(ABC):
 class JSONPatch(Patch):
     """JSON patch, RFC 6902."""
 
+    in_place = True
     operations: list[Any]
 
     def parse(self, data: bytes) -> None:
@@ -164,6 +184,15 @@ class JSONPatch(Patch):
     def patched(self, current: JSONObject) -> JSONValue:
         """Apply the operations one by one."""
         return apply_json_patch(current, self.operations)
+
+    def reaches_managed_fields(self) -> bool:
+        """Return whether an operation has a path above or below the managed fields."""
+        return not isinstance(self.operations, list) or any(
+            not isinstance(step, dict)
+            or _reaches_managed_fields(step.get("path"))
+            or ("from" in step and _reaches_managed_fields(step["from"]))
+            for step in self.operations
+        )
 
     def error_text(self, value: JSONValue) -> str:
         """Return the result, with its keys in the order that the operations leave."""
@@ -191,6 +220,13 @@ class MergePatch(Patch):
         """Merge."""
         return merge_patch(current, self.patch)
 
+    def reaches_managed_fields(self) -> bool:
+        """Return whether the patch has managed fields, or replaces the metadata."""
+        if not isinstance(self.patch, dict):
+            return True
+        meta = self.patch.get("metadata", _NOTHING)
+        return not isinstance(meta, dict) or "managedFields" in meta
+
     def error_text(self, value: JSONValue) -> str:
         """Return the result, with its keys in the order that the merge leaves."""
         return merged_text(value, self.patch, self._root())
@@ -217,6 +253,13 @@ class StrategicMergePatch(Patch):
             if error.code == 422:
                 raise APIStatusError(422, "Invalid", error.message, {}) from None
             raise APIStatusError.unknown(error.message) from None
+
+    def reaches_managed_fields(self) -> bool:
+        """Return whether the patch has managed fields, or replaces the metadata; directives may do that."""
+        if not isinstance(self.patch, dict) or any(key.startswith("$") for key in self.patch):
+            return True
+        meta = self.patch.get("metadata", _NOTHING)
+        return not isinstance(meta, dict) or any(key == "managedFields" or key.startswith("$") for key in meta)
 
     def error_text(self, value: JSONValue) -> str:
         """Return the patch as Go prints a map."""
@@ -247,6 +290,10 @@ class Apply(Patch):
         """Unused: see L{apply_to_stored}."""
         raise AssertionError("an apply needs the managed fields of the stored object")
 
+    def reaches_managed_fields(self) -> bool:
+        """Return that an apply changes them."""
+        return True
+
     def error_text(self, value: JSONValue) -> str:
         """Unused: the errors of an apply do not quote its result."""
         raise AssertionError("errors of an apply do not quote its result")
@@ -261,6 +308,8 @@ class Apply(Patch):
             reasons = ", ".join(self.duplicates)
             raise APIStatusError.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {reasons}")
         self.last_result = merged
+        # The field manager has encoded them.
+        entries = merged["metadata"].pop("managedFields", None) if self.new_object else None
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.decode_patched(merged, problems, converted=True)
@@ -270,6 +319,8 @@ class Apply(Patch):
             raise APIStatusError.unknown(f"failed to convert to unversioned ({position}): {error}") from None
         except ValueError as error:
             raise fields.unconvertible(self.applied, str(error)) from None
+        if entries is not None:
+            obj["metadata"]["managedFields"] = entries
         if self.field_validation == "Warn":
             self.problems = warnings_of(self.duplicates)
         return obj
@@ -294,6 +345,19 @@ class ApplyCBOR(Apply):
     def audited(self, data: bytes) -> bytes:
         """Return the configuration in JSON; nothing if it is invalid."""
         return b"null" if self._parse_error is not None else orjson.dumps(self.applied)
+
+
+#: The metadata of a merge patch without them, which changes nothing.
+_NOTHING: Final[JSONObject] = {}
+
+
+def _reaches_managed_fields(pointer: JSONValue) -> bool:
+    """Return whether a pointer of a JSON patch leads above or below the managed fields, or is malformed."""
+    if not isinstance(pointer, str):
+        return True
+    # As in the reference, text before the first slash is ignored.
+    tokens = pointer.split("/", 3)[1:]
+    return not tokens or (tokens[0] == "metadata" and (len(tokens) == 1 or tokens[1] == "managedFields"))
 
 
 _KINDS: dict[str, type[Patch]] = {

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from ...admission.decisions import decide
 from ...api.authorization import Decision
+from ...api.changes import ReadOnlyChange
 from ...api.errors import APIStatusError
 from ...api.listoptions import (
     parse_create_options,
@@ -129,7 +130,7 @@ class WriteHandlers:
             return endpoint.update_managed_fields(stored, obj, manager, document.value)
 
         result, created = await endpoint.storage.update(
-            scope, name, change, options, may_create=lambda: self.check_create(request)
+            scope, name, ReadOnlyChange(change), options, may_create=lambda: self.check_create(request)
         )
         respond_object(request, 201 if created else 200, await output.encode_async(result, scope), output.content_type)
 
@@ -187,7 +188,7 @@ class WriteHandlers:
         result, created = await endpoint.storage.update(
             scope,
             name,
-            change,
+            ReadOnlyChange(change) if patch.new_object else change,
             options,
             patching=True,
             creating=patch.creates,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from twisted.internet.defer import ensureDeferred
+
+from kubetwist.api.changes import ReadOnlyChange
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions, UpdateOptions
 from kubetwist.registry.generic import objects, updates
@@ -37,6 +40,23 @@ class UpdateTests(StoreTestCase):
             self.assertEqual(new["metadata"][field], self.first["metadata"][field])
         self.assertGreater(int(new["metadata"]["resourceVersion"]), int(self.first["metadata"]["resourceVersion"]))
         self.assertEqual(events, [("MODIFIED", "a")])
+
+    def test_copies(self) -> None:
+        """A change may modify the object that it gets, or promise not to."""
+
+        def modified(stored: dict[str, Any]) -> dict[str, Any]:
+            stored["data"]["x"] = "2"
+            return stored
+
+        def replaced(stored: Any) -> dict[str, Any]:
+            return {**stored, "data": {"x": "3"}}
+
+        for change, value in ((modified, "2"), (ReadOnlyChange(replaced), "3")):
+            events = self.events(self.maps)
+            self.successResultOf(
+                ensureDeferred(self.maps.update(self.scope, "a", change, UpdateOptions(), patching=True))
+            )
+            self.assertEqual((events, self.maps.get_copy("default", "a")["data"]), ([("MODIFIED", "a")], {"x": value}))
 
     def test_newest_version(self) -> None:
         """A PUT with a resourceVersion replaces only that version."""

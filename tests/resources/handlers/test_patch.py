@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
+from hypothesis import given
+from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.resources.server import Server, config_map, pod
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import PatchOptions
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.resources.handlers.patch import JSONPatch, MergePatch, Patch, StrategicMergePatch
+from tests.resources.server import Server, config_map, definitions, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
@@ -287,6 +295,117 @@ class PatchTests(SynchronousTestCase):
             store.backend = Overtaken()  # type: ignore[assignment]
             code, new = self.patched(body, media)
             self.assertEqual((code, new["data"]), (200, {"other": "1", "y": "2"}), media)
+
+
+#: Names at which a patch may reach the managed fields, and others.
+names = st.sampled_from(["metadata", "managedFields", "labels", "data", "x", "0", "$patch", "$retainKeys", "", "-"])
+values = st.recursive(
+    st.none() | st.sampled_from(["1", "replace", "delete"]),
+    lambda values: st.dictionaries(names, values, max_size=2) | st.lists(values, max_size=1),
+    max_leaves=4,
+)
+merges = values | st.dictionaries(st.sampled_from(["metadata", "data", "$patch"]), st.dictionaries(names, values))
+pointers = st.lists(names, max_size=3).map(lambda tokens: "/".join(["", *tokens])) | st.sampled_from(
+    ["x", "x/metadata"]
+)
+operations = st.lists(
+    st.fixed_dictionaries(
+        {"op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test"]), "path": pointers},
+        optional={"from": pointers, "value": values},
+    ),
+    max_size=2,
+)
+
+
+class ManagedFieldsTests(SynchronousTestCase):
+    """Patches of objects with managed fields, which are not decoded if the patch does not reach them."""
+
+    LIVE: Any = {  # noqa: RUF012
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": "a", "labels": {"x": "1"}, "managedFields": [{"manager": "m"}]},
+        "data": {"x": "1"},
+    }
+
+    def result(self, patch: Patch, current: Any) -> Any:
+        """Return a patched object, or the error."""
+        before = deepcopy(current)
+        try:
+            result = patch.patched(deepcopy(current) if patch.in_place else current)
+        except APIStatusError as error:
+            return error.status()
+        self.assertEqual(current, before)
+        return deepcopy(result)
+
+    def check_reach(self, kind: type[Patch], body: Any) -> None:
+        """Check that a patch that does not reach the managed fields has the same result without them."""
+        codec = SimpleNamespace(type=definitions().type_for(GroupVersionKind("", "v1", "ConfigMap")))
+        endpoint: Any = SimpleNamespace(codec=codec)
+        patch = kind(endpoint, orjson.dumps(body), PatchOptions(field_validation="Ignore"))
+        try:
+            patch.check()
+        except APIStatusError:
+            return
+        if patch.reaches_managed_fields():
+            return
+        live = deepcopy(self.LIVE)
+        complete = self.result(patch, live)
+        entries = live["metadata"].pop("managedFields")
+        if complete.get("kind") != "Status":
+            self.assertEqual(complete["metadata"].pop("managedFields"), entries)
+        self.assertEqual(self.result(patch, live), complete)
+
+    @given(merges)
+    def test_merge(self, body: Any) -> None:
+        """A merge patch reaches the managed fields if it has them, or replaces the metadata."""
+        self.check_reach(MergePatch, body)
+
+    @given(merges)
+    def test_strategic_merge(self, body: Any) -> None:
+        """A strategic merge patch reaches them with directives, too."""
+        self.check_reach(StrategicMergePatch, body)
+
+    @given(operations)
+    def test_operations(self, body: Any) -> None:
+        """An operation of a JSON patch reaches them if one of its paths leads above or below them."""
+        self.check_reach(JSONPatch, body)
+
+    def test_not_reached(self) -> None:
+        """Most patches do not reach them."""
+        endpoint: Any = SimpleNamespace(codec=SimpleNamespace(type=None))
+        body: Any
+        for kind, body in (
+            (MergePatch, {"data": {}, "metadata": {"labels": None}}),
+            (StrategicMergePatch, {"data": {"$patch": "replace"}, "metadata": {"labels": {"$patch": "delete"}}}),
+            (JSONPatch, [{"op": "copy", "from": "/metadata/labels", "path": "/metadata/annotations"}]),
+        ):
+            self.assertFalse(kind(endpoint, orjson.dumps(body), PatchOptions()).reaches_managed_fields())
+
+    def test_written(self) -> None:
+        """All patches record the owner; one that reaches the managed fields can reset them."""
+        client = Server("configmaps", "namespaces").client()
+        client.ask("POST", MAPS, config_map("a", x="1"))
+        query = "fieldManager=m"
+        expected = []
+        for media, name, body in (
+            (MERGE, "m", {"data": {"m": "1"}}),
+            (JSON, "j", [{"op": "add", "path": "/data/j", "value": "1"}]),
+            (STRATEGIC, "s", {"data": {"s": "1"}}),
+        ):
+            new = client.ask("PATCH", f"{MAPS}/a?{query}", body, Content_Type=media)[1]
+            expected.append(f"f:{name}")
+            (owned,) = [entry for entry in new["metadata"]["managedFields"] if entry.get("manager") == "m"]
+            self.assertEqual(list(owned["fieldsV1"]["f:data"]), sorted(expected), media)
+        new = client.ask("PATCH", f"{MAPS}/a", {"metadata": {"managedFields": [{}]}}, Content_Type=MERGE)[1]
+        self.assertNotIn("managedFields", new["metadata"])
+
+    def test_errors(self) -> None:
+        """An error about the result quotes the whole object."""
+        client = Server("configmaps", "namespaces").client()
+        client.ask("POST", MAPS, config_map("a", x="1"))
+        code, status = client.ask("PATCH", f"{MAPS}/a", {"data": 1}, Content_Type=MERGE)
+        self.assertEqual(code, 422)
+        self.assertIn('\\"managedFields\\":[{', status["message"])
 
 
 class LabelTests(SynchronousTestCase):
