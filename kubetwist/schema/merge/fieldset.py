@@ -84,6 +84,24 @@ def has(fields: FieldSet, path: Iterable[str]) -> bool:
     return node is not None and is_member(node)
 
 
+def contains(fields: FieldSet, members: FieldSet) -> bool:
+    """Return whether all members of a set are in C{fields}."""
+    for path_element, child in members.items():
+        if path_element == SELF:
+            # The node above was compared.
+            continue
+        node = fields.get(path_element)
+        if node is None:
+            return False
+        if (
+            child is not node
+            and child != node
+            and not ((is_member(node) or not is_member(child)) and contains(node, child))
+        ):
+            return False
+    return True
+
+
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the union of two sets."""
     if not left or left is right:

@@ -18,7 +18,10 @@ from .fieldpath import (
 )
 from .fieldset import (
     FieldSet,
+    contains,
     decode,
+    difference,
+    field_set_from_paths,
     sort_field_set,
     union,
 )
@@ -30,6 +33,29 @@ UPDATE: Final = "Update"
 MAX_UPDATE_MANAGERS: Final = 10
 #: Name of the manager of merged entries.
 ANCIENT_CHANGES: Final = "ancient-changes"
+
+#: Fields that no manager owns; see apimachinery, C{util/managedfields/internal/stripmeta.go}.
+UNMANAGED_FIELDS: FieldSet = field_set_from_paths(
+    [
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        *(
+            ("f:metadata", f"f:{name}")
+            for name in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "clusterName",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        ),
+    ]
+)
 
 
 class Manager(NamedTuple):
@@ -74,6 +100,35 @@ class Entry(NamedTuple):
     time: str
     fields: FieldSet
     source: JSONObject | None = None
+
+    def keeps(self, changed: FieldSet, removed: FieldSet) -> bool:
+        """
+        Return whether the fields are the same after a write by the manager: it owned what it changed.
+
+        @param changed: The fields that the manager changed, without L{UNMANAGED_FIELDS}.
+        @param removed: The fields that it removed.
+        """
+        fields = self.fields
+        return (
+            contains(fields, changed)
+            and difference(fields, removed) is fields
+            and difference(fields, UNMANAGED_FIELDS) is fields
+        )
+
+    def equals(self, api_version: str, fields: FieldSet) -> bool:
+        """Return whether the entry has exactly these fields of this version."""
+        return self.api_version == api_version and self.fields == fields
+
+    def at(self, time: str) -> Entry:
+        """Return an entry with the same fields and another time."""
+        source = self.source
+        # Without a time, there is no position for it.
+        return Entry(
+            self.api_version,
+            time,
+            self.fields,
+            None if source is None or "time" not in source else {**source, "time": time},
+        )
 
 
 Managers = dict[Manager, Entry]

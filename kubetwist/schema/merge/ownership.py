@@ -16,13 +16,13 @@ from .fieldset import (
     LEAF,
     FieldSet,
     difference,
-    field_set_from_paths,
     intersection,
     paths,
     recursive_difference,
     union,
 )
 from .managedfields import (
+    UNMANAGED_FIELDS,
     Entry,
     Manager,
     Managers,
@@ -34,29 +34,6 @@ from .types import (
 
 #: Fields that a write added or modified, and fields that it removed, by C{apiVersion}.
 Changed = Mapping[str, tuple[FieldSet, FieldSet]]
-
-#: Fields that no manager owns; see apimachinery, C{util/managedfields/internal/stripmeta.go}.
-UNMANAGED_FIELDS: FieldSet = field_set_from_paths(
-    [
-        ("f:apiVersion",),
-        ("f:kind",),
-        ("f:metadata",),
-        *(
-            ("f:metadata", f"f:{name}")
-            for name in (
-                "name",
-                "namespace",
-                "creationTimestamp",
-                "selfLink",
-                "uid",
-                "clusterName",
-                "generation",
-                "managedFields",
-                "resourceVersion",
-            )
-        ),
-    ]
-)
 
 
 class MergeConverter(Protocol):
@@ -256,9 +233,16 @@ class MergeUpdater:
         @raise TypedError: An object cannot be converted to the version of a manager.
         """
         changed, removed = self.compare(old, new, self.version)
+        own_fields = difference(changed, UNMANAGED_FIELDS)
+        previous = managers.get(manager)
+        if previous is not None and own_fields and previous.keeps(own_fields, removed):
+            # Most writers change the same fields again; their entry gets a new time only.
+            changes = self._compare_versions(managers, old, new, (changed, removed), manager)
+            self._release_fields(managers, changes, manager)
+            managers[manager] = previous.at(now)
+            return
         if managers:
             self._release_fields(managers, self._compare_versions(managers, old, new, (changed, removed)))
-        own_fields = difference(changed, UNMANAGED_FIELDS)
         if own_fields:
             previous = managers.get(manager)
             if previous is not None:
@@ -326,14 +310,23 @@ class MergeUpdater:
             then.
         @raise TypedError: The object cannot be converted to the version of a manager.
         """
-        merged: JSONObject = self.type.merge(live, applied)
+        merge_type = self.type
+        merged: JSONObject = merge_type.merge(live, applied)
         last_entry = managers.get(manager)
-        own_fields = self.type.to_field_set(applied)
+        own_fields = merge_type.to_field_set(applied)
         ignore_filter = self._filters.get(self.version)
         if ignore_filter is not None:
             own_fields = ignore_filter(own_fields)
+        managed_fields = difference(own_fields, UNMANAGED_FIELDS)
+        # Most appliers apply the same fields each time.
+        same_fields = last_entry is not None and last_entry.equals(self.version, managed_fields)
         managers[manager] = Entry(self.version, last_entry.time if last_entry else "", own_fields)
-        if last_entry is not None and last_entry.fields and self._removes_owned_fields(last_entry, own_fields):
+        if (
+            last_entry is not None
+            and last_entry.fields
+            and not same_fields
+            and self._removes_owned_fields(last_entry, own_fields)
+        ):
             try:
                 merged = self._prune(merged, managers, last_entry)
             except TypedError as error:
@@ -342,14 +335,15 @@ class MergeUpdater:
         if not force:
             self._check_conflicts(managers, changes, manager)
         self._release_fields(managers, changes, manager)
-        own_fields = difference(own_fields, UNMANAGED_FIELDS)
         unchanged = same_value(live, merged)
-        if not own_fields:
+        if not managed_fields:
             managers.pop(manager, None)
+        elif last_entry is not None and same_fields:
+            managers[manager] = last_entry if unchanged else last_entry.at(now)
         elif unchanged:
-            managers[manager] = Entry(self.version, last_entry.time if last_entry else "", own_fields)
+            managers[manager] = Entry(self.version, last_entry.time if last_entry else "", managed_fields)
         else:
-            managers[manager] = Entry(self.version, now, own_fields)
+            managers[manager] = Entry(self.version, now, managed_fields)
         return live if unchanged else merged
 
     def _check_conflicts(self, managers: Managers, changes: Changed, manager: Manager) -> None:

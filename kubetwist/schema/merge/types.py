@@ -388,12 +388,18 @@ class MapType(MergeType):
         if value.__class__ is not dict:
             return [("", f"expected map, got &{{{go_text(value)}}}")]
         errors: list[ValidationError] = []
+        scalars = self._scalar_classes
         for name, item in value.items():
+            classes = scalars.get(name)
+            if classes is not None and item.__class__ in classes:
+                continue
             kind = self.field(name)
             if kind is None:
                 errors.append((f".{name}", "field not declared in schema"))
                 break
-            errors += [(f".{name}{path}", message) for path, message in kind.validate(item, duplicates)]
+            found = kind.validate(item, duplicates)
+            if found:
+                errors += [(f".{name}{path}", message) for path, message in found]
         return errors
 
     def ensure_named_fields_are_members(self, fields: FieldSet) -> FieldSet:

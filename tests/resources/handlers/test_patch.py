@@ -297,7 +297,7 @@ class PatchTests(SynchronousTestCase):
             self.assertEqual((code, new["data"]), (200, {"other": "1", "y": "2"}), media)
 
 
-#: Names at which a patch may reach the managed fields, and others.
+#: Names, of which some lead to the managed fields.
 names = st.sampled_from(["metadata", "managedFields", "labels", "data", "x", "0", "$patch", "$retainKeys", "", "-"])
 values = st.recursive(
     st.none() | st.sampled_from(["1", "replace", "delete"]),

@@ -14,6 +14,7 @@ from kubetwist.schema.merge.fieldpath import (
 )
 from kubetwist.schema.merge.fieldset import (
     FieldSet,
+    contains,
     decode,
     difference,
     field_set_from_paths,
@@ -62,6 +63,8 @@ class AlgebraTests(SynchronousTestCase):
         self.assertEqual(members(union(left, right)), one | other)
         self.assertEqual(members(intersection(left, right)), one & other)
         self.assertEqual(members(difference(left, right)), one - other)
+        self.assertEqual(contains(left, right), one >= other)
+        self.assertTrue(contains(union(left, right), right))
         self.assertEqual(orjson.dumps([left, right]), before)
 
     @settings(max_examples=60)

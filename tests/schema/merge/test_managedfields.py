@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.merge.fieldset import field_set_from_paths
@@ -47,6 +49,16 @@ class EntriesTests(SynchronousTestCase):
         written = encode_entries(decode_stored_entries(entries))
         self.assertEqual(written, entries)
         self.assertIs(written[0], entries[0])
+
+    def test_time(self) -> None:
+        """An entry with another time is encoded with the same fields, at the same positions."""
+        for parts in ({}, {"time": at(1)}, {"time": at(1), "manager": "", "subresource": "status"}):
+            ((key, decoded),) = decode_stored_entries([entry(**parts)]).items()
+            ((_, stored),) = decode_stored_entries(encode_entries({key: decoded._replace(source=None)})).items()
+            later = stored.at(at(2))
+            expected = encode_entries({key: later._replace(source=None)})
+            self.assertEqual(orjson.dumps(encode_entries({key: later})), orjson.dumps(expected))
+            self.assertEqual((later.fields, expected[0]["time"]), (decoded.fields, at(2)))
 
     def test_order(self) -> None:
         """Entries are sorted by operation, time, manager, version and subresource; a missing time comes first."""

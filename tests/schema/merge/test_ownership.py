@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from unittest import mock
 
+import orjson
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +25,8 @@ from kubetwist.schema.merge.managedfields import (
     Entry,
     Manager,
     Managers,
+    decode_stored_entries,
+    encode_entries,
 )
 from kubetwist.schema.merge.ownership import (
     Conflicts,
@@ -280,6 +284,55 @@ class ApplyTests(SynchronousTestCase):
         kind.apply(dict(managers), live, {}, applier("a"), NOW, True)
         kind.update(dict(managers), live, applied, updater("u"), NOW)
         self.assertEqual(repr((live, applied, managers)), before)
+
+
+class SameFieldsTests(SynchronousTestCase):
+    """Writes by managers whose fields remain the same, for which shorter rules apply."""
+
+    def write(self, kind: MergeUpdater, entries: Any, live: Any, value: Any, name: str, now: str) -> tuple[Any, Any]:
+        """Update, or apply if the name is in upper case; return the object and its encoded entries."""
+        managers = decode_stored_entries(entries)
+        if name.isupper():
+            value = kind.apply(managers, live, value, applier(name), now, True)
+        else:
+            kind.update(managers, live, value, updater(name), now)
+        return value, encode_entries(managers)
+
+    @settings(max_examples=150, deadline=None)
+    @given(cases(3), st.lists(st.tuples(st.integers(0, 2), st.sampled_from("aABb")), max_size=6))
+    def test_same(self, case: tuple[MergeUpdater, list[Any]], writes: list[tuple[int, str]]) -> None:
+        """The entries are encoded as by the complete rules."""
+        kind, values = case
+        live, entries = {}, []
+        for second, (index, name) in enumerate(writes):
+            write = kind, entries, live, values[index], name, f"2026-01-01T00:00:{second:02}Z"
+            before = orjson.dumps(entries)
+            live, written = self.write(*write)
+            self.assertEqual(orjson.dumps(entries), before)
+            with (
+                mock.patch.object(Entry, "keeps", lambda *arguments: False),
+                mock.patch.object(Entry, "equals", lambda *arguments: False),
+            ):
+                complete = self.write(*write)
+            self.assertEqual(orjson.dumps([live, written]), orjson.dumps(complete))
+            entries = orjson.loads(orjson.dumps(written))
+
+    def test_unmanaged(self) -> None:
+        """Fields that no manager may own are removed from the entry of a client when they change."""
+        kind = rules({**UpdateTests.SCHEMA, "properties": {**UpdateTests.SCHEMA["properties"], "kind": STRING}})
+        fields = {"f:kind": {}, "f:spec": {"f:a": {}}}
+        managers: Managers = {updater("a"): Entry("v1", NOW, fields)}
+        kind.update(managers, {"spec": {"a": "1"}}, {"kind": "K", "spec": {"a": "2"}}, updater("a"), LATER)
+        self.assertEqual(managers, {updater("a"): Entry("v1", LATER, {"f:spec": {"f:a": {}}})})
+
+    def test_repeated(self) -> None:
+        """A manager that changes its fields again gets a new time, and the encoded fields are not made again."""
+        kind = rules(UpdateTests.SCHEMA)
+        for name in "aA":
+            live, entries = self.write(kind, [], {}, {"spec": {"b": "1", "a": "1"}}, name, NOW)
+            again = self.write(kind, entries, live, {"spec": {"b": "2", "a": "1"}}, name, LATER)[1]
+            self.assertEqual(again, [{**entries[0], "time": LATER}])
+            self.assertIs(again[0]["fieldsV1"], entries[0]["fieldsV1"])
 
 
 class UpdateTests(SynchronousTestCase):

@@ -325,6 +325,12 @@ class FieldManager:
         return self._rules.apply(managers, old, applied, me, now, True)
 
     def _check_kind(self, applied: JSONValue) -> None:
+        if (
+            isinstance(applied, dict)
+            and applied.get("kind") == self.gvk.kind
+            and applied.get("apiVersion") == self._version
+        ):
+            return
         gvk = kind_of(applied)
         if gvk != self.gvk:
             raise APIStatusError.bad_request(f"invalid object type: {_format_kind(gvk)}")
