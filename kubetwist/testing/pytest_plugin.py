@@ -1,12 +1,18 @@
-"""The pytest plugin of kubetwist: the fixtures C{kube_api}, C{kube_api_clean}, C{kube_api_twisted}, C{kubeconfig}."""
+"""
+The pytest plugin of kubetwist: fixtures with servers, and tests that run once for each of several Kubernetes releases.
+
+The fixtures are C{kube_api}, C{kube_api_clean}, C{kube_api_twisted}, C{kubeconfig} and C{kubernetes_version}.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
@@ -22,6 +28,9 @@ if TYPE_CHECKING:
 
 #: The first trial test of the run, which runs the reactor in the main thread.
 _TRIAL_TEST = pytest.StashKey[str]()
+#: The marker, and the fixture with the release.
+_MARKER: Final = "kubernetes_version"
+_VERSION_FLAG: Final = "--kubernetes-version"
 #: Modules of client libraries that store $KUBECONFIG in a constant at import.
 _KUBECONFIG_AT_IMPORT = (
     "kubernetes.config.kube_config",
@@ -38,6 +47,54 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini("kubetwist_server", mode, default="auto")
     parser.addini("kubetwist_arguments", "flags of `twist kubeapi` for kube_api", default="")
+    releases = "Kubernetes releases: tests with a server run once for each of them"
+    parser.addini("kubetwist_versions", releases, type="args", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Document the marker."""
+    config.addinivalue_line(
+        "markers", f"{_MARKER}(version, ...): run a test with a server once for each of these Kubernetes releases"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """
+    Run a test with a server once for each release that the closest marker, or else C{kubetwist_versions}, names.
+
+    @raise pytest.UsageError: A release is not served.
+    """
+    if _MARKER not in metafunc.fixturenames or _sets_version(metafunc.definition):
+        return
+    marker = metafunc.definition.get_closest_marker(_MARKER)
+    versions: Sequence[str] = metafunc.config.getini("kubetwist_versions") if marker is None else marker.args
+    if marker is not None and not versions:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: the marker {_MARKER} names no release")
+    if versions:
+        metafunc.parametrize(_MARKER, [_checked_version(one) for one in versions], indirect=True)
+
+
+def _sets_version(definition: pytest.Item) -> bool:
+    """Return whether a test sets the release itself, with C{pytest.mark.parametrize}."""
+    for marker in definition.iter_markers("parametrize"):
+        names = marker.args[0] if marker.args else marker.kwargs["argnames"]
+        if _MARKER in (names.replace(",", " ").split() if isinstance(names, str) else names):
+            return True
+    return False
+
+
+def _checked_version(version: object) -> str:
+    """
+    Return a release as C{--kubernetes-version} takes it.
+
+    @raise pytest.UsageError: It is not served.
+    """
+    from ..server.version import check_kubernetes_version
+
+    try:
+        return check_kubernetes_version(str(version))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -130,8 +187,28 @@ def kube_api_arguments(pytestconfig: pytest.Config) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[Server]:
-    """A Kubernetes API server for the whole session: url, kubeconfig, token, connection, request()."""
+def kubernetes_version(request: pytest.FixtureRequest, kube_api_arguments: list[str]) -> str:
+    """
+    Return the release of the test's server, such as C{"1.36"}.
+
+    It is the parameter of this fixture if there is one; see L{pytest_generate_tests}.
+    """
+    version: object = getattr(request, "param", None)
+    if version is not None:
+        return _checked_version(version)
+    from ..cli.flags.kubetwist import DEFAULT_KUBERNETES_VERSION
+
+    version = DEFAULT_KUBERNETES_VERSION
+    for argument, following in pairwise([*kube_api_arguments, ""]):
+        name, equals, value = argument.partition("=")
+        if name == _VERSION_FLAG:
+            version = value if equals else following
+    return _checked_version(version)
+
+
+@pytest.fixture(scope="session")
+def _kube_api_servers(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[Callable[[str], Server]]:
+    """Return the function that starts the server of a release, or returns it if it runs; all stop with the session."""
     mode = _server_kind(pytestconfig)
     # Imported late: plugins that install another reactor than the default one must come first.
     from ._child import ChildKubeAPI
@@ -139,11 +216,27 @@ def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iter
     from ._process import SubprocessServer
 
     kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
-    with kinds[mode](*kube_api_arguments) as server:
-        if not isinstance(server, SubprocessServer):
-            # The first test may need what controllers make, such as service accounts.
-            server.settle()
-        yield server
+    servers: dict[str, Server] = {}
+    with ExitStack() as running:
+
+        def serve(version: str) -> Server:
+            server = servers.get(version)
+            if server is None:
+                server = kinds[mode](*kube_api_arguments, f"{_VERSION_FLAG}={version}")
+                running.enter_context(server)
+                if not isinstance(server, SubprocessServer):
+                    # The first test may need what controllers make, such as service accounts.
+                    server.settle()
+                servers[version] = server
+            return server
+
+        yield serve
+
+
+@pytest.fixture(scope="session")
+def kube_api(_kube_api_servers: Callable[[str], Server], kubernetes_version: str) -> Server:
+    """A Kubernetes API server for the whole session: url, kubeconfig, token, connection, request()."""
+    return _kube_api_servers(kubernetes_version)
 
 
 @pytest.fixture
@@ -161,7 +254,9 @@ def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
 
 
 @pytest.fixture
-def kube_api_twisted(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[InProcessServer]:
+def kube_api_twisted(
+    pytestconfig: pytest.Config, kube_api_arguments: list[str], kubernetes_version: str
+) -> Iterator[InProcessServer]:
     """A server on the reactor of pytest-twisted for one test, with an empty store: url, token, connection.treq()."""
     if not _uses_pytest_twisted(pytestconfig):
         pytest.fail(
@@ -175,7 +270,7 @@ def kube_api_twisted(pytestconfig: pytest.Config, kube_api_arguments: list[str])
 
     from ._inprocess import InProcessServer
 
-    server = InProcessServer(*kube_api_arguments)
+    server = InProcessServer(*kube_api_arguments, f"{_VERSION_FLAG}={kubernetes_version}")
 
     async def start() -> None:
         await server.start()

@@ -21,7 +21,7 @@ DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] /
 PAGE = DOCS / "testing.md"
 EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
 #: Those that need no other library.
-OURS = {"powers", "twisted", "webhooks"}
+OURS = {"powers", "releases", "twisted", "webhooks"}
 #: What the last command of a page's sessions shows.
 SESSIONS = {
     "quickstart.md": r"^red +30$",

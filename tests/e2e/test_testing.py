@@ -56,6 +56,84 @@ def test_mine(kube_api):
     assert "1 passed" in done.stdout
 
 
+#: Tests with servers of several releases.
+_RELEASES = """
+import pytest
+
+
+def minor(server):
+    return server.request("GET", "/version")[1]["minor"]
+
+
+def test_all(kube_api, kubernetes_version):
+    assert "1." + minor(kube_api) == kubernetes_version
+
+
+@pytest.mark.kubernetes_version("1.35")
+class TestMarked:
+    def test_class(self, kube_api_clean):
+        assert minor(kube_api_clean) == "35"
+
+    @pytest.mark.kubernetes_version("1.33", "v1.34.2")
+    def test_closest(self, kube_api, kubernetes_version):
+        assert (minor(kube_api), kubernetes_version) in (("33", "1.33"), ("34", "1.34"))
+
+
+@pytest.mark.parametrize("kubernetes_version", ["1.32"], indirect=True)
+def test_parameter(kube_api):
+    assert minor(kube_api) == "32"
+
+
+def test_without_server():
+    pass
+"""
+
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_releases(tmp_path: Path, kind: str) -> None:
+    """Tests run once for each release that the closest marker, the parameter or the setting names."""
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\nkubetwist_server = {kind}\nkubetwist_versions = 1.33 1.36\naddopts = --strict-markers\n"
+    )
+    (tmp_path / "test_releases.py").write_text(
+        _RELEASES if kind == "thread" else _RELEASES.replace("kube_api_clean", "kube_api")
+    )
+    done = run(tmp_path, "-c", _PYTEST, "-v", "-p", "no:cacheprovider", "-p", "no:twisted")
+    assert "7 passed" in done.stdout, done.stdout + done.stderr
+    passed = {line.split()[0].rpartition("::")[2] for line in done.stdout.splitlines() if "PASSED" in line}
+    assert passed == {
+        "test_all[1.33]",
+        "test_all[1.36]",
+        "test_class[1.35]",
+        "test_closest[1.33]",
+        "test_closest[1.34]",
+        "test_parameter[1.32]",
+        "test_without_server",
+    }
+
+
+@pytest.mark.parametrize(
+    ("marker", "message"),
+    [
+        ('("1.12")', "--kubernetes-version must be one of 1.25"),
+        ("", "test_unknown.py::test_unknown: the marker kubernetes_version names no release"),
+    ],
+)
+def test_unknown_release(tmp_path: Path, marker: str, message: str) -> None:
+    """A release that is not served, and a marker without one, are errors of the collection."""
+    (tmp_path / "test_unknown.py").write_text(f"""
+import pytest
+
+
+@pytest.mark.kubernetes_version{marker}
+def test_unknown(kube_api):
+    pass
+""")
+    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
+    assert message in done.stdout + done.stderr
+    assert done.returncode != 0
+
+
 #: A test module with trial tests before and after a test that uses the fixture.
 _MIXED = """
 from twisted.internet import reactor
