@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from ...api.go.quote import quoted
 from ...http.connection.flow import is_tls_closing
-from ...http.http2.budgets import CONTROL_FRAMES_PER_DATA, control_budget
+from ...http.http2.budgets import ControlBudget
 from ...http.http2.frames import (
     ACK,
     CANCEL,
@@ -28,7 +28,6 @@ from ...http.http2.frames import (
     GOAWAY,
     HEADERS,
     INITIAL_WINDOW,
-    MAX_FRAME_SIZE,
     MAX_STREAM_ID,
     MAX_WINDOW,
     NO_ERROR,
@@ -127,7 +126,7 @@ class Http2BackendConnection(Protocol):
         self._now = reactor.seconds
         self._frames = FrameReader(2 * MAX_HEAD, preface=b"")
         self._decoder = HeaderDecoder(2 * MAX_HEAD, 2 * MAX_FIELDS)
-        self._control = control_budget(self._now)
+        self._control = ControlBudget(self._now)
         #: Streams with a head, and those with data, in what was read last.
         self._answered: list[ClientStream] = []
         self._fed: dict[ClientStream, None] = {}
@@ -157,7 +156,7 @@ class Http2BackendConnection(Protocol):
         transport = self.transport
         self._addresses = connection_addresses(transport)
         self.write = transport.write
-        self.output = Output(self.write, self.write, self._now, self._data_sent)
+        self.output = Output(self.write, self.write, self._now, self._control)
         self._client.made(self)
         transport.registerProducer(self, True)
         settings = [
@@ -445,9 +444,6 @@ class Http2BackendConnection(Protocol):
     def _spend_control(self) -> None:
         # The acknowledgements for a server that does not read would need memory.
         self._control.spend(refill=not self.output.blocked)
-
-    def _data_sent(self, size: int) -> None:
-        self._control.earn(CONTROL_FRAMES_PER_DATA * (1 + size // MAX_FRAME_SIZE))
 
     def _apply_settings(self, payload: bytes) -> None:
         window = read_settings(payload, self.output.initial_window)

@@ -130,15 +130,21 @@ class RequestBody:
         @param end: Whether the body ends with it.
         @raise Http2StreamError: The body contradicts C{Content-Length}, or is more than the window.
         """
+        length, state = self._length, self._state
+        if end and state == COLLECTING and not (self._received or self._credit) and length in (None, len(data)):
+            # The whole body, of most requests: nothing is kept or counted.
+            self._ended = True
+            self.deadline = None
+            self._state = DROPPED
+            self._request.serve(data)
+            return
         self._received += len(data)
-        length = self._length
         if length is not None and (self._received > length or (end and self._received < length)):
             raise Http2StreamError(self._stream.stream_id, PROTOCOL_ERROR, "the body contradicts Content-Length")
         self._credit += size
         if self._credit > self._window:
             raise Http2StreamError(self._stream.stream_id, FLOW_CONTROL_ERROR, "the client ignores the window")
         self._ended = end
-        state = self._state
         if state == STREAMING:
             assert self._streamed is not None, "the body is streamed"
             self._streamed.received(data)
@@ -262,8 +268,9 @@ class RequestBody:
         self._data = bytearray()
         self._state = DROPPED
         self.deadline = None
-        self._release_unserved()
         self._streamed = None
+        if self._unserved:
+            self._release_unserved()
         if self._reserved:
             assert self._share is not None, "something is reserved"
             client, anonymous = self._share

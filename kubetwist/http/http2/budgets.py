@@ -62,9 +62,31 @@ class Budget:
             raise Http2ConnectionError(ENHANCE_YOUR_CALM, f"too many {self._text}")
 
 
-def control_budget(now: Callable[[], float]) -> Budget:
-    """Return the budget of control frames."""
-    return Budget(MAX_CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, now, "control frames")
+class ControlBudget(Budget):
+    """
+    The budget of control frames.
+
+    @ivar sent_frames: Number of sent DATA frames, which earn tokens when the next control frame arrives.
+    """
+
+    __slots__ = ("sent_frames",)
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """@param now: Returns the time."""
+        super().__init__(MAX_CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, now, "control frames")
+        self.sent_frames = 0
+
+    def spend(self, tokens: int = 1, *, refill: bool = True) -> None:
+        """
+        Take tokens.
+
+        @param refill: Whether the tokens of the elapsed time count.
+        @raise Http2ConnectionError: There are not enough.
+        """
+        if self.sent_frames:
+            self.earn(CONTROL_FRAMES_PER_DATA * self.sent_frames)
+            self.sent_frames = 0
+        super().spend(tokens, refill=refill)
 
 
 def reset_budget(now: Callable[[], float]) -> Budget:

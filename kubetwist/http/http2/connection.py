@@ -25,7 +25,7 @@ from ..connection.flow import bound_unsent, enable_tcp_keepalive, is_tls_closing
 from ..headsyntax import Malformed
 from ..request import HTTP2
 from .body import STREAM_WINDOW, RequestBody
-from .budgets import CONTROL_FRAMES_PER_DATA, control_budget
+from .budgets import ControlBudget
 from .frames import (
     ACK,
     CANCEL,
@@ -36,12 +36,10 @@ from .frames import (
     GOAWAY,
     HEADERS,
     INITIAL_WINDOW,
-    MAX_FRAME_SIZE,
     MAX_WINDOW,
     NO_ERROR,
     PING,
     PROTOCOL_ERROR,
-    REFUSED_STREAM,
     RST_STREAM,
     SELF_DEPENDENT,
     SETTINGS,
@@ -104,14 +102,13 @@ class Http2Connection(OpenStreams):
         self._scheduled = False
         #: Whether received frames wait for the next turn.
         self._unread = False
-        self._until = 0.0
         self._credit = 0
         self._idle_since = 0.0
         self._blocked_since = 0.0
         self._frame_deadline: float | None = None
         self._going_away = False
         self._closing = False
-        self._control = control_budget(self.now)
+        self._control = ControlBudget(self.now)
 
     # The connection.
 
@@ -126,7 +123,7 @@ class Http2Connection(OpenStreams):
             write,
             getattr(transport, "write_first", write),
             self.now,
-            self._data_sent,
+            self._control,
             getattr(transport, "write_unordered", None),
         )
         client = ("", client_network(getattr(self.getPeer(), "host", "")))
@@ -189,7 +186,7 @@ class Http2Connection(OpenStreams):
     def _read_frames(self) -> None:
         """Handle the received frames until the time of the turn is used up; the rest waits for the next turn."""
         frames, now = self._frames, self.now
-        until = self._until = now() + TURN_SECONDS
+        until = now() + TURN_SECONDS
         complete = False
         try:
             while not self._closing:
@@ -207,6 +204,8 @@ class Http2Connection(OpenStreams):
                         self._control_received(kind, flags, stream_id, payload)
                 except Http2StreamError as error:
                     self._reset_by_error(error)
+                if frames.exhausted:
+                    break
                 if now() > until:
                     self._pause_reading()
                     return
@@ -216,7 +215,7 @@ class Http2Connection(OpenStreams):
         except HeaderListTooLarge:
             self._fail(ENHANCE_YOUR_CALM, "a header list is too large")
             return
-        if frames.pending:
+        if not frames.exhausted and frames.pending:
             if complete or self._frame_deadline is None:
                 self._frame_deadline = now() + FRAME_TIMEOUT
                 self.check_by(self._frame_deadline)
@@ -259,30 +258,28 @@ class Http2Connection(OpenStreams):
         try:
             head = self._heads.read(block)
         except Malformed as error:
-            if not self._has_room(0):
-                raise Http2StreamError(stream_id, REFUSED_STREAM, "too many streams are open") from None
-            self._resets.spend()
             self._open(stream, 0)
+            self._resets.spend()
             stream.refuse(error)
             return
         except MalformedMessage as error:
             raise Http2StreamError(stream_id, PROTOCOL_ERROR, str(error)) from None
         if flags & SELF_DEPENDENT:
             raise Http2StreamError(stream_id, PROTOCOL_ERROR, "a stream depends on itself")
-        if not self._has_room(head.size):
-            raise Http2StreamError(stream_id, REFUSED_STREAM, "too many streams are open")
-        fields, length = dict(head.fields), head.length
-        if not receiving and length:
+        if not receiving and head.length:
             raise Http2StreamError(stream_id, PROTOCOL_ERROR, "a request without body has a Content-Length")
         self._open(stream, head.size)
-        request = stream.request = self.site.requestFactory(stream, head.method, head.target, HTTP2, fields)
+        request = self.site.requestFactory(stream, head.method, head.target, HTTP2, dict(head.fields))
+        stream.request = request
         stream.reads = head.method == b"GET"
         if receiving:
-            stream.body = RequestBody(stream, request, length, head.expects_continue)
-        if self._held or self.output.blocked or self.output.size > MAX_BACKLOG or self.now() > self._until:
+            stream.body = RequestBody(stream, request, head.length, head.expects_continue)
+        if self._held or self.output.blocked or self.output.size > MAX_BACKLOG:
             self._held.append(stream)
-        else:
+        elif receiving:
             stream.start()
+        else:
+            request.serve(b"")
 
     def _trailers_received(self, stream: Http2Stream, flags: int, block: bytes) -> None:
         try:
@@ -302,7 +299,7 @@ class Http2Connection(OpenStreams):
             # The windows of streams limit the memory.
             self.write(window_update(0, self._credit))
             self._credit = 0
-        if not data and not end:
+        if not (data or end):
             self._spend_control()
         stream = self.streams.get(stream_id)
         if stream is None:
@@ -311,7 +308,7 @@ class Http2Connection(OpenStreams):
             return
         if not stream.receiving:
             raise Http2StreamError(stream_id, STREAM_CLOSED, "DATA after the end of the request")
-        self._body_received(stream, data, size, bool(end))
+        self._body_received(stream, data, size, end > 0)
 
     def _body_received(self, stream: Http2Stream, data: bytes, size: int, end: bool) -> None:
         if end:
@@ -431,9 +428,6 @@ class Http2Connection(OpenStreams):
         self._schedule_turn()
 
     # The sending side.
-
-    def _data_sent(self, size: int) -> None:
-        self._control.earn(CONTROL_FRAMES_PER_DATA * (1 + size // MAX_FRAME_SIZE))
 
     def pauseProducing(self) -> None:
         """Pause: the transport accepts no data for now."""

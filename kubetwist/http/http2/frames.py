@@ -109,9 +109,11 @@ class FrameReader:
     Splits the bytes of the peer into frames, after the connection preface of a client.
 
     Padding and priorities are removed, and a header block is one frame with its continuations.
+
+    @ivar exhausted: Whether the last frame was the end of the received bytes.
     """
 
-    __slots__ = ("_block", "_buffer", "_max_block", "_position", "_preface")
+    __slots__ = ("_block", "_buffer", "_max_block", "_position", "_preface", "exhausted")
 
     def __init__(self, max_block: int, preface: bytes = PREFACE) -> None:
         """
@@ -120,6 +122,7 @@ class FrameReader:
         """
         self._buffer = b""
         self._position = 0
+        self.exhausted = False
         self._max_block = max_block
         #: What has not arrived of the preface.
         self._preface = preface
@@ -136,6 +139,7 @@ class FrameReader:
         rest = self._buffer[self._position :] if self._position else self._buffer
         self._buffer = rest + data if rest else data
         self._position = 0
+        self.exhausted = False
         if self._preface:
             expected = self._preface[: len(data)]
             if not data.startswith(expected):
@@ -169,6 +173,7 @@ class FrameReader:
                     raise Http2ConnectionError(PROTOCOL_ERROR, "a frame interrupts a header block")
                 complete = self._continue_block(payload, flags)
                 if complete is not None:
+                    self.exhausted = end == len(buffer)
                     return complete
                 continue
             if kind <= HEADERS:
@@ -181,6 +186,7 @@ class FrameReader:
                     continue
             else:
                 _check(kind, flags, stream_id, size)
+            self.exhausted = end == len(buffer)
             return kind, flags, stream_id, payload, size
 
     def _continue_block(self, payload: bytes, flags: int) -> RawFrame | None:
@@ -343,19 +349,40 @@ def data_frames(
         # A copy takes less time than the loop.
         parts = (b"".join(parts),)
     frames: list[bytes | memoryview] = [before]
+    header = _HEADER.pack(MAX_FRAME_SIZE >> 8, MAX_FRAME_SIZE & 255, DATA, 0, stream_id)
     room, left = 0, size
     for part in parts:
         view, position, length = memoryview(part), 0, len(part)
         while position < length:
             if not room:
-                room = min(left, MAX_FRAME_SIZE)
+                if left <= MAX_FRAME_SIZE:
+                    header = _HEADER.pack(left >> 8, left & 255, DATA, flags, stream_id)
+                frames.append(header)
+                room = MAX_FRAME_SIZE
                 left -= room
-                frames.append(frame_header(room, DATA, 0 if left else flags, stream_id))
-            end = min(position + room, length)
+            end = position + room
+            if end > length:
+                frames.append(view[position:])
+                room = end - length
+                break
             frames.append(view[position:end])
-            room -= end - position
-            position = end
+            room, position = 0, end
     return b"".join(frames)
+
+
+def response_frames(stream_id: int, block: bytes, body: bytes) -> bytes:
+    """Return a header block, and a body of at most one frame that ends the stream."""
+    size, length = len(block), len(body)
+    if size > MAX_FRAME_SIZE:
+        return header_frames(stream_id, block, False) + frame_header(length, DATA, END_STREAM, stream_id) + body
+    return b"".join(
+        (
+            _HEADER.pack(size >> 8, size & 255, HEADERS, END_HEADERS, stream_id),
+            block,
+            _HEADER.pack(length >> 8, length & 255, DATA, END_STREAM, stream_id),
+            body,
+        )
+    )
 
 
 def header_frames(stream_id: int, block: bytes, end_stream: bool) -> bytes:

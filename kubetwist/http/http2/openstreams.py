@@ -58,14 +58,19 @@ class OpenStreams(Protocol, ABC):
     def streams_ended(self) -> None:
         """Handle the end of the last stream."""
 
-    def _has_room(self, head_size: int) -> bool:
-        """Return whether the client may open another stream with such a header list."""
-        return len(self.streams) < self.site.max_streams and self._head_bytes + head_size <= MAX_HEADS
-
     def _open(self, stream: Http2Stream, head_size: int) -> None:
-        self.streams[stream.stream_id] = stream
+        """
+        Add a stream.
+
+        @param head_size: Size of the header list, in bytes.
+        @raise Http2StreamError: There is no room for it.
+        """
+        streams, head_bytes = self.streams, self._head_bytes + head_size
+        if len(streams) >= self.site.max_streams or head_bytes > MAX_HEADS:
+            raise Http2StreamError(stream.stream_id, REFUSED_STREAM, "too many streams are open")
+        streams[stream.stream_id] = stream
         stream.head_size = head_size
-        self._head_bytes += head_size
+        self._head_bytes = head_bytes
 
     def _reset_by_error(self, error: Http2StreamError) -> None:
         """Reset a stream whose client breaks a rule, which counts like a reset by the client."""
@@ -97,7 +102,8 @@ class OpenStreams(Protocol, ABC):
         if stream.closed:
             return
         stream.closed = True
-        self.output.drop(stream)
+        if stream.backlog is not None:
+            self.output.drop(stream)
         del self.streams[stream.stream_id]
         if stream.request is not None:
             self._unfinished.add(stream)

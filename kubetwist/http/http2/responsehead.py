@@ -129,13 +129,9 @@ def complete_block(request: KubeRequest, length: int, content_type: bytes) -> by
 
 def response_block(request: KubeRequest) -> bytes:
     """Return the header block of a response with the header fields of the request, which are complete."""
-    return encode_block(
-        request.code,
-        [
-            *((name, value) for name, values in request.responseHeaders.getAllRawHeaders() for value in values),
-            *request.apf_headers.pairs,
-        ],
-    )
+    fields = [(name, value) for name, values in request.responseHeaders.getAllRawHeaders() for value in values]
+    fields += request.apf_headers.pairs
+    return encode_block(request.code, fields)
 
 
 def encode_block(code: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -74,6 +74,21 @@ class CollectedTests(Http2Case):
                 self.assertEqual(bytes(self.client.streams[max(self.client.streams)].data), b"POST /a " + body[:size])
         self.assertEqual(self.site.connections.bodies.used, 0)
 
+    def test_small_bodies(self) -> None:
+        """A small body is the same in one frame, with padding, after an empty frame, and in two; it opens no window."""
+        for number, *pieces in (
+            (1, h2.data(1, b"abcd", end_stream=True)),
+            (3, h2.data(3, b"abcd", end_stream=True, padding=100)),
+            (5, h2.data(5, b"", padding=200), h2.data(5, b"abcd", end_stream=True)),
+            (7, h2.data(7, b"ab"), h2.data(7, b"cd", end_stream=True)),
+            (9, h2.data(9, b"abcd"), h2.data(9, b"", end_stream=True)),
+        ):
+            fields = [*h2.POST, (b"content-length", b"4")]
+            self.client.send(h2.headers(number, fields, end_stream=False), *pieces)
+            self.assertEqual([], [one for one in self.client.frames if one.type == h2.WINDOW_UPDATE and one.stream])
+            self.assertEqual(bytes(self.client.stream(number).data), b"POST /a abcd")
+        self.assertEqual(self.site.open_requests, set())
+
     def test_too_large(self) -> None:
         """A body above the limit is answered 413 when it exceeds the limit, and its bytes are not kept."""
         held = self.held(self.client)

@@ -6,11 +6,12 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.http2.budgets import (
+    CONTROL_FRAMES_PER_DATA,
     CONTROL_FRAMES_PER_SECOND,
     MAX_CONTROL_FRAMES,
     MAX_RESETS,
     Budget,
-    control_budget,
+    ControlBudget,
     reset_budget,
 )
 from kubetwist.http.http2.frames import ENHANCE_YOUR_CALM, Http2ConnectionError
@@ -32,13 +33,13 @@ class BudgetTests(SynchronousTestCase):
     def test_limits(self) -> None:
         """A budget allows a burst."""
         now = Clock().seconds
-        self.assertEqual(self.spent(control_budget(now)), MAX_CONTROL_FRAMES)
+        self.assertEqual(self.spent(ControlBudget(now)), MAX_CONTROL_FRAMES)
         self.assertEqual(self.spent(reset_budget(now)), MAX_RESETS)
 
     def test_time(self) -> None:
         """Tokens return with time, up to the limit."""
         clock = Clock()
-        budget = control_budget(clock.seconds)
+        budget = ControlBudget(clock.seconds)
         budget.spend(MAX_CONTROL_FRAMES)
         clock.advance(2)
         self.assertEqual(self.spent(budget), 2 * CONTROL_FRAMES_PER_SECOND)
@@ -59,3 +60,12 @@ class BudgetTests(SynchronousTestCase):
         budget.spend(4)
         budget.earn(2)
         self.assertEqual(self.spent(budget), 3)
+
+    def test_sent_frames(self) -> None:
+        """Sent frames earn control frames, up to the limit, and once."""
+        budget = ControlBudget(Clock().seconds)
+        budget.spend(MAX_CONTROL_FRAMES)
+        budget.sent_frames += 3
+        self.assertEqual(self.spent(budget), 3 * CONTROL_FRAMES_PER_DATA)
+        budget.sent_frames += MAX_CONTROL_FRAMES
+        self.assertLessEqual(self.spent(budget), MAX_CONTROL_FRAMES)

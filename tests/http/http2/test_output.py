@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.http.http2.budgets import ControlBudget
 from kubetwist.http.http2.frames import (
     DATA,
     END_STREAM,
@@ -64,7 +65,7 @@ class OutputTests(SynchronousTestCase):
         """Create an output with an open window of the connection."""
         self.written: list[bytes] = []
         self.first: list[bytes] = []
-        self.output = Output(self.written.append, self.first.append, lambda: 0.0, lambda size: None)
+        self.output = Output(self.written.append, self.first.append, lambda: 0.0, ControlBudget(lambda: 0.0))
         self.output.add_window(1 << 20)
 
     def sent(self) -> list[tuple[int, int]]:
@@ -86,7 +87,9 @@ class OutputTests(SynchronousTestCase):
     def test_reads(self) -> None:
         """Responses of reads are written separately, since they need not follow watch events; watches remain first."""
         unordered: list[bytes] = []
-        output = Output(self.written.append, self.first.append, lambda: 0.0, lambda size: None, unordered.append)
+        output = Output(
+            self.written.append, self.first.append, lambda: 0.0, ControlBudget(lambda: 0.0), unordered.append
+        )
         output.send_response(Sender(1), b"\x88", b"a")
         output.send_response(Sender(3, reads=True), b"\x88", b"b")
         output.send_data(Sender(5, reads=True), b"c", False)
@@ -221,7 +224,7 @@ class AnyOrderTests(SynchronousTestCase):
     def test_all_sent(self, steps: list[tuple[str, int, int]]) -> None:
         """Windows are never exceeded, and all data arrive in order once the windows are open."""
         written: list[bytes] = []
-        output = Output(written.append, written.append, lambda: 0.0, lambda size: None)
+        output = Output(written.append, written.append, lambda: 0.0, ControlBudget(lambda: 0.0))
         senders = [Sender(1), Sender(3), Sender(5, urgent=True)]
         expected = [b"", b"", b""]
         room, rooms = INITIAL_WINDOW, [INITIAL_WINDOW] * 3
