@@ -1,5 +1,6 @@
 """
-Count the instructions of a request: GET, LIST, create, patch, apply, and a watch event to one and to 20 watchers.
+Count the instructions of a request: GET, LIST, create, patch, apply, and a watch event to one and to 20 watchers; GET,
+LIST and create over HTTP/2, too.
 
 Usage: python benchmarks/instructions.py [--csv FILE] [--only get,create,event]
 
@@ -36,6 +37,8 @@ OBJECTS: Final = 1000
 #: The objects that are patched in turn, and further ones that are applied.
 TOUCHED: Final = 100
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+#: The start of names of figures of HTTP/2.
+HTTP2: Final = "h2-"
 #: The environment of the process that is counted.
 ENVIRONMENT: Final = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -187,33 +190,50 @@ class Counted:
         self._server = SteppedServer()
         self._server.start()
         self._client = self._server.connect()
+        self._http2_client = self._server.connect(with_http2=True)
         self._requests = Requests(self._server)
         self._watchers: list[Client] = []
-        self._send(list(islice(self._requests.verbs["create"], OBJECTS)))
+        self._check(self._client, self._send(self._client, self._messages(self._client, "create", OBJECTS)))
 
-    def _send(self, messages: Sequence[bytes]) -> None:
-        client, watchers, pending = self._client, self._watchers, self._server.reactor.run_pending
+    def _messages(self, client: Client, verb: str, number: int) -> list[bytes]:
+        return list(map(client.message, islice(self._requests.verbs[verb], number)))
+
+    def _send(self, client: Client, messages: Sequence[bytes]) -> list[bytes]:
+        """Send requests one after the other, and return the responses."""
+        watchers, pending, answers = self._watchers, self._server.reactor.run_pending, []
         for message in messages:
             client.send(message)
             pending()
-            answer = client.take()
-            if answer[9:10] != b"2":
-                raise SystemExit(f"instructions: {message[:200]!r}: {answer[:600]!r}")
+            answers.append(client.take())
             for watcher in watchers:
                 if not watcher.take():
                     raise SystemExit(f"instructions: {message[:200]!r}: a watcher has received nothing")
+        return answers
+
+    def _check(self, client: Client, answers: Sequence[bytes]) -> None:
+        """Exit if a request has failed."""
+        for answer in answers:
+            if not client.succeeded(answer):
+                raise SystemExit(f"instructions: a request failed: {answer[:600]!r}")
 
     def count(self, name: str, verb: str) -> None:
-        """Count the requests of a verb under the name of a figure."""
+        """
+        Count the requests of a verb.
+
+        @param name: The name of the figure; it begins with L{HTTP2} for requests over HTTP/2.
+        """
         warm, counted = self.SIZES.get(verb, self.SIZE)
-        self._send(list(islice(self._requests.verbs[verb], warm)))
-        messages = list(islice(self._requests.verbs[verb], counted))
+        client = self._http2_client if name.startswith(HTTP2) else self._client
+        self._check(client, self._send(client, self._messages(client, verb, warm)))
+        messages = self._messages(client, verb, counted)
         gc.collect()
         # Collections depend on what lives, and the server itself excludes what exists when it is ready.
         gc.freeze()
         gc.disable()
-        self._callgrind.count(f"{name} {counted}", lambda: self._send(messages))
+        answers: list[bytes] = []
+        self._callgrind.count(f"{name} {counted}", lambda: answers.extend(self._send(client, messages)))
         gc.enable()
+        self._check(client, answers)
 
     def watch(self, number: int) -> None:
         """Let a number of clients watch in all."""
@@ -246,6 +266,9 @@ def count_in_this_process(expected: Sequence[str]) -> None:
     for verb in ("get", "list500", "listlabel", "table500", "create", "apply", "patch"):
         if not expected or verb in expected or (verb == "patch" and "event" in expected):
             counted.count(verb, verb)
+        # With the same objects.
+        if verb in ("get", "list500", "create") and (not expected or HTTP2 + verb in expected):
+            counted.count(HTTP2 + verb, verb)
     if not expected or "event" in expected:
         for number in (1, 20):
             counted.watch(number)

@@ -50,7 +50,9 @@ def remove_chance() -> None:
 class PlainTLS:
     """The part of L{OpenSSL.SSL.Connection} that Twisted uses for a connection with TLS; it leaves data as they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, protocol: bytes) -> None:
+        """@param protocol: What ALPN has chosen."""
+        self._protocol = protocol
         self._received: list[bytes] = []
         self._sent: list[bytes] = []
 
@@ -64,8 +66,8 @@ class PlainTLS:
         """Need nothing of the client."""
 
     def get_alpn_proto_negotiated(self) -> bytes:
-        """Return that HTTP/1.1 is spoken."""
-        return b"http/1.1"
+        """Return what ALPN has chosen."""
+        return self._protocol
 
     def get_peer_certificate(self) -> None:
         """Return that the client has no certificate."""
@@ -107,11 +109,17 @@ class PlainTLS:
 
 @implementer(IOpenSSLServerConnectionCreator)
 class PlainTLSCreator:
-    """Creates L{PlainTLS}."""
+    """
+    Creates L{PlainTLS}.
+
+    @ivar protocol: What ALPN chooses.
+    """
+
+    protocol = b"http/1.1"
 
     def serverConnectionForTLS(self, protocol: Any) -> Any:
         """Return the connection of a transport."""
-        return PlainTLS()
+        return PlainTLS(self.protocol)
 
 
 class _DoneAtOnce:
@@ -284,6 +292,59 @@ class Client:
         self.socket.received.clear()
         return data
 
+    def message(self, request: bytes) -> bytes:
+        """Return the bytes of a request, which is given in HTTP/1.1."""
+        return request
+
+    def succeeded(self, answer: bytes) -> bool:
+        """Return whether the status of a response is 2xx."""
+        return answer[9:10] == b"2"
+
+
+class Http2Client(Client):
+    """A connection with HTTP/2 to a L{SteppedServer}, as of a client with large windows and a header table."""
+
+    def __init__(self, socket: MemorySocket, transport: Any) -> None:
+        from jh2._hazmat import Encoder
+
+        from kubetwist.http.http2 import frames as http2
+
+        super().__init__(socket, transport)
+        self._encoder = Encoder()
+        self._stream_id = -1
+        window = http2.MAX_WINDOW
+        self.send(
+            http2.PREFACE
+            + http2.settings_frame([(http2.SETTINGS_INITIAL_WINDOW_SIZE, window)])
+            + http2.window_update(0, window - http2.INITIAL_WINDOW)
+        )
+
+    def message(self, request: bytes) -> bytes:
+        """Return the frames of a request, which is given in HTTP/1.1, with the next stream id."""
+        from kubetwist.http.http2 import frames as http2
+
+        head, _, body = request.partition(b"\r\n\r\n")
+        (method, path, _), *lines = (line.split(maxsplit=2) for line in head.split(b"\r\n"))
+        fields = [(name[:-1].lower(), b" ".join(value)) for name, *value in lines]
+        (_, authority), *fields = fields
+        pseudo = [(b":method", method), (b":path", path), (b":scheme", b"https"), (b":authority", authority)]
+        self._stream_id += 2
+        block = self._encoder.encode([(name, value, False) for name, value in (*pseudo, *fields)], True)
+        frames: bytes = http2.header_frames(self._stream_id, block, not body)
+        return frames + http2.data_frames(self._stream_id, (body,), len(body), True) if body else frames
+
+    def succeeded(self, answer: bytes) -> bool:
+        """Return whether the status of a response is 2xx."""
+        from kubetwist.http.http2 import frames as http2
+
+        reader = http2.FrameReader(http2.MAX_FRAME_SIZE, b"")
+        reader.feed(answer)
+        frame = reader.next_frame()
+        while frame is not None and frame[0] != http2.HEADERS:
+            frame = reader.next_frame()
+        # The first block of a connection begins with the size of the table.
+        return frame is not None and frame[3].removeprefix(b"\x20").startswith((b"\x88", b"\x08\x032"))
+
 
 class SteppedServer:
     """A server with the memory backend on a L{SteppedReactor}, with the default filters and admission plugins."""
@@ -320,23 +381,25 @@ class SteppedServer:
         server = self._service.server
         assert server is not None, "the service is ready"
         site = server.site
+        self._creator = PlainTLSCreator()
         self._factory = CoalescingTLSFactory(
-            cast("Any", PlainTLSCreator()), site, cast("Any", self.reactor), site.write_events
+            cast("Any", self._creator), site, cast("Any", self.reactor), site.write_events
         )
 
     def close(self) -> None:
         """Remove the files of the server, which is not stopped."""
         self._folder.cleanup()
 
-    def connect(self) -> Client:
+    def connect(self, *, with_http2: bool = False) -> Client:
         """Connect a client."""
+        self._creator.protocol = b"h2" if with_http2 else b"http/1.1"
         socket = MemorySocket()
         connection = MemoryConnection(cast("Any", socket), cast("Any", None), cast("Any", self.reactor))
         connection.connected = True
         transport: Any = self._factory.buildProtocol(connection.getPeer())
         connection.protocol = transport
         transport.makeConnection(connection)
-        return Client(socket, transport)
+        return (Http2Client if with_http2 else Client)(socket, transport)
 
     @staticmethod
     def message(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:

@@ -70,3 +70,20 @@ class ServerTests(SynchronousTestCase):
         read = server.call(writer, server.message("GET", f"{path}/one"))
         self.assertEqual({"key": "value"}, json.loads(read.partition(b"\r\n\r\n")[2])["data"])
         self.assertEqual(b"", watcher.take())
+
+    def test_http2(self) -> None:
+        """The same requests are sent over HTTP/2, and failures are recognized over both protocols."""
+        for with_http2 in (False, True):
+            server, client = self.server, self.server.connect(with_http2=with_http2)
+            path = "/api/v1/namespaces/default/configmaps"
+            body = json.dumps({"metadata": {"name": f"one-{with_http2}".lower()}, "data": {"key": "value"}}).encode()
+            create = server.message("POST", path, body, Content_Type="application/json")
+            self.assertTrue(client.succeeded(server.call(client, client.message(create))))
+            read = server.message("GET", f"{path}/one-{with_http2}".lower())
+            answer = server.call(client, client.message(read))
+            self.assertTrue(client.succeeded(answer), answer)
+            self.assertIn(b'"data":{"key":"value"}', answer)
+            repeated: bytes = server.call(client, client.message(create))
+            self.assertIn(b"AlreadyExists", repeated)
+            self.assertFalse(client.succeeded(repeated))
+            self.assertFalse(client.succeeded(b""))
