@@ -38,6 +38,7 @@ from ..interfaces import (
 )
 from ..registry.core.node.graph import NodeGraph
 from ..registry.rbac.bootstrap.roles import CLUSTER_ROLES
+from ..registry.rbac.bootstrap.rules import rules_of
 
 if TYPE_CHECKING:
     from ._context import AuthorizationContext
@@ -63,8 +64,17 @@ class NodeAuthorizer:
 
     name: ClassVar[str] = "Node"
     graph: NodeGraph
-    _certificates: bool = False
-    _rules: RoleRules = field(factory=lambda: RoleRules(CLUSTER_ROLES["system:node"]), init=False)
+    _features: FeatureGates = field(factory=FeatureGates)
+    _authorizers: Mapping[tuple[str, str], _AuthorizeResource] = field(init=False)
+    _rules: RoleRules = field(init=False)
+
+    @_authorizers.default
+    def _authorizers_of_release(self) -> Mapping[tuple[str, str], _AuthorizeResource]:
+        return _authorizers_for(self._features)
+
+    @_rules.default
+    def _rules_of_release(self) -> RoleRules:
+        return RoleRules(rules_of(CLUSTER_ROLES["system:node"], self._features))
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
         """See L{IAuthorizer.authorize}."""
@@ -74,7 +84,7 @@ class NodeAuthorizer:
         if not node:
             return _no(f"unknown node for user {quoted(attributes.user.name)}")
         if attributes.is_resource_request:
-            authorize_resource = _AUTHORIZERS.get((attributes.group, attributes.resource))
+            authorize_resource = self._authorizers.get((attributes.group, attributes.resource))
             if authorize_resource is not None:
                 return authorize_resource(self, attributes, node)
         return _ALLOW if self._rules.allow(attributes) else _NO_OPINION
@@ -113,7 +123,7 @@ class NodeAuthorizer:
         if (
             attributes.is_resource_request
             and attributes.name
-            and _AUTHORIZERS.get((attributes.group, attributes.resource)) in _BY_PODS
+            and self._authorizers.get((attributes.group, attributes.resource)) in _BY_PODS
         ):
             yield from self.graph.pods_that_need(attributes.resource, attributes.namespace, attributes.name)
 
@@ -164,6 +174,16 @@ class NodeAuthorizer:
     def _authorize_service_account(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if attributes.verb == "get" and not attributes.subresource:
             return self._authorize_read_namespaced_object(attributes, node)
+        return self._authorize_token(attributes, node)
+
+    def _authorize_service_account_without_get(
+        self, attributes: AuthorizerAttributes, node: str
+    ) -> Verdict | Deferred[Verdict]:
+        if attributes.verb == "get" and not attributes.subresource:
+            return _no("not allowed to get service accounts")
+        return self._authorize_token(attributes, node)
+
+    def _authorize_token(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
         if attributes.verb != "create" or not attributes.name:
             return _no("can only create tokens for individual service accounts")
         if attributes.subresource != "token":
@@ -190,6 +210,15 @@ class NodeAuthorizer:
         return _ALLOW
 
     def _authorize_resource_slice(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        return self._authorize_slice(attributes, node, _selects(attributes, node))
+
+    def _authorize_any_resource_slice(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        """Authorize lists of all slices, as without AuthorizeNodeWithSelectors."""
+        return self._authorize_slice(attributes, node, True)
+
+    def _authorize_slice(
+        self, attributes: AuthorizerAttributes, node: str, may_list: bool
+    ) -> Verdict | Deferred[Verdict]:
         if attributes.subresource:
             return _no("cannot authorize ResourceSlice subresources")
         if attributes.verb == "create":
@@ -201,7 +230,7 @@ class NodeAuthorizer:
                 "only the following verbs are allowed for a ResourceSlice:"
                 " get, watch, list, create, update, patch, delete, deletecollection"
             )
-        if _selects(attributes, node):
+        if may_list:
             return _ALLOW
         return _no("can only list/watch/deletecollection resourceslices with nodeName field selector")
 
@@ -237,8 +266,6 @@ class NodeAuthorizer:
     def _authorize_pod_certificate_request(
         self, attributes: AuthorizerAttributes, node: str
     ) -> Verdict | Deferred[Verdict]:
-        if not self._certificates:
-            return _NO_OPINION
         if attributes.subresource:
             return _no("nodes may not access the status subresource of PodCertificateRequests")
         if attributes.verb == "create":
@@ -251,27 +278,50 @@ class NodeAuthorizer:
             return _ALLOW
         return _no("can only list/watch podcertificaterequests with nodeName field selector")
 
+    def _authorize_nothing(self, attributes: AuthorizerAttributes, node: str) -> Verdict | Deferred[Verdict]:
+        return _NO_OPINION
+
 
 #: Writes to pods: mirror pods, status, eviction.
 _POD_WRITES: Final = frozenset(
     (("", "create"), ("", "delete"), ("status", "update"), ("status", "patch"), ("eviction", "create"))
 )
 
+#: The authorizers of all servers.
 _AUTHORIZERS: Final[Mapping[tuple[str, str], _AuthorizeResource]] = {
     ("", "secrets"): NodeAuthorizer._authorize_read_namespaced_object,
     ("", "configmaps"): NodeAuthorizer._authorize_read_namespaced_object,
     ("", "persistentvolumeclaims"): NodeAuthorizer._authorize_pvc,
     ("", "persistentvolumes"): NodeAuthorizer._authorize_get,
-    ("", "serviceaccounts"): NodeAuthorizer._authorize_service_account,
-    ("", "nodes"): NodeAuthorizer._authorize_node,
-    ("", "pods"): NodeAuthorizer._authorize_pod,
     ("resource.k8s.io", "resourceclaims"): NodeAuthorizer._authorize_get,
-    ("resource.k8s.io", "resourceslices"): NodeAuthorizer._authorize_resource_slice,
     ("storage.k8s.io", "volumeattachments"): NodeAuthorizer._authorize_get,
     ("storage.k8s.io", "csinodes"): NodeAuthorizer._authorize_csi_node,
     ("coordination.k8s.io", "leases"): NodeAuthorizer._authorize_lease,
-    ("certificates.k8s.io", "podcertificaterequests"): NodeAuthorizer._authorize_pod_certificate_request,
 }
+
+
+def _authorizers_for(features: FeatureGates) -> Mapping[tuple[str, str], _AuthorizeResource]:
+    """Return the authorizers of a server with C{features}, by group and resource; other resources follow the rules."""
+    authorizers = dict(_AUTHORIZERS)
+    certificates = features.enabled("PodCertificateRequest")
+    if certificates or features.enabled("KubeletServiceAccountTokenForCredentialProviders"):
+        authorizers["", "serviceaccounts"] = NodeAuthorizer._authorize_service_account
+    elif features.since(1, 33):
+        authorizers["", "serviceaccounts"] = NodeAuthorizer._authorize_service_account_without_get
+    else:
+        authorizers["", "serviceaccounts"] = NodeAuthorizer._authorize_token
+    selects = features.enabled("AuthorizeNodeWithSelectors")
+    slices = NodeAuthorizer._authorize_resource_slice if selects else NodeAuthorizer._authorize_any_resource_slice
+    authorizers["resource.k8s.io", "resourceslices"] = slices
+    if selects:
+        authorizers["", "nodes"] = NodeAuthorizer._authorize_node
+        authorizers["", "pods"] = NodeAuthorizer._authorize_pod
+    if selects and certificates:
+        requests = NodeAuthorizer._authorize_pod_certificate_request
+    else:
+        requests = NodeAuthorizer._authorize_nothing
+    authorizers["certificates.k8s.io", "podcertificaterequests"] = requests
+    return authorizers
 
 
 #: Authorizers of resources that pods refer to.
@@ -280,6 +330,8 @@ _BY_PODS: Final = (
     NodeAuthorizer._authorize_pvc,
     NodeAuthorizer._authorize_get,
     NodeAuthorizer._authorize_service_account,
+    NodeAuthorizer._authorize_service_account_without_get,
+    NodeAuthorizer._authorize_token,
 )
 
 
@@ -290,7 +342,4 @@ def _selects(attributes: AuthorizerAttributes, node: str) -> bool:
 
 def make(options: FlagValues, server: AuthorizationContext) -> NodeAuthorizer:
     """Return the authorizer of nodes."""
-    return NodeAuthorizer(
-        NodeGraph(server.stores, server.reactor),
-        FeatureGates.from_options(options).enabled("PodCertificateRequest"),
-    )
+    return NodeAuthorizer(NodeGraph(server.stores, server.reactor), FeatureGates.from_options(options))

@@ -273,7 +273,7 @@ def add_bootstrap_hooks(
         ensure_flow_control,
     )
     if (RBAC, "clusterroles") in stores.infos:
-        kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores))
+        kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores, config.features))
     if ("", "configmaps") in stores.infos:
         tracking = LegacyTokenTracking(stores.get("", "configmaps"), config.reactor)
 

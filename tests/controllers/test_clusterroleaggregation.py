@@ -6,15 +6,22 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kubetwist.api.featuregates import FeatureGates
+from kubetwist.api.rbacrules import Rule
 from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.clusterroleaggregation import ClusterRoleAggregation
 from kubetwist.registry.rbac.bootstrap.reconcile import reconcile
-from kubetwist.registry.rbac.bootstrap.rules import rule
+from kubetwist.registry.rbac.bootstrap.rules import RuleTemplate
 from kubetwist.registry.rbac.ruleresolver import GROUP, RuleResolver
 from kubetwist.storage.errors import RevisionCompacted
 from tests.controllers.harness import ControllerTestCase
 
 LABEL = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+
+
+def rule(verbs: str, groups: str, resources: str) -> Rule:
+    """Return a rule; see L{RuleTemplate}."""
+    return RuleTemplate(verbs, groups, resources).rule(FeatureGates())
 
 
 class ClusterRoleAggregationTests(ControllerTestCase):
@@ -33,7 +40,7 @@ class ClusterRoleAggregationTests(ControllerTestCase):
 
     def reconcile(self) -> None:
         """Create the bootstrap roles as at a start."""
-        self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores)))
+        self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores, FeatureGates())))
 
     def rules(self, name: str) -> list[Any]:
         """Return the rules of a role."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.authorization.rbac import RBAC
 from kubetwist.controllers.machinery.manager import ControllerManager
 from kubetwist.controllers.machinery.selection import select_controllers
@@ -29,7 +30,7 @@ class TogetherTests(ControllerTestCase):
         """Start all controllers that need no other parts of a server."""
         self.config = Config()
         super().setUp()
-        self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores)))
+        self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores, FeatureGates())))
         self.all = ControllerManager(self.context, select_controllers(("*", "workloads")))
         self.all.start()
         self.settle()

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-import orjson
-
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ....api.errors import APIStatusError
+from ....api.featuregates import FeatureGates
 from ....api.jsontypes import JSONValue
 from ....api.options import DeleteOptions, UpdateOptions
 from ....api.rbacrules import Rule, uncovered_rules
@@ -24,6 +23,7 @@ from ...generic.bootstrap import SERVER, ensure
 from ..ruleresolver import GROUP
 from .controllerroles import CONTROLLERS
 from .roles import AGGREGATED, BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, LABELLED, ROLES
+from .rules import rules_of
 
 if TYPE_CHECKING:
     from ...generic.store import Store
@@ -48,8 +48,7 @@ def _metadata(name: str, namespace: str = "", aggregate_to: str = "") -> JSONObj
 
 
 def _role(meta: JSONObject, rules: Sequence[Rule] | None) -> JSONObject:
-    # The rules are shared by all servers of a process, and a store may modify objects: copy them.
-    return {"metadata": meta, "rules": None if rules is None else [orjson.loads(orjson.dumps(rule)) for rule in rules]}
+    return {"metadata": meta, "rules": rules}
 
 
 def _binding(meta: JSONObject, kind: str, role: str, subjects: str) -> JSONObject:
@@ -67,33 +66,40 @@ def _binding(meta: JSONObject, kind: str, role: str, subjects: str) -> JSONObjec
     return obj
 
 
-def expected_cluster_roles() -> Iterator[JSONObject]:
-    """Return the built-in ClusterRoles."""
+def _cluster_rules(features: FeatureGates) -> Iterator[tuple[str, list[Rule]]]:
+    """Return the ClusterRoles without an aggregation rule: name and rules."""
+    for name, templates in CLUSTER_ROLES.items():
+        yield name, rules_of(templates, features)
+    for account, templates in CONTROLLERS.items():
+        yield f"{_CONTROLLER}{account}", rules_of(templates, features)
+
+
+def expected_cluster_roles(features: FeatureGates) -> Iterator[JSONObject]:
+    """Return the built-in ClusterRoles of a server with C{features}."""
     for name, aggregate_to in AGGREGATED.items():
         selector = {"matchLabels": {f"{AGGREGATE_TO}{name}": "true"}}
         yield {
             **_role(_metadata(name, aggregate_to=aggregate_to), None),
             "aggregationRule": {"clusterRoleSelectors": [selector]},
         }
-    for name, rules in CLUSTER_ROLES.items():
-        yield _role(_metadata(name, aggregate_to=LABELLED.get(name, "")), rules)
-    for name, rules in CONTROLLERS.items():
-        yield _role(_metadata(f"{_CONTROLLER}{name}"), rules)
+    for name, rules in _cluster_rules(features):
+        if rules:
+            yield _role(_metadata(name, aggregate_to=LABELLED.get(name, "")), rules)
 
 
-def expected_cluster_role_bindings() -> Iterator[JSONObject]:
-    """Return the built-in ClusterRoleBindings."""
-    for name, subjects in CLUSTER_BINDINGS.items():
-        yield _binding(_metadata(name), "ClusterRole", name, subjects)
-    for account in CONTROLLERS:
-        name = f"{_CONTROLLER}{account}"
-        yield _binding(_metadata(name), "ClusterRole", name, f"ServiceAccount/kube-system/{account}")
+def expected_cluster_role_bindings(features: FeatureGates) -> Iterator[JSONObject]:
+    """Return the built-in ClusterRoleBindings of a server with C{features}."""
+    bindings = dict(CLUSTER_BINDINGS)
+    bindings.update((f"{_CONTROLLER}{account}", f"ServiceAccount/kube-system/{account}") for account in CONTROLLERS)
+    for name, rules in _cluster_rules(features):
+        if rules and name in bindings:
+            yield _binding(_metadata(name), "ClusterRole", name, bindings[name])
 
 
-def expected_roles() -> Iterator[JSONObject]:
-    """Return the built-in Roles."""
-    for (namespace, name), rules in ROLES.items():
-        yield _role(_metadata(name, namespace), rules)
+def expected_roles(features: FeatureGates) -> Iterator[JSONObject]:
+    """Return the built-in Roles of a server with C{features}."""
+    for (namespace, name), templates in ROLES.items():
+        yield _role(_metadata(name, namespace), rules_of(templates, features))
 
 
 def expected_role_bindings() -> Iterator[JSONObject]:
@@ -181,16 +187,21 @@ async def _reconcile(store: Store, expected: JSONObject, compute: ComputeReconci
     await store.update(scope, name, change, UpdateOptions(), patching=True)
 
 
-async def reconcile(stores: Stores) -> None:
-    """Reconcile all built-in roles and bindings concurrently, so that their writes share transactions."""
+async def reconcile(stores: Stores, features: FeatureGates) -> None:
+    """
+    Reconcile all built-in roles and bindings concurrently, so that their writes share transactions.
+
+    @param stores: The stores of the server.
+    @param features: Its feature gates and release, which the rules depend on.
+    """
     cluster_roles, roles = stores.get(GROUP, "clusterroles"), stores.get(GROUP, "roles")
     cluster_bindings, bindings = stores.get(GROUP, "clusterrolebindings"), stores.get(GROUP, "rolebindings")
     namespaces = stores.get("", "namespaces")
     await _gather(ensure(namespaces, {"metadata": {"name": name}}) for name in sorted({name for name, _ in ROLES}))
     reconciliations: Sequence[tuple[Store, Iterator[JSONObject], ComputeReconciled]] = (
-        (cluster_roles, expected_cluster_roles(), compute_reconciled_role),
-        (cluster_bindings, expected_cluster_role_bindings(), compute_reconciled_role_binding),
-        (roles, expected_roles(), compute_reconciled_role),
+        (cluster_roles, expected_cluster_roles(features), compute_reconciled_role),
+        (cluster_bindings, expected_cluster_role_bindings(features), compute_reconciled_role_binding),
+        (roles, expected_roles(features), compute_reconciled_role),
         (bindings, expected_role_bindings(), compute_reconciled_role_binding),
     )
     await _gather(_reconcile(store, obj, compute) for store, objects, compute in reconciliations for obj in objects)

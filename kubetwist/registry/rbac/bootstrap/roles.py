@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ....api.rbacrules import Rule
-from .rules import EVENTS, paths, rule
+from .rules import EVENTS, RuleTemplate, paths, rule
 
 #: The aggregating ClusterRoles, with the role that aggregates them; C{""} for none.
 AGGREGATED: Final[Mapping[str, str]] = {"admin": "", "edit": "admin", "view": "edit"}
 
-#: The rules of ClusterRoles, by name.
-CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
+_DRA: Final = "DynamicResourceAllocation"
+
+#: The rules of ClusterRoles, by name; a server has those with at least one rule.
+CLUSTER_ROLES: Final[Mapping[str, Sequence[RuleTemplate]]] = {
     "cluster-admin": (
         rule("*", "*", "*"),
         paths("*", "*"),
@@ -34,11 +35,11 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         rule(
             "write",
             "core",
-            "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale "
-            "secrets serviceaccounts services services/proxy",
+            "configmaps endpoints[<1.34] events[<1.35] persistentvolumeclaims replicationcontrollers "
+            "replicationcontrollers/scale secrets serviceaccounts services services/proxy",
         ),
         rule("create", "core", "serviceaccounts/token"),
-        rule("write", "core events.k8s.io", "events"),
+        rule("write", "core events.k8s.io", "events", when=">=1.35"),
         rule(
             "write",
             "apps",
@@ -56,7 +57,13 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         rule("write", "policy", "poddisruptionbudgets"),
         rule("write", "networking.k8s.io", "ingresses networkpolicies"),
         rule("read write", "coordination.k8s.io", "leases"),
-        rule("write", "resource.k8s.io", "resourceclaims resourceclaimtemplates"),
+        rule(
+            "write",
+            "resource.k8s.io",
+            "resourceclaims resourceclaimtemplates",
+            when=f"{_DRA},>=1.33",
+        ),
+        rule("write", "scheduling.k8s.io", "podgroups workloads", when="GenericWorkload,>=1.36"),
     ),
     "system:aggregate-to-view": (
         rule(
@@ -68,11 +75,11 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         rule(
             "read",
             "core",
-            "bindings limitranges namespaces/status pods/log pods/status replicationcontrollers/status "
-            "resourcequotas resourcequotas/status",
+            "bindings events[<1.35] limitranges namespaces/status pods/log pods/status "
+            "replicationcontrollers/status resourcequotas resourcequotas/status",
         ),
         rule("read", "core", "namespaces"),
-        rule("read", "core events.k8s.io", "events"),
+        rule("read", "core events.k8s.io", "events", when=">=1.35"),
         rule("read", "discovery.k8s.io", "endpointslices"),
         rule(
             "read",
@@ -92,7 +99,13 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         ),
         rule("read", "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
         rule("read", "networking.k8s.io", "ingresses ingresses/status networkpolicies"),
-        rule("read", "resource.k8s.io", "resourceclaims resourceclaims/status resourceclaimtemplates"),
+        rule(
+            "read",
+            "resource.k8s.io",
+            "resourceclaims resourceclaims/status resourceclaimtemplates",
+            when=f"{_DRA},>=1.33",
+        ),
+        rule("read", "scheduling.k8s.io", "podgroups podgroups/status workloads", when="GenericWorkload,>=1.36"),
     ),
     "system:auth-delegator": (
         rule("create", "authentication.k8s.io", "tokenreviews"),
@@ -119,6 +132,9 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
     ),
     "system:certificates.k8s.io:legacy-unknown-approver": (
         rule("approve", "certificates.k8s.io", "signers", "kubernetes.io/legacy-unknown"),
+    ),
+    "system:cluster-trust-bundle-discovery": (
+        rule("read", "certificates.k8s.io", "clustertrustbundles", when="ClusterTrustBundle"),
     ),
     "system:discovery": (
         paths("/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"),
@@ -163,23 +179,40 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         rule("read", "core", "namespaces"),
         rule("read", "storage.k8s.io", "csidrivers"),
         rule("read", "storage.k8s.io", "csistoragecapacities"),
-        rule("read", "resource.k8s.io", "deviceclasses"),
-        rule("read update patch", "resource.k8s.io", "resourceclaims"),
-        rule("read update patch", "resource.k8s.io", "resourceclaims/status"),
-        rule("update", "core", "pods/finalizers"),
-        rule("read", "resource.k8s.io", "resourceslices"),
-        rule("create delete", "resource.k8s.io", "resourceclaims"),
-        rule("update patch", "resource.k8s.io", "resourceclaims/binding"),
+        rule("read", "resource.k8s.io", "deviceclasses", when=_DRA),
+        rule("read update patch", "resource.k8s.io", "resourceclaims", when=_DRA),
+        rule("read update patch", "resource.k8s.io", "resourceclaims/status", when=_DRA),
+        rule("read write", "resource.k8s.io", "podschedulingcontexts", when=f"{_DRA},<1.32"),
+        rule("read", "resource.k8s.io", "podschedulingcontexts/status", when=f"{_DRA},<1.32"),
+        rule("read[<1.34] update patch[<1.34]", "core", "pods/finalizers", when=_DRA),
+        rule("read", "resource.k8s.io", "resourceslices", when=_DRA),
+        rule("create delete", "resource.k8s.io", "resourceclaims", when=f"{_DRA},DRAExtendedResource,>=1.34"),
+        rule("read", "resource.k8s.io", "devicetaintrules", when=f"{_DRA},>=1.33,<1.34"),
+        rule("read", "resource.k8s.io", "devicetaintrules", when=f"{_DRA},DRADeviceTaints,>=1.34,<1.35"),
+        rule("read", "resource.k8s.io", "devicetaintrules", when=f"{_DRA},DRADeviceTaintRules,>=1.35"),
+        rule(
+            "update patch",
+            "resource.k8s.io",
+            "resourceclaims/binding",
+            when=f"{_DRA},DRAResourceClaimGranularStatusAuthorization",
+        ),
+        rule("read", "scheduling.k8s.io", "workloads[<1.36] podgroups[>=1.36]", when="GenericWorkload"),
+        rule("update patch", "scheduling.k8s.io", "podgroups/status", when="GenericWorkload,>=1.36"),
     ),
     "system:kubelet-api-admin": (
         rule("read", "core", "nodes"),
         rule("proxy", "core", "nodes"),
         rule("*", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"),
-        rule("*", "core", "nodes/configz nodes/healthz nodes/pods"),
+        rule("*", "core", "nodes/configz nodes/healthz nodes/pods", when="KubeletFineGrainedAuthz"),
     ),
     "system:monitoring": (
-        paths("/flagz /healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/* /statusz"),
-        rule("get", "core", "nodes/metrics"),
+        paths(
+            "/flagz[ComponentFlagz,>=1.36] /healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz "
+            "/readyz/* /statusz[ComponentStatusz,>=1.36]"
+        ),
+        rule("get", "core", "nodes/metrics", when=">=1.34"),
+        paths("/flagz", when="ComponentFlagz,<1.36"),
+        paths("/statusz", when="ComponentStatusz,<1.36"),
     ),
     "system:node": (
         rule("create", "authentication.k8s.io", "tokenreviews"),
@@ -188,7 +221,7 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         rule("read create", "core", "nodes"),
         rule("update patch", "core", "nodes/status"),
         rule("update patch", "core", "nodes"),
-        EVENTS,
+        rule("create update patch", "core events.k8s.io[>=1.35]", "events"),
         rule("read", "core", "pods"),
         rule("create delete", "core", "pods"),
         rule("update patch", "core", "pods/status"),
@@ -204,9 +237,11 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         rule("read", "storage.k8s.io", "csidrivers"),
         rule("create get update patch delete", "storage.k8s.io", "csinodes"),
         rule("read", "node.k8s.io", "runtimeclasses"),
-        rule("get", "resource.k8s.io", "resourceclaims"),
-        rule("deletecollection", "resource.k8s.io", "resourceslices"),
-        rule("get", "core", "serviceaccounts"),
+        rule("get", "resource.k8s.io", "resourceclaims", when=_DRA),
+        rule("deletecollection", "resource.k8s.io", "resourceslices", when=_DRA),
+        rule("read", "certificates.k8s.io", "clustertrustbundles", when="ClusterTrustBundle"),
+        rule("get", "core", "serviceaccounts", when="KubeletServiceAccountTokenForCredentialProviders"),
+        rule("read create", "certificates.k8s.io", "podcertificaterequests", when="PodCertificateRequest"),
     ),
     "system:node-bootstrapper": (rule("read create", "certificates.k8s.io", "certificatesigningrequests"),),
     "system:node-problem-detector": (
@@ -218,7 +253,7 @@ CLUSTER_ROLES: Final[Mapping[str, Sequence[Rule]]] = {
         rule("list watch", "core", "endpoints services"),
         rule("read", "core", "nodes"),
         EVENTS,
-        rule("list watch", "networking.k8s.io", "servicecidrs"),
+        rule("list watch", "networking.k8s.io", "servicecidrs", when="MultiCIDRServiceAllocator"),
         rule("list watch", "discovery.k8s.io", "endpointslices"),
     ),
     "system:persistent-volume-provisioner": (
@@ -247,6 +282,7 @@ LABELLED: Final[Mapping[str, str]] = {f"system:aggregate-to-{name}": name for na
 CLUSTER_BINDINGS: Final[Mapping[str, str]] = {
     "cluster-admin": "Group/system:masters",
     "system:basic-user": "Group/system:authenticated",
+    "system:cluster-trust-bundle-discovery": "Group/system:serviceaccounts",
     "system:discovery": "Group/system:authenticated",
     "system:kube-controller-manager": "User/system:kube-controller-manager",
     "system:kube-dns": "ServiceAccount/kube-system/kube-dns",
@@ -260,7 +296,7 @@ CLUSTER_BINDINGS: Final[Mapping[str, str]] = {
 }
 
 #: The rules of Roles, by namespace and name.
-ROLES: Final[Mapping[tuple[str, str], Sequence[Rule]]] = {
+ROLES: Final[Mapping[tuple[str, str], Sequence[RuleTemplate]]] = {
     ("kube-public", "system:controller:bootstrap-signer"): (
         rule("read", "core", "configmaps"),
         rule("update", "core", "configmaps", "cluster-info"),
@@ -270,10 +306,14 @@ ROLES: Final[Mapping[tuple[str, str], Sequence[Rule]]] = {
         rule("read", "core", "configmaps", "extension-apiserver-authentication"),
     ),
     ("kube-system", "system::leader-locking-kube-controller-manager"): (
+        rule("watch", "core", "configmaps", when="<1.35"),
+        rule("get update", "core", "configmaps", "kube-controller-manager", when="<1.35"),
         rule("read create update", "coordination.k8s.io", "leases"),
         rule("read create update", "coordination.k8s.io", "leasecandidates"),
     ),
     ("kube-system", "system::leader-locking-kube-scheduler"): (
+        rule("watch", "core", "configmaps", when="<1.35"),
+        rule("get update", "core", "configmaps", "kube-scheduler", when="<1.35"),
         rule("read create update", "coordination.k8s.io", "leases"),
         rule("read create update", "coordination.k8s.io", "leasecandidates"),
     ),

@@ -7,6 +7,7 @@ from typing import Any
 from twisted.internet.task import Clock
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.authorization.node import NodeAuthorizer
 from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.registry.core.node import graph as nodegraph
@@ -241,13 +242,42 @@ class GraphTests(NodeTestCase):
         """PodCertificateRequests are only in the graph if the feature is enabled."""
         kind = "certificates.k8s.io/podcertificaterequests"
         self.assert_reason(self.server.decide("create", kind), "")
-        self.server.node = NodeAuthorizer(self.server.graph, True)
+        self.server.node = NodeAuthorizer(self.server.graph, FeatureGates(settings={"PodCertificateRequest": True}))
         self.assertTrue(self.server.allows("create", kind))
         self.assert_reason(self.server.decide("get", kind, "x"), UNRELATED)
         self.assertTrue(self.server.allows("list", kind, field_terms=(("spec.nodeName", "one", True),)))
         self.assertFalse(self.server.allows("list", kind))
         self.assertFalse(self.server.allows("update", kind, "x", subresource="status"))
         self.assertFalse(self.server.allows("delete", kind, "x"))
+
+
+class GateTests(NodeTestCase):
+    """Tests of requests that feature gates and releases decide."""
+
+    def configure(self, release: tuple[int, int], **gates: bool) -> None:
+        """Create the authorizer of a server with a release and gates."""
+        self.server.node = NodeAuthorizer(self.server.graph, FeatureGates(release, gates))
+
+    def test_selectors(self) -> None:
+        """Without AuthorizeNodeWithSelectors, kubelets read all nodes, pods and resource slices."""
+        kinds = ("nodes", "pods", "resource.k8s.io/resourceslices")
+        for gates, allowed in (({}, False), ({"AuthorizeNodeWithSelectors": False}, True)):
+            self.configure((1, 33), **gates)
+            self.assertEqual([self.server.allows("list", kind, namespace="") for kind in kinds], [allowed] * 3)
+        self.assertFalse(self.server.allows("delete", "nodes", "one", namespace=""))
+        self.configure((1, 31))
+        self.assertTrue(self.server.allows("list", "pods", namespace=""))
+
+    def test_service_accounts(self) -> None:
+        """Reads of service accounts need a gate since 1.33; before, kubelets only create tokens."""
+        for release, gates, reason in (
+            ((1, 32), {}, "can only create tokens for individual service accounts"),
+            ((1, 33), {}, "not allowed to get service accounts"),
+            ((1, 33), {"KubeletServiceAccountTokenForCredentialProviders": True}, UNRELATED),
+            ((1, 34), {}, UNRELATED),
+        ):
+            self.configure(release, **gates)
+            self.assert_reason(self.server.decide("get", "serviceaccounts", "robot"), reason)
 
 
 class ChangeTests(NodeTestCase):

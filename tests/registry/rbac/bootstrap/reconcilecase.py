@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.rbac.bootstrap.reconcile import (
     reconcile,
 )
@@ -22,7 +23,7 @@ class ReconcileTestCase(SynchronousTestCase):
     def reconcile(self) -> int:
         """Reconcile; return the number of writes."""
         before = self.server.backend.revision
-        self.server.run(reconcile(self.server.stores))
+        self.server.run(reconcile(self.server.stores, FeatureGates()))
         return self.server.backend.revision - before
 
     def admin(self, method: str, path: str, body: Any = None) -> Any:

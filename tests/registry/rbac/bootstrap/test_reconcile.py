@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.rbacrules import uncovered_rules
 from kubetwist.registry.rbac.bootstrap.reconcile import (
     AUTOUPDATE,
@@ -19,6 +20,7 @@ from tests.registry.rbac.bootstrap.reconcilecase import ReconcileTestCase
 from tests.registry.rbac.rbacserver import API, binding
 
 CLUSTER_ROLES, CLUSTER_BINDINGS = f"{API}/clusterroles", f"{API}/clusterrolebindings"
+FEATURES = FeatureGates()
 
 
 class ReconcileTests(ReconcileTestCase):
@@ -27,9 +29,9 @@ class ReconcileTests(ReconcileTestCase):
     def test_first_start(self) -> None:
         """The first start creates every object in one write, and the namespaces of the roles."""
         objects = [
-            *expected_cluster_roles(),
-            *expected_cluster_role_bindings(),
-            *expected_roles(),
+            *expected_cluster_roles(FEATURES),
+            *expected_cluster_role_bindings(FEATURES),
+            *expected_roles(FEATURES),
             *expected_role_bindings(),
         ]
         self.assertEqual(len(objects), 70 + 51 + 7 + 7)
@@ -66,8 +68,8 @@ class ReconcileTests(ReconcileTestCase):
         edit = self.admin("GET", f"{CLUSTER_ROLES}/edit")
         self.assertEqual(edit["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-admin"], "true")
         cron = self.admin("GET", f"{CLUSTER_ROLES}/system:controller:cronjob-controller")
-        self.assertIn(rule("read update", "batch", "cronjobs"), cron["rules"])
-        self.assertIn(EVENTS, cron["rules"])
+        self.assertIn(rule("read update", "batch", "cronjobs").rule(FEATURES), cron["rules"])
+        self.assertIn(EVENTS.rule(FEATURES), cron["rules"])
         self.assertNotIn("subjects", self.admin("GET", f"{CLUSTER_BINDINGS}/system:node"))
 
     def test_next_start(self) -> None:
@@ -87,7 +89,7 @@ class ReconcileTests(ReconcileTestCase):
         self.admin("GET", f"{CLUSTER_ROLES}/system:kube-dns")
         rules = self.admin("GET", f"{CLUSTER_ROLES}/system:discovery")["rules"]
         (expected,) = [
-            one["rules"] for one in expected_cluster_roles() if one["metadata"]["name"] == "system:discovery"
+            one["rules"] for one in expected_cluster_roles(FEATURES) if one["metadata"]["name"] == "system:discovery"
         ]
         self.assertEqual(uncovered_rules(rules, expected), [])
         master = self.admin("GET", f"{CLUSTER_BINDINGS}/cluster-admin")
@@ -114,7 +116,7 @@ class ReconcileTests(ReconcileTestCase):
     def test_additions(self) -> None:
         """Added rules, subjects, labels and annotations are kept."""
         self.reconcile()
-        more = rule("get", "core", "pods")
+        more = rule("get", "core", "pods").rule(FEATURES)
         rules = [more, *self.admin("GET", f"{CLUSTER_ROLES}/system:kube-dns")["rules"]]
         changes = {"rules": rules, "metadata": {"labels": {"a": "b", "kubernetes.io/bootstrapping": "mine"}}}
         self.admin("PATCH", f"{CLUSTER_ROLES}/system:kube-dns", changes)
@@ -148,7 +150,7 @@ class ReconcileTests(ReconcileTestCase):
     def test_selectors(self) -> None:
         """A missing selector of an aggregating role is restored; an unexpected one is removed."""
         admin, dns = (
-            one for one in expected_cluster_roles() if one["metadata"]["name"] in ("admin", "system:kube-dns")
+            one for one in expected_cluster_roles(FEATURES) if one["metadata"]["name"] in ("admin", "system:kube-dns")
         )
         gathering = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
         reconciled = compute_reconciled_role({**admin, "aggregationRule": gathering}, admin)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.rbac.bootstrap.rules import paths, rule
+from kubetwist.api.featuregates import FeatureGates
+from kubetwist.registry.rbac.bootstrap.rules import holds, paths, rule, rules_of
+
+FEATURES = FeatureGates()
 
 
 class RuleTests(SynchronousTestCase):
@@ -13,7 +16,7 @@ class RuleTests(SynchronousTestCase):
     def test_rule(self) -> None:
         """Lists are sorted; abbreviations expand to several verbs, and C{core} is the core group."""
         self.assertEqual(
-            rule("update read", "core apps", "pods nodes", "b a"),
+            rule("update read", "core apps", "pods nodes", "b a").rule(FEATURES),
             {
                 "verbs": ["get", "list", "update", "watch"],
                 "apiGroups": ["", "apps"],
@@ -22,6 +25,30 @@ class RuleTests(SynchronousTestCase):
             },
         )
         self.assertEqual(
-            rule("write", "core", "*")["verbs"], ["create", "delete", "deletecollection", "patch", "update"]
+            rule("write", "core", "*").rule(FEATURES)["verbs"],
+            ["create", "delete", "deletecollection", "patch", "update"],
         )
-        self.assertEqual(paths("/b /a"), {"verbs": ["get"], "nonResourceURLs": ["/a", "/b"]})
+        self.assertEqual(paths("/b /a").rule(FEATURES), {"verbs": ["get"], "nonResourceURLs": ["/a", "/b"]})
+
+    def test_conditions(self) -> None:
+        """A condition names releases and gates, which must all hold."""
+        old, new = FeatureGates((1, 33)), FeatureGates((1, 34))
+        for condition, in_old, in_new in (
+            ("", True, True),
+            (">=1.34", False, True),
+            ("<1.34", True, False),
+            ("DynamicResourceAllocation", False, True),
+            ("DynamicResourceAllocation,<1.34", False, False),
+            ("AnonymousAuthConfigurableEndpoints,>=1.33", True, True),
+        ):
+            self.assertEqual((holds(condition, old), holds(condition, new)), (in_old, in_new), condition)
+
+    def test_words(self) -> None:
+        """Words and rules whose conditions do not hold are left out."""
+        template = rule("get watch[>=1.34]", "core extensions[<1.34]", "pods nodes[<1.34,ComponentFlagz]")
+        granted = template.rule(FeatureGates((1, 34)))
+        self.assertEqual(granted, {"verbs": ["get", "watch"], "apiGroups": [""], "resources": ["pods"]})
+        before = template.rule(FeatureGates((1, 33), {"ComponentFlagz": True}))
+        self.assertEqual(before, {"verbs": ["get"], "apiGroups": ["", "extensions"], "resources": ["nodes", "pods"]})
+        templates = (paths("/a", when="<1.34"), paths("/b[<1.34] /c"))
+        self.assertEqual(rules_of(templates, FeatureGates((1, 34))), [{"verbs": ["get"], "nonResourceURLs": ["/c"]}])
