@@ -115,7 +115,7 @@ _LISTED_BY: Final = frozenset(
 )
 
 
-def parse_list_options(query: Query, watch: bool = False) -> ListOptions:
+def parse_list_options(query: Query, watch: bool = False, watch_list: bool = True) -> ListOptions:
     """
     Parse the options of a list or a watch.
 
@@ -123,6 +123,7 @@ def parse_list_options(query: Query, watch: bool = False) -> ListOptions:
     version 0, sends the existing objects first, as the reference's defaulting does.
 
     @param watch: Whether the path requests a watch; the options are validated by the query alone.
+    @param watch_list: Whether watches may request initial events: the feature gate WatchList.
     @raise APIStatusError: The options are invalid (400 or 422).
     """
     options = ListOptions(watch=watch)
@@ -150,7 +151,7 @@ def parse_list_options(query: Query, watch: bool = False) -> ListOptions:
     except SelectorError as error:
         raise APIStatusError.bad_request(str(error)) from None
     if watches:
-        _refuse("ListOptions", _validate_watch_options(options))
+        _refuse("ListOptions", _validate_watch_options(options, watch_list))
     elif options.resource_version_match or options.send_initial_events is not None:
         _refuse("ListOptions", _validate_list_options(options))
     return options
@@ -173,16 +174,23 @@ def _validate_list_options(options: ListOptions) -> list[FieldError]:
     return errors
 
 
-def _validate_watch_options(options: ListOptions) -> list[FieldError]:
+def _validate_watch_options(options: ListOptions, watch_list: bool) -> list[FieldError]:
     path = "resourceVersionMatch"
     if options.send_initial_events is None and not options.resource_version_match:
-        if options.resource_version not in ("", "0"):
+        if not watch_list or options.resource_version not in ("", "0"):
             return []
         options.send_initial_events, options.resource_version_match = True, "NotOlderThan"
     errors = []
     match = options.resource_version_match
     if options.send_initial_events is not None and match != "NotOlderThan":
         errors.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if options.send_initial_events is not None and not watch_list:
+        errors.append(
+            forbidden(
+                "sendInitialEvents",
+                "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+            )
+        )
     if match:
         if options.send_initial_events is None:
             errors.append(

@@ -170,6 +170,7 @@ class APIs:
                 clients=clients,
                 defer_to_thread=self._computing,
                 traced=config.traced,
+                watch_list=config.features.enabled("WatchList"),
             )
             installer.install([info for info in self.infos if groups(info.group)])
             installers.append(installer)
@@ -194,6 +195,7 @@ class APIs:
             min_request_timeout=config.options["min-request-timeout"],
             defer_to_thread=self._computing,
             traced=config.traced,
+            watch_list=config.features.enabled("WatchList"),
         )
 
     def install_documents(self) -> None:
@@ -243,8 +245,11 @@ class APIs:
         @param aggregator: The first server, whose hooks run last.
         @param extensions: The last delegate, whose hooks run first.
         """
+        initializes = self._config.features.enabled("WatchCacheInitializationPostStartHook")
         extensions.add_pre_listen_hook(
-            "generic-apiserver-start-informers", self.registry.start, covers=("storage-readiness",)
+            "generic-apiserver-start-informers",
+            self.registry.start,
+            covers=("storage-readiness",) if initializes else (),
         )
         if self._definition_controller is not None:
             extensions.add_pre_listen_hook(

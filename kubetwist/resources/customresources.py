@@ -146,6 +146,7 @@ class CRDVersionHandlers:
             authorizer=self._server.authorizer,
             min_request_timeout=self._server.min_request_timeout,
             traced=self._server.traced,
+            watch_list=self._server.watch_list,
         )
 
     def described(self) -> object:
@@ -297,6 +298,7 @@ class CustomResources:
         min_request_timeout: float = 1800.0,
         defer_to_thread: DeferToThread | None = None,
         traced: bool = False,
+        watch_list: bool = True,
     ) -> None:
         """
         @param mux: The server that serves the paths.
@@ -311,6 +313,7 @@ class CustomResources:
         @param min_request_timeout: Minimum duration of watches without a timeout, in seconds.
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests are traced.
+        @param watch_list: Whether watches may request initial events.
         """
         self.served_resources = served_resources
         self.reactor = reactor
@@ -321,6 +324,7 @@ class CustomResources:
             defer_to_thread = self._computing = Computing(thread_deferrer(reactor), reactor)
         self.defer_to_thread = defer_to_thread
         self.traced = traced
+        self.watch_list = watch_list
         self._mux = mux
         self._all_resources = all_resources
         self._registry = registry

@@ -75,6 +75,7 @@ class Endpoint:
     @ivar built_in: Whether it is neither a custom resource nor a subresource of one.
     @ivar traced: Whether reading and encoding are traced.
     @ivar min_request_timeout: Minimum seconds of watches without a timeout.
+    @ivar watch_list: Whether watches may request initial events.
     """
 
     storage: Any
@@ -92,6 +93,7 @@ class Endpoint:
     field_manager: FieldManager | None = None
     authorizer: IAuthorizer | None = None
     min_request_timeout: float = 1800.0
+    watch_list: bool = True
     traced: bool = False
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)

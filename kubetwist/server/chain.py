@@ -10,6 +10,7 @@ from .apis import Installer
 from .apiserver import APIServer
 from .config import ServerConfig
 from .generic import GenericServer
+from .hooknames import hook_order
 
 
 class NotFound(Resource):
@@ -39,7 +40,8 @@ def create_server_chain(
 
         install = install_apis
     end = NotFound()  # type: ignore[no-untyped-call] # Twisted has no annotations here
-    extensions = GenericServer("apiextensions-apiserver", end, traced=config.traced)
-    kube = GenericServer("kube-apiserver", extensions, traced=config.traced)
-    aggregator = GenericServer("kube-aggregator", kube, traced=config.traced)
+    order = hook_order(config.features)
+    extensions = GenericServer("apiextensions-apiserver", end, order, traced=config.traced)
+    kube = GenericServer("kube-apiserver", extensions, order, traced=config.traced)
+    aggregator = GenericServer("kube-aggregator", kube, order, traced=config.traced)
     return server_type(config, aggregator, install(config, aggregator, kube, extensions))

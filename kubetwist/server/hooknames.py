@@ -13,7 +13,10 @@ without a hook here is shown as not applicable. Always without a hook are:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
+
+from ..api.featuregates import FeatureGates
 
 #: A check that is not named after a hook: the APIServices of the served group-versions exist.
 AUTOREGISTRATION: Final = "autoregister-completion"
@@ -56,6 +59,17 @@ AGGREGATOR: Final = (
     "apiservice-openapiv3-controller",
 )
 ORDER: Final = (*EXTENSIONS, *KUBE, *AGGREGATOR)
+#: The hooks that a server has only if a feature gate is enabled.
+GATES: Final = {
+    "peer-endpoint-reconciler-controller": "UnknownVersionInteroperabilityProxy",
+    "start-kubernetes-service-cidr-controller": "MultiCIDRServiceAllocator",
+    "storage-readiness": "WatchCacheInitializationPostStartHook",
+}
+
+
+def hook_order(features: FeatureGates) -> Sequence[str]:
+    """Return the hooks that the reference's server has with C{features}, in the order of its health paths."""
+    return [hook for hook in ORDER if hook not in GATES or features.enabled(GATES[hook])]
 
 
 def check_name(hook: str) -> str:

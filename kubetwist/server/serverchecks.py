@@ -43,10 +43,12 @@ class ServerChecks:
         """Register the health paths of a server, with the checks of its hooks and its delegates."""
         health = HealthMetrics(self._config.health_metrics)
         storage = HealthCheck("etcd", self._check_storage)
-        loopback = HealthCheck("loopback-serving-certificate", self._serving_certificate_check())
+        loopback = []
+        if self._config.features.since(1, 36):
+            loopback.append(HealthCheck("loopback-serving-certificate", self._serving_certificate_check()))
         before = {
-            HEALTHZ: [PING, LOG, loopback, storage],
-            LIVEZ: [PING, LOG, loopback, storage],
+            HEALTHZ: [PING, LOG, *loopback, storage],
+            LIVEZ: [PING, LOG, *loopback, storage],
             READYZ: [
                 PING,
                 LOG,

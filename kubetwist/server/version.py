@@ -13,7 +13,7 @@ from typing import Final
 _VERSION: Final = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.[0-9]+)?")
 _FOLDER: Final = re.compile(r"v([0-9]+\.[0-9]+)\.[0-9]+-local")
 #: The patch releases that kubetwist is compared with; the first release of other versions.
-_PATCH: Final = {"1.36": 2}
+_PATCH: Final = {"1.31": 14, "1.32": 13, "1.33": 13, "1.34": 9, "1.35": 6, "1.36": 2}
 
 
 @cache
@@ -50,7 +50,7 @@ def version_document(version: str) -> dict[str, str]:
     """Return the content of C{/version}."""
     major, minor = version.split(".")
     document = {"major": major, "minor": minor}
-    if _parts(version) >= (1, 34):
+    if _parts(version) >= (1, 33):
         document |= {
             "emulationMajor": major,
             "emulationMinor": minor,

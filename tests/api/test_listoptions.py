@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.listoptions import (
+    Query,
     parse_create_options,
     parse_delete_options_from_body,
     parse_delete_options_from_query,
@@ -22,6 +23,7 @@ from kubetwist.api.listoptions import (
     parse_patch_options,
     parse_update_options,
 )
+from kubetwist.api.options import ListOptions
 from tests.api.strategies import documents
 
 MERGE = "application/merge-patch+json"
@@ -137,6 +139,32 @@ class ListOptionsTests(OptionsTests):
         }.items():
             self.assert_invalid("ListOptions", errors, parse_list_options, query(f"watch=1&{text}"))
         self.assertEqual(parse_list_options(query("watch=1&continue=x&resourceVersion=5")).continue_token, "x")
+
+    def test_without_watch_list(self) -> None:
+        """Without the feature gate WatchList, initial events cannot be requested, and are not the default."""
+        match = "resourceVersionMatch"
+        gate = (
+            "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate"
+        )
+        gate = f"{gate} is enabled"
+
+        def parse(parameters: Query) -> ListOptions:
+            return parse_list_options(parameters, watch_list=False)
+
+        for text, errors in {
+            f"sendInitialEvents=false&{match}=NotOlderThan": [gate],
+            f"sendInitialEvents=true&{match}=Exact": [
+                f"{match}: Forbidden: sendInitialEvents requires setting {match} to NotOlderThan",
+                gate,
+                f'{match}: Unsupported value: "Exact": supported values: "NotOlderThan"',
+            ],
+            f"{match}=NotOlderThan": [
+                f"{match}: Forbidden: {match} is forbidden for watch unless sendInitialEvents is provided"
+            ],
+        }.items():
+            self.assert_invalid("ListOptions", errors, parse, query(f"watch=1&{text}"))
+        for text in ("watch=1", "watch=1&resourceVersion=0", "watch=1&continue=x"):
+            self.assertIsNone(parse(query(text)).send_initial_events)
 
     def test_watch_without_version(self) -> None:
         """A watch without a version, or from 0, sends the existing objects first."""

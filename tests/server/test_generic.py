@@ -7,10 +7,11 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints.health import HealthCheck
 from kubetwist.server.generic import LIVEZ, READYZ, GenericServer
-from kubetwist.server.hooknames import ORDER, check_name
+from kubetwist.server.hooknames import ORDER, check_name, hook_order
 
 
 class HookTests(SynchronousTestCase):
@@ -46,6 +47,14 @@ class HookTests(SynchronousTestCase):
         """Return the names of the checks that fail."""
         checks = self.first.hook_checks()
         return [check.name for check in checks if self.successResultOf(Deferred.fromCoroutine(check.problem()))]
+
+    def test_gates(self) -> None:
+        """The hooks of the reference depend on its feature gates."""
+        readiness = "storage-readiness"
+        self.assertEqual(tuple(hook_order(FeatureGates())), ORDER)
+        self.assertNotIn(readiness, hook_order(FeatureGates((1, 35))))
+        enabled = FeatureGates((1, 35), {"WatchCacheInitializationPostStartHook": True})
+        self.assertIn(readiness, hook_order(enabled))
 
     def test_twice(self) -> None:
         """Two hooks of a chain cannot have or cover the same name."""

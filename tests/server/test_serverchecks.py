@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.metrics.registry import Registry
@@ -38,6 +39,7 @@ class ServerChecksTests(SynchronousTestCase):
             reactor=self.clock,
             backend=self.storage,
             credentials=SimpleNamespace(serving=CertificateAuthority.make("ca").issue(CertConfig("a", server=True))),
+            features=FeatureGates(),
             options={"etcd-prefix": "/registry", "livez-grace-period": 60.0, "tls-cert-file": ""},
         )
         self.config = config
@@ -120,6 +122,13 @@ class ServerChecksTests(SynchronousTestCase):
         self.config.options["tls-cert-file"] = "a.crt"
         self.register()
         self.assertIn(f"{line}not applicable", self.lines("/livez?verbose"))
+
+    def test_release(self) -> None:
+        """Servers before 1.36 do not check the serving certificate."""
+        self.finish()
+        self.config.features = FeatureGates((1, 35))
+        self.register()
+        self.assertEqual(self.lines("/livez?verbose")[:3], ["[+]ping ok", "[+]log ok", "[+]etcd ok"])
 
     def test_grace(self) -> None:
         """A hook that hangs fails /livez only after --livez-grace-period; other paths fail at once."""

@@ -20,3 +20,9 @@ class VersionTests(SynchronousTestCase):
         self.assertEqual((document["major"], document["minor"]), ("1", "36"))
         self.assertEqual((document["emulationMinor"], document["minCompatibilityMinor"]), ("36", "35"))
         self.assertEqual(git_version("1.30"), "v1.30.0")
+
+    def test_release(self) -> None:
+        """The document names the compared patch release, and since 1.33 the versions of emulation."""
+        self.assertEqual(git_version("1.33"), "v1.33.13")
+        self.assertEqual(version_document("1.33")["minCompatibilityMinor"], "32")
+        self.assertNotIn("emulationMinor", version_document("1.32"))

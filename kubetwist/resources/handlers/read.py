@@ -255,7 +255,7 @@ class ReadHandlers:
 
         @raise APIStatusError: The query is invalid (400, 422).
         """
-        options = parse_list_options(request.query, watch=request.info.verb == "watch")
+        options = parse_list_options(request.query, request.info.verb == "watch", self.endpoint.watch_list)
         if options.field_selector:
             try:
                 terms = parse_field_selector(options.field_selector)
