@@ -10,9 +10,10 @@ from ...api.names import validate_dns1123_label
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_claim_spec, default_pod_template
-from ..core.pod.gates import drop_of_template
+from ..core.pod.gates import disabled_pod_fields, drop_of_template
 from ..core.pod.warnings import claim_warnings, name_warnings, template_warnings, unchanged
 from ..core.replicationcontroller.validation import validate_replica_set_status
+from ..generic.gates import DisabledFields, GatedField, field_at
 from ..generic.internaltypes import keep_internal
 from ..generic.strategy import Strategy
 from . import validation
@@ -23,12 +24,34 @@ def _empty() -> JSONObject:
     return {}
 
 
+_TERMINATING: Final = (
+    GatedField(
+        gate="DeploymentReplicaSetTerminatingReplicas",
+        find=field_at("status", "terminatingReplicas"),
+    ),
+)
+
+
 class WorkloadStrategy(Strategy):
-    """Base class of strategies of kinds with a pod template."""
+    """
+    Base class of strategies of kinds with a pod template.
+
+    @cvar gated_fields: The fields with feature gates, outside of the template.
+    @cvar gated_status_fields: The fields of the status with feature gates.
+    """
+
+    gated_fields: Sequence[GatedField] = ()
+    gated_status_fields: Sequence[GatedField] = ()
 
     has_generation = True
     has_status = True
     status_protects: Sequence[str] = ()
+
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = disabled_pod_fields(self.features)
+        self._disabled_own = DisabledFields(self.gated_fields, self.features)
+        self._disabled_status = DisabledFields(self.gated_status_fields, self.features)
 
     def default(self, obj: JSONObject) -> None:
         """Add C{spec} and its template, which are structs in Go and always encoded."""
@@ -45,12 +68,19 @@ class WorkloadStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
-        drop_of_template(obj["spec"].get("template"), None, self.features)
+        self._disabled_own.drop(obj)
+        drop_of_template(obj["spec"].get("template"), None, self._disabled)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
-        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.features)
+        self._disabled_own.drop(obj, old)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self._disabled)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop the fields of disabled feature gates that the stored status does not use."""
+        super().prepare_for_status_update(obj, old)
+        self._disabled_status.drop(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return the warnings of the pod template, unless it is unchanged."""
@@ -63,6 +93,8 @@ class WorkloadStrategy(Strategy):
 
 class DeploymentStrategy(WorkloadStrategy):
     """apps/v1 Deployment."""
+
+    gated_status_fields = _TERMINATING
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about the name, which is part of the names of pods, and about the template."""
@@ -117,6 +149,8 @@ class DeploymentStrategy(WorkloadStrategy):
 
 class ReplicaSetStrategy(WorkloadStrategy):
     """apps/v1 ReplicaSet."""
+
+    gated_status_fields = _TERMINATING
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about the name, which is part of the names of pods, and about the template."""
@@ -231,6 +265,24 @@ def _set_template_generation(obj: JSONObject, generation: int) -> None:
 class StatefulSetStrategy(WorkloadStrategy):
     """apps/v1 StatefulSet."""
 
+    gated_fields = (
+        GatedField(
+            gate="StatefulSetAutoDeletePVC",
+            find=field_at("spec", "persistentVolumeClaimRetentionPolicy"),
+        ),
+        GatedField(
+            gate="MaxUnavailableStatefulSet",
+            find=field_at("spec", "updateStrategy", "rollingUpdate", "maxUnavailable"),
+        ),
+        GatedField(gate="StatefulSetStartOrdinal", find=field_at("spec", "ordinals")),
+    )
+
+    def configure(self) -> None:
+        """Decide which fields have defaults."""
+        super().configure()
+        self._limits_unavailable = self.features.enabled("MaxUnavailableStatefulSet")
+        self._retains_claims = self.features.enabled("StatefulSetAutoDeletePVC")
+
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Check that the name is a DNS label, since pod names begin with it."""
         return validate_dns1123_label(name, prefix)
@@ -247,14 +299,18 @@ class StatefulSetStrategy(WorkloadStrategy):
             strategy["type"] = "RollingUpdate"
             rolling = strategy.setdefault("rollingUpdate", {})
         rolling = strategy.get("rollingUpdate")
-        if strategy["type"] == "RollingUpdate" and rolling is not None and rolling.get("partition") is None:
-            rolling["partition"] = 0
-        policy = spec.get("persistentVolumeClaimRetentionPolicy")
-        if policy is None:
-            spec["persistentVolumeClaimRetentionPolicy"] = policy = _empty()
-        for name in ("whenDeleted", "whenScaled"):
-            if not policy.get(name):
-                policy[name] = "Retain"
+        if strategy["type"] == "RollingUpdate" and rolling is not None:
+            if rolling.get("partition") is None:
+                rolling["partition"] = 0
+            if self._limits_unavailable and rolling.get("maxUnavailable") is None:
+                rolling["maxUnavailable"] = 1
+        if self._retains_claims:
+            policy = spec.get("persistentVolumeClaimRetentionPolicy")
+            if policy is None:
+                spec["persistentVolumeClaimRetentionPolicy"] = policy = _empty()
+            for name in ("whenDeleted", "whenScaled"):
+                if not policy.get(name):
+                    policy[name] = "Retain"
         if spec.get("replicas") is None:
             spec["replicas"] = 1
         if spec.get("revisionHistoryLimit") is None:
@@ -267,16 +323,6 @@ class StatefulSetStrategy(WorkloadStrategy):
             status = claim.setdefault("status", {})
             if not status.get("phase"):
                 status["phase"] = "Pending"
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the field of a disabled feature gate; its manager owns it nevertheless."""
-        super().prepare_for_create(obj)
-        _drop_max_unavailable(obj)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """See L{prepare_for_create}."""
-        super().prepare_for_update(obj, old)
-        _drop_max_unavailable(obj)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the status to zero replicas."""
@@ -307,13 +353,6 @@ class StatefulSetStrategy(WorkloadStrategy):
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the replica counts."""
         return validation.validate_stateful_set_status(obj, old)
-
-
-def _drop_max_unavailable(obj: JSONObject) -> None:
-    """Drop C{maxUnavailable}, whose feature gate C{MaxUnavailableStatefulSet} is disabled."""
-    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
-    if rolling is not None:
-        rolling.pop("maxUnavailable", None)
 
 
 class ControllerRevisionStrategy(Strategy):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ...api.errors import FieldError
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
+from ..generic.gates import DisabledFields, GatedField, field_at, fields_of
 from ..generic.strategy import Strategy
 from . import validation
 
@@ -17,6 +18,13 @@ _UP: Final[list[dict[str, Any]]] = [
 ]
 _DOWN: Final[list[dict[str, Any]]] = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
 
+_TOLERANCE: Final = GatedField(
+    gate="HPAConfigurableTolerance",
+    find=fields_of(
+        field_at("spec", "behavior", "scaleDown", "tolerance"), field_at("spec", "behavior", "scaleUp", "tolerance")
+    ),
+)
+
 
 class HorizontalPodAutoscalerStrategy(Strategy):
     """autoscaling/v1 and v2 HorizontalPodAutoscaler."""
@@ -24,6 +32,11 @@ class HorizontalPodAutoscalerStrategy(Strategy):
     has_status = True
     status_protects = ()
     default_versions = ("autoscaling/v1",)
+
+    def configure(self) -> None:
+        """Select the fields to drop, and the lower limit of replicas."""
+        self._disabled = DisabledFields((_TOLERANCE,), self.features)
+        self._lower_limit = 0 if self.features.enabled("HPAScaleToZero") else 1
 
     def default(self, obj: JSONObject) -> None:
         """
@@ -53,17 +66,27 @@ class HorizontalPodAutoscalerStrategy(Strategy):
             behavior["scaleUp"] = _rules(behavior.get("scaleUp"), _UP, 0)
             behavior["scaleDown"] = _rules(behavior.get("scaleDown"), _DOWN, None)
 
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop the fields of disabled feature gates."""
+        super().prepare_for_create(obj)
+        self._disabled.drop(obj)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop the fields of disabled feature gates that the stored object does not use."""
+        super().prepare_for_update(obj, old)
+        self._disabled.drop(obj, old)
+
     def reset_status(self, obj: JSONObject) -> None:
         """Set the status to the zero value of its Go type."""
         obj["status"] = {"currentMetrics": None, "desiredReplicas": 0}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the replica limits, the target, the metrics and the behavior."""
-        return validation.validate_autoscaler(obj)
+        return validation.validate_autoscaler(obj, self._lower_limit)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec; errors of the stored object are partly ignored."""
-        return validation.validate_autoscaler(obj, old)
+        return validation.validate_autoscaler(obj, self._lower_limit, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the replica counts."""

@@ -30,12 +30,18 @@ _SOURCES: Final = {
 _TARGETS: Final = ("AverageValue", "Utilization", "Value")
 
 
-def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """Validate replica limits, target, metrics and behavior; some errors that C{old} has already are ignored."""
+def validate_autoscaler(obj: JSONObject, lower_limit: int, old: JSONObject | None = None) -> list[FieldError]:
+    """
+    Validate replica limits, target, metrics and behavior.
+
+    @param obj: The autoscaler.
+    @param lower_limit: The least number of replicas.
+    @param old: The stored autoscaler, some of whose errors are ignored; L{None} when it is created.
+    """
     errors: ErrorList = []
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas") or 0
-    bound = 0 if before.get("minReplicas") == 0 else 1
+    bound = 0 if before.get("minReplicas") == 0 else lower_limit
     if min_replicas is not None and min_replicas < bound:
         errors.append(invalid("spec.minReplicas", min_replicas, f"must be greater than or equal to {bound}"))
     if not max_replicas:

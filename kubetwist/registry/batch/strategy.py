@@ -9,14 +9,43 @@ from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_pod_template
-from ..core.pod.gates import drop_of_template
+from ..core.pod.gates import disabled_pod_fields, drop_of_template
 from ..core.pod.warnings import name_warnings, unchanged
+from ..generic.gates import DisabledFields, GatedField, field_at
 from ..generic.strategy import Strategy
 from .validation import cronjob, job, jobstatus
 from .warnings import job_warnings
 
 _PREFIX: Final = "batch.kubernetes.io/"
 _LEGACY_LABELS: Final = ("job-name", "controller-uid")
+
+
+def _drop_index_rules(obj: JSONObject) -> None:
+    """Drop the rules of the pod failure policy that fail an index."""
+    policy = obj["spec"].get("podFailurePolicy") or {}
+    if policy.get("rules"):
+        policy["rules"] = [rule for rule in policy["rules"] if rule.get("action") != "FailIndex"]
+
+
+def _is_stored(_: JSONObject) -> bool:
+    """Return C{True}: the field is only dropped from new objects, since it is immutable."""
+    return True
+
+
+#: See C{pkg/registry/batch/job/strategy.go}.
+_GATED: Final = (
+    GatedField(gate="JobManagedBy", find=field_at("spec", "managedBy"), in_use=_is_stored),
+    GatedField(gate="JobSuccessPolicy", find=field_at("spec", "successPolicy")),
+    GatedField(gate="JobBackoffLimitPerIndex", find=field_at("spec", "backoffLimitPerIndex")),
+    GatedField(gate="JobBackoffLimitPerIndex", find=field_at("spec", "maxFailedIndexes")),
+    GatedField(
+        gate="JobBackoffLimitPerIndex",
+        find=field_at("spec", "podFailurePolicy", "rules"),
+        in_use=_is_stored,
+        drop=_drop_index_rules,
+    ),
+    GatedField(gate="JobPodReplacementPolicy", find=field_at("spec", "podReplacementPolicy")),
+)
 
 
 class JobStrategy(Strategy):
@@ -28,6 +57,13 @@ class JobStrategy(Strategy):
     has_status = True
     status_protects = ()
     default_garbage_collection = "orphan"
+
+    def configure(self) -> None:
+        """Select the fields to drop, and the rules that apply."""
+        features = self.features
+        self._disabled = disabled_pod_fields(features)
+        self._disabled_own = DisabledFields(_GATED, features)
+        self._replaces_pods = features.enabled("JobPodReplacementPolicy")
 
     def default(self, obj: JSONObject) -> None:
         """See C{pkg/apis/batch/v1/defaults.go}."""
@@ -45,7 +81,7 @@ class JobStrategy(Strategy):
         if spec.get("manualSelector") is None:
             spec["manualSelector"] = False
         policy = spec.get("podFailurePolicy")
-        if spec.get("podReplacementPolicy") is None:
+        if self._replaces_pods and spec.get("podReplacementPolicy") is None:
             spec["podReplacementPolicy"] = "TerminatingOrFailed" if policy is None else "Failed"
         default_job_template_spec(spec)
         metadata = obj.get("metadata") or {}
@@ -58,7 +94,8 @@ class JobStrategy(Strategy):
         """Generate the pod selector from the job's uid, unless C{manualSelector} is set."""
         super().prepare_for_create(obj)
         spec, metadata = obj["spec"], obj["metadata"]
-        drop_of_template(spec.get("template"), None, self.features)
+        self._disabled_own.drop(obj)
+        drop_of_template(spec.get("template"), None, self._disabled)
         if spec.get("manualSelector"):
             return
         # As in the reference, labels copied from the template remain the same map. A template without labels
@@ -72,7 +109,8 @@ class JobStrategy(Strategy):
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
-        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.features)
+        self._disabled_own.drop(obj, old)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self._disabled)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Clear the status: no pod has run."""
@@ -151,6 +189,10 @@ class CronJobStrategy(Strategy):
     has_status = True
     status_protects = ()
 
+    def configure(self) -> None:
+        """Select the fields of templates to drop."""
+        self._disabled = disabled_pod_fields(self.features)
+
     def default(self, obj: JSONObject) -> None:
         """Add defaults, see C{pkg/apis/batch/v1/defaults.go}; defaults of jobs are not added to the job template."""
         spec = obj.setdefault("spec", {})
@@ -169,12 +211,12 @@ class CronJobStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
-        drop_of_template(_job_spec(obj).get("template"), None, self.features)
+        drop_of_template(_job_spec(obj).get("template"), None, self._disabled)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop the fields of disabled feature gates that the stored object does not use."""
         super().prepare_for_update(obj, old)
-        drop_of_template(_job_spec(obj).get("template"), _job_spec(old).get("template"), self.features)
+        drop_of_template(_job_spec(obj).get("template"), _job_spec(old).get("template"), self._disabled)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Clear the status: no job has run."""

@@ -61,6 +61,10 @@ class Strategy:
     #: Whether finalizers without a domain must be standard ones; custom resources only get a warning.
     standard_finalizers = True
 
+    def __init__(self) -> None:
+        """Configure this strategy for the default release; see L{with_features}."""
+        self.configure()
+
     def with_features(self, features: FeatureGates) -> Self:
         """Return a copy of this strategy for a server with these feature gates and this release."""
         strategy = copy(self)

@@ -424,13 +424,13 @@ class WorkloadRuleTests(SynchronousTestCase):
             self.assertEqual(problems("apps", kind, spec=self.SPEC), [], kind)
 
     def test_disabled_feature_gate(self) -> None:
-        """A field of a disabled feature gate is dropped when it is stored, but its manager owns it."""
+        """A field of a disabled feature gate is dropped when the object is created, but its manager owns it."""
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
         strategy = strategy_for("apps", "StatefulSet")
         obj: dict[str, Any] = copy({"metadata": {}, "spec": {**self.SPEC, "updateStrategy": rolling}})
         strategy.default(obj)
         self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"maxUnavailable": 1, "partition": 0})
-        strategy.prepare_for_update(obj, copy(obj))
+        strategy.prepare_for_create(obj)
         self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"partition": 0})
 
     def test_missing_spec(self) -> None:

@@ -10,9 +10,9 @@ from ....api.resource import JSONObject
 from .warnings import APP_ARMOR, OLD_APP_ARMOR, app_armor_profile
 
 
-def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
+def merge_affinity_keys(spec: JSONObject, labels: JSONObject) -> None:
     """
-    Add the labels of the pod for C{matchLabelKeys} and C{mismatchLabelKeys} to the label selectors.
+    Add the labels of the pod for C{matchLabelKeys} and C{mismatchLabelKeys} to the label selectors of pod affinity.
 
     See kubernetes, C{pkg/registry/core/pod/strategy.go}.
     """
@@ -21,6 +21,10 @@ def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
         for term in _affinity_terms(affinity):
             _merge(term, term.get("matchLabelKeys"), "In", labels)
             _merge(term, term.get("mismatchLabelKeys"), "NotIn", labels)
+
+
+def merge_spread_keys(spec: JSONObject, labels: JSONObject) -> None:
+    """Add the labels of the pod for C{matchLabelKeys} to the label selectors of topology spread constraints."""
     for constraint in spec.get("topologySpreadConstraints") or ():
         _merge(constraint, constraint.get("matchLabelKeys"), "In", labels)
 

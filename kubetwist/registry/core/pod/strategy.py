@@ -10,9 +10,9 @@ from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ....api.times import now
 from ...generic.strategy import Strategy
-from .creation import app_armor_warnings, apply_app_armor_annotations, merge_match_label_keys
+from .creation import app_armor_warnings, apply_app_armor_annotations, merge_affinity_keys, merge_spread_keys
 from .defaults import default_pod, round_up, round_up_resources
-from .gates import drop_disabled_fields, drop_disabled_status
+from .gates import disabled_pod_fields, disabled_status_fields
 from .qos import qos_class
 from .validation import pod as pods
 from .validation import updates as podupdates
@@ -36,6 +36,16 @@ class PodStrategy(Strategy):
     status_protects = ("ownerReferences",)
     delete_returns_object = True
 
+    def configure(self) -> None:
+        """Select the fields to drop, and the changes to new pods."""
+        features = self.features
+        self._disabled = disabled_pod_fields(features)
+        self._disabled_status = disabled_status_fields(features)
+        self._merges_affinity = features.enabled("MatchLabelKeysInPodAffinity")
+        self._merges_spread = features.enabled("MatchLabelKeysInPodTopologySpread") and features.enabled(
+            "MatchLabelKeysInPodTopologySpreadSelectorMerge"
+        )
+
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of the spec, and C{podIPs} from C{podIP}, which has precedence."""
         default_pod(obj)
@@ -46,8 +56,12 @@ class PodStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Prepare a new pod: set derived fields, drop fields of disabled gates, and set the status."""
         spec = obj["spec"]
-        merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
-        drop_disabled_fields(spec, None, self.features)
+        self._disabled.drop(spec)
+        labels = obj["metadata"].get("labels") or {}
+        if self._merges_affinity:
+            merge_affinity_keys(spec, labels)
+        if self._merges_spread:
+            merge_spread_keys(spec, labels)
         apply_app_armor_annotations(obj["metadata"], spec)
         qos_class = (obj.get("status") or {}).get("qosClass")
         super().prepare_for_create(obj)
@@ -57,7 +71,7 @@ class PodStrategy(Strategy):
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Restore the status, and drop fields of disabled gates unless the old pod has them."""
         super().prepare_for_update(obj, old)
-        drop_disabled_fields(obj["spec"], old["spec"], self.features)
+        self._disabled.drop(obj["spec"], old["spec"])
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the phase Pending, the QoS class, and the condition of scheduling gates."""
@@ -86,7 +100,7 @@ class PodStrategy(Strategy):
             if before.get(name) and not status.get(name):
                 status[name] = before[name]
         _keep_observed(status.get("conditions") or (), before.get("conditions") or ())
-        drop_disabled_status(status, before, self.features)
+        self._disabled_status.drop(obj, old)
 
     def prepare_for_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Restore everything in C{obj} except the ephemeral containers."""
@@ -96,7 +110,7 @@ class PodStrategy(Strategy):
             obj["spec"]["ephemeralContainers"] = requested
         else:
             obj["spec"].pop("ephemeralContainers", None)
-        drop_disabled_fields(obj["spec"], old["spec"], self.features)
+        self._disabled.drop(obj["spec"], old["spec"])
 
     def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
         """Restore everything in C{obj} except the resources and resize policies of containers."""

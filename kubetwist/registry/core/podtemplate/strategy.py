@@ -9,7 +9,7 @@ from ....api.errors import FieldError
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import default_pod_template
-from ..pod.gates import drop_of_template
+from ..pod.gates import disabled_pod_fields, drop_of_template
 from ..pod.warnings import template_warnings, unchanged
 from . import validation
 
@@ -20,17 +20,21 @@ class PodTemplateStrategy(Strategy):
     has_generation = True
     delete_returns_object = True
 
+    def configure(self) -> None:
+        """Select the fields of templates to drop."""
+        self._disabled = disabled_pod_fields(self.features)
+
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of the template."""
         default_pod_template(obj.setdefault("template", {}))
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop fields of disabled feature gates."""
-        drop_of_template(obj.get("template"), None, self.features)
+        drop_of_template(obj.get("template"), None, self._disabled)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop fields of disabled feature gates, unless the old object has them."""
-        drop_of_template(obj.get("template"), old.get("template"), self.features)
+        drop_of_template(obj.get("template"), old.get("template"), self._disabled)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the template."""

@@ -10,7 +10,7 @@ from ....api.names import validate_long_name
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import default_pod_template
-from ..pod.gates import drop_of_template
+from ..pod.gates import disabled_pod_fields, drop_of_template
 from ..pod.warnings import name_warnings, template_warnings, unchanged
 from . import validation
 
@@ -22,6 +22,10 @@ class ReplicationControllerStrategy(Strategy):
     has_status = True
     status_protects = ()
     default_garbage_collection = "orphan"
+
+    def configure(self) -> None:
+        """Select the fields of templates to drop."""
+        self._disabled = disabled_pod_fields(self.features)
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Return the errors of a name; see L{validate_long_name}."""
@@ -46,12 +50,12 @@ class ReplicationControllerStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop fields of disabled feature gates."""
         super().prepare_for_create(obj)
-        drop_of_template(obj["spec"].get("template"), None, self.features)
+        drop_of_template(obj["spec"].get("template"), None, self._disabled)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Drop fields of disabled feature gates, unless the old object has them."""
         super().prepare_for_update(obj, old)
-        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.features)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self._disabled)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the number of replicas to 0."""

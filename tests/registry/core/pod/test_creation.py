@@ -9,14 +9,15 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.registry.core.pod.creation import (
     app_armor_warnings,
     apply_app_armor_annotations,
-    merge_match_label_keys,
+    merge_affinity_keys,
+    merge_spread_keys,
 )
 
 KEY = "container.apparmor.security.beta.kubernetes.io/c"
 
 
 class LabelKeyTests(SynchronousTestCase):
-    """Tests of L{merge_match_label_keys}."""
+    """Tests of L{merge_affinity_keys} and L{merge_spread_keys}."""
 
     def test_merged(self) -> None:
         """The values of the pod's labels are added to the selectors."""
@@ -24,7 +25,8 @@ class LabelKeyTests(SynchronousTestCase):
         spread: dict[str, Any] = {"labelSelector": {}, "matchLabelKeys": ["a"]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
         spec = {"affinity": {"podAntiAffinity": required}, "topologySpreadConstraints": [spread]}
-        merge_match_label_keys(spec, {"a": "1", "b": "2"})
+        merge_affinity_keys(spec, {"a": "1", "b": "2"})
+        merge_spread_keys(spec, {"a": "1", "b": "2"})
         self.assertEqual(
             term["labelSelector"]["matchExpressions"],
             [{"key": "a", "operator": "In", "values": ["1"]}, {"key": "b", "operator": "NotIn", "values": ["2"]}],
@@ -34,7 +36,7 @@ class LabelKeyTests(SynchronousTestCase):
     def test_no_selector(self) -> None:
         """Without a selector nothing is added."""
         spec: dict[str, Any] = {"topologySpreadConstraints": [{"matchLabelKeys": ["a"]}]}
-        merge_match_label_keys(spec, {"a": "1"})
+        merge_spread_keys(spec, {"a": "1"})
         self.assertEqual(spec, {"topologySpreadConstraints": [{"matchLabelKeys": ["a"]}]})
 
 

@@ -1,0 +1,49 @@
+"""Strategies of servers with feature gates, for tests of both positions of a gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.api.featuregates import FeatureGates, Release
+from kubetwist.registry.generic.strategy import Strategy
+from kubetwist.registry.strategies import strategy_for
+from tests.registry.strategytools import copy
+
+
+def gated(group: str, kind: str, release: Release = (1, 36), **gates: bool) -> Strategy:
+    """Return the strategy of a kind on a server of a release with some gates set."""
+    return strategy_for(group, kind).with_features(FeatureGates(release, gates))
+
+
+def created(strategy: Strategy, **parts: Any) -> dict[str, Any]:
+    """Return a new object, with defaults and prepared, as a strategy stores it."""
+    obj: dict[str, Any] = copy({"metadata": {"name": "x", "namespace": "ns", "uid": "u"}, **parts})
+    strategy.default(obj)
+    strategy.prepare_for_create(obj)
+    return obj
+
+
+def updated(strategy: Strategy, old: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    """Return an object prepared to replace C{old}."""
+    obj: dict[str, Any] = copy({"metadata": old["metadata"], **parts})
+    strategy.default(obj)
+    strategy.prepare_for_update(obj, copy(old))
+    return obj
+
+
+def with_status(strategy: Strategy, old: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+    """Return C{old} prepared for an update of its status."""
+    obj = copy({**old, "status": status})
+    strategy.prepare_for_status_update(obj, copy(old))
+    result: dict[str, Any] = obj
+    return result
+
+
+def create_errors(strategy: Strategy, **parts: Any) -> list[str]:
+    """Return the validation errors of a new object."""
+    return [str(error) for error in strategy.validate(created(strategy, **parts))]
+
+
+def update_errors(strategy: Strategy, old: dict[str, Any], **parts: Any) -> list[str]:
+    """Return the validation errors of an update of C{old}, which is a stored object."""
+    return [str(error) for error in strategy.validate_update(updated(strategy, old, **parts), copy(old))]
