@@ -14,7 +14,6 @@ from ..api.resource import (
 from ..registry.apiextensions.strategy import CustomResourceDefinitionStrategy
 from ..resources.capabilities import DiscoveredNames, discovered_names, is_namespaced
 from ..schema.definitions import Definitions
-from ..schema.structural import OBJECT_META
 
 #: Returns the objects of a namespace (C{""} for all) for a user, or an awaitable of them.
 Compute = Callable[[str, UserInfo], Any]
@@ -103,7 +102,7 @@ class Resource:
                 "versions": [version],
             },
         }
-        strategy = CustomResourceDefinitionStrategy(definitions.struct(OBJECT_META))
+        strategy = CustomResourceDefinitionStrategy(definitions.custom_metadata)
         strategy.default(obj)
         causes = strategy.validate(obj)
         if causes:

@@ -18,7 +18,6 @@ from twisted.internet.interfaces import IReactorTime
 from ..admission.chain import AdmissionChain
 from ..api.featuregates import FeatureGates
 from ..interfaces import IAuthorizer, IStorageBackend
-from ..schema.structural import OBJECT_META
 from .admissioncontext import ServerAdmissionContext
 from .apiextensions.store import CustomResourceDefinitionStore
 from .apiextensions.strategy import CustomResourceDefinitionStrategy
@@ -171,6 +170,8 @@ class ResourceRegistry:
             delete_workers=options.delete_workers,
             allows_privileged=options.allow_privileged,
             discards_unreadable=options.features.enabled("AllowUnsafeMalformedObjectDeletion"),
+            features=options.features,
+            zero_metadata={} if definitions is None else definitions.zero_metadata,
         )
         # Each version of a custom resource has its field manager, and custom resources have no protobuf.
         self.custom_environment = evolve(self.environment, fields=None, protobuf=None, stores_cbor=options.cbor)
@@ -215,7 +216,8 @@ class ResourceRegistry:
     def _strategy(self, info: ResourceInfo, options: RegistryOptions) -> Strategy:
         definitions = self.context.definitions
         if definitions is not None and info.kind == "CustomResourceDefinition" and info.group == EXTENSIONS:
-            return CustomResourceDefinitionStrategy(definitions.struct(OBJECT_META))
+            strategy = CustomResourceDefinitionStrategy(definitions.custom_metadata)
+            return strategy.with_features(options.features)
         return strategy_for(info.group, info.kind).with_features(options.features)
 
     async def start(self) -> None:

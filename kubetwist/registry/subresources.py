@@ -95,7 +95,7 @@ def review_storage(info: ResourceInfo, context: ServerContext) -> Virtual:
     if info.kind == "Binding":
         return Bindings(info, context.stores.get("", "pods"))
     if info.kind == "ComponentStatus":
-        return ComponentStatuses(info, context.outgoing, context.environment.tables)
+        return ComponentStatuses(info, context)
     if info.kind == "TokenReview":
         return TokenReview(info, context)
     if info.kind == "SelfSubjectReview":

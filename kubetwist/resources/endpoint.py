@@ -73,6 +73,7 @@ class Endpoint:
     @ivar authorizer: Authorizes the creation by a PUT or an apply; L{None} allows every client.
     @ivar tables: Whether answers can be Tables.
     @ivar built_in: Whether it is neither a custom resource nor a subresource of one.
+    @ivar zero_metadata: Metadata of new objects that is encoded even if it is not set.
     @ivar traced: Whether reading and encoding are traced.
     @ivar min_request_timeout: Minimum seconds of watches without a timeout.
     @ivar watch_list: Whether watches may request initial events.
@@ -98,10 +99,12 @@ class Endpoint:
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)
     built_in: bool = field(init=False)
+    zero_metadata: JSONObject = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.built_in = self.patch_types is PATCH_TYPES
         self.tables = has_tables(self.storage)
+        self.zero_metadata = self.codec.zero_metadata
 
     def negotiators(self, request: KubeRequest) -> EndpointNegotiators:
         """Return the negotiators of the C{Accept} header."""

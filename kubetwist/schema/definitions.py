@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import KeysView
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import orjson
 
+from ..api.featuregates import parse_release
 from ..api.resource import GroupVersionKind, JSONObject
 from .bytefields import ByteFields
-from .merge.builder import MergeTypeBuilder
+from .merge.builder import OBJECT_META, MergeTypeBuilder
 from .merge.types import MergeType
 from .nodes import StructNode
 from .objecttype import ObjectType
@@ -90,7 +91,8 @@ class Definitions:
         self._kinds = kinds
         self._types: dict[GroupVersionKind, ObjectType] = {}
         self._descriptions: dict[str, dict[str, str]] = {}
-        self._builder = TypeBuilder(self._schema)
+        self._builder = TypeBuilder(self._schema, parse_release(minor))
+        self._custom_builder = TypeBuilder(self._schema)
         self.protobuf = ProtobufTypes(self._schema)
         self.byte_fields = ByteFields(self._schema)
         self.merge_types = MergeTypeBuilder(self._schema)
@@ -155,6 +157,21 @@ class Definitions:
         @raise KeyError: The release has no such definition.
         """
         return self._builder.struct(definition)
+
+    @property
+    def custom_metadata(self) -> StructNode:
+        """
+        Return the type of C{metadata} in custom resources: in all releases, a creation time that is not set is omitted.
+
+        Source: apiextensions-apiserver, C{pkg/apiserver/schema/objectmeta/algorithm.go}.
+        """
+        return self._custom_builder.struct(OBJECT_META)
+
+    @cached_property
+    def zero_metadata(self) -> JSONObject:
+        """Return the metadata of built-in kinds that is encoded even if it is not set."""
+        zero: JSONObject = self._builder.struct(OBJECT_META).zero()
+        return zero
 
     def description(self, definition: str, field: str) -> str:
         """

@@ -12,6 +12,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from ..api.featuregates import Release, parse_release
 from ..api.resource import JSONObject
 from .gofields_table import TABLE
 
@@ -109,7 +110,7 @@ def go_name(definition: str) -> str:
     return f"{package.rpartition('.')[2]}.{name}"
 
 
-def go_field(definition: str, name: str, schema: JSONObject, required: bool) -> GoField:
+def go_field(definition: str, name: str, schema: JSONObject, required: bool, release: Release | None = None) -> GoField:
     """
     Return the Go properties of the field C{name} of the type C{definition}.
 
@@ -117,6 +118,7 @@ def go_field(definition: str, name: str, schema: JSONObject, required: bool) -> 
     @param name: The name of the field.
     @param schema: The schema of the field.
     @param required: Whether the schema of the type lists the field as required.
+    @param release: The release of the type; the newest one by default.
     """
     package, _, type_name = definition.rpartition(".")
     package, _, version = package.rpartition(".")
@@ -127,16 +129,39 @@ def go_field(definition: str, name: str, schema: JSONObject, required: bool) -> 
         exception = table.get(f"{group}.{type_name}", _NONE).get(name)
     if exception is None:
         return GoField(default_presence(name, schema, required), default_go_type(schema), ())
-    presence, go_type, embedded = exception
     return GoField(
-        presence or default_presence(name, schema, required),
-        go_type.replace("~", f"{version}.") if go_type else default_go_type(schema),
-        tuple(embedded.split(".")) if embedded else (),
+        exception.presence_in(release) or default_presence(name, schema, required),
+        exception.go_type.replace("~", f"{version}.") if exception.go_type else default_go_type(schema),
+        tuple(exception.embedded.split(".")) if exception.embedded else (),
     )
 
 
-_FIELD = re.compile(r"(?P<name>[^=:@]+)(?:=(?P<presence>.))?(?::(?P<type>[^@]+))?(?:@(?P<embedded>.+))?")
-_Exception = tuple[str | None, str | None, str | None]
+class _Exception(NamedTuple):
+    """
+    One field in the table.
+
+    @ivar presence: The presence, if it is not the default one.
+    @ivar earlier: The presence before C{since}, if it was another one.
+    @ivar since: The first release with C{presence}, if there is an earlier one.
+    """
+
+    presence: str | None
+    go_type: str | None
+    embedded: str | None
+    earlier: str | None = None
+    since: Release | None = None
+
+    def presence_in(self, release: Release | None) -> str | None:
+        """Return the presence in a release; L{None} for the default one."""
+        if release is not None and self.since is not None and release < self.since:
+            return self.earlier
+        return self.presence
+
+
+_FIELD = re.compile(
+    r"(?P<name>[^=:@]+)(?:=(?P<presence>.)(?:\|(?P<earlier>.)<(?P<since>[0-9.]+))?)?(?::(?P<type>[^@]+))?"
+    r"(?:@(?P<embedded>.+))?"
+)
 _NONE: dict[str, _Exception] = {}
 
 
@@ -156,5 +181,8 @@ def exceptions() -> dict[str, dict[str, _Exception]]:
         for word in words:
             match = _FIELD.fullmatch(word)
             assert match is not None, word
-            fields[match["name"]] = (match["presence"], match["type"], match["embedded"])
+            since = parse_release(match["since"]) if match["since"] else None
+            fields[match["name"]] = _Exception(
+                match["presence"], match["type"], match["embedded"], match["earlier"], since
+            )
     return types

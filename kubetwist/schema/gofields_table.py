@@ -2,13 +2,14 @@
 Exceptions from the rules of L{kubetwist.schema.gofields} for the fields of Go types.
 
 Source: the C{json} tags and field types in the C{types.go} files of k8s.io/api, apimachinery, apiextensions-apiserver
-and kube-aggregator, releases 1.25 to 1.37. If releases differ, the newest one counts.
+and kube-aggregator, releases 1.25 to 1.37. If releases differ, the newest one counts, except where the table has both.
 
 A line C{[group]} begins the types of an API group. Each following line has the exceptions of one type: its name,
 prefixed by a version if they apply to that version only, and its fields. A line that begins with a blank continues the
 previous one. A field has the format C{name=presence:gotype@embedding}, of which every part but the name is optional:
 C{presence} is a constant of L{kubetwist.schema.gofields}, C{~} in C{gotype} is the package of the type, and
-C{embedding} has the embedded structs that contain the field.
+C{embedding} has the embedded structs that contain the field. C{presence|earlier<release} has another presence before a
+release.
 
 C{dependencies} of a schema is not a pointer, but is never encoded, since validation rejects it even if it is empty.
 """
@@ -332,7 +333,7 @@ DeleteOptions propagationPolicy=p:~DeletionPropagation
 FieldSelectorRequirement operator:~FieldSelectorOperator
 LabelSelectorRequirement operator:~LabelSelectorOperator
 ManagedFieldsEntry operation:~ManagedFieldsOperationType time=p
-ObjectMeta creationTimestamp=z deletionTimestamp=p generation=o uid:types.UID
+ObjectMeta creationTimestamp=z|a<1.34 deletionTimestamp=p generation=o uid:types.UID
 OwnerReference uid:types.UID
 Preconditions resourceVersion=p uid=p:types.UID
 Status code=o reason:~StatusReason
@@ -362,7 +363,7 @@ ClusterRole rules=a
 Role rules=a
 RoleRef apiGroup=a
 [resource]
-AllocatedDeviceStatus conditions=a data=p shareID=p
+AllocatedDeviceStatus conditions=a data=p|a<1.33 shareID=p
 AllocationResult allocationTimestamp=p devices=a shareable=o
 BasicDevice attributes:map[~QualifiedName]~DeviceAttribute capacity:map[~QualifiedName]resource.Quantity
  nodeAllocatableResourceMappings:map[v1.ResourceName]~NodeAllocatableResourceMapping
@@ -381,7 +382,8 @@ DeviceClassConfiguration opaque@DeviceConfiguration
 DeviceClassSpec extendedResourceName=p
 DeviceConstraint distinctAttribute=p:~FullyQualifiedName matchAttribute=p:~FullyQualifiedName
 DeviceRequest adminAccess=p allocationMode:~DeviceAllocationMode count=o deviceClassName=a
-DeviceRequestAllocationResult adminAccess=p consumedCapacity:map[~QualifiedName]resource.Quantity shareID=p:types.UID
+DeviceRequestAllocationResult adminAccess=p|n<1.34 consumedCapacity:map[~QualifiedName]resource.Quantity
+ shareID=p:types.UID
  skipNodeOperations:[]~SkipNodeOperation
 DeviceSubRequest allocationMode:~DeviceAllocationMode count=o
 DeviceTaint effect:~DeviceTaintEffect timeAdded=p
@@ -408,7 +410,7 @@ ResourcePoolStatusRequestStatus poolCount=p
 ResourceRequest namedResources@ResourceRequestModel vendorParameters=a
 ResourceSlice namedResources@ResourceModel
 ResourceSliceList listMeta=a
-ResourceSliceSpec allNodes=o devices=o nodeName=o partitionTypeAttribute=p:~FullyQualifiedName
+ResourceSliceSpec allNodes=o devices=o|a<1.35 nodeName=o partitionTypeAttribute=p:~FullyQualifiedName
  skipNodeOperations:[]~SkipNodeOperation
 ShareableCapacityStatus available=p consumed=p name=o total=p
 ShareableSummaryStatus fullyAvailableDevices=p partiallyAvailableDevices=p

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..api.featuregates import Release
 from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from . import leaves
@@ -24,10 +25,12 @@ class TypeBuilder:
     Builder of the types of one release, each of which is created once.
 
     @ivar get_schema: Returns the schema of a definition, without additions of the package.
+    @ivar release: The release; L{None} for the newest one.
     """
 
-    def __init__(self, get_schema: Callable[[str], JSONObject]) -> None:
+    def __init__(self, get_schema: Callable[[str], JSONObject], release: Release | None = None) -> None:
         self.get_schema = get_schema
+        self.release = release
         self._named: dict[str, TypeNode] = {}
 
     def named(self, definition: str) -> TypeNode:
@@ -50,7 +53,7 @@ class TypeBuilder:
         required = frozenset(schema.get("required", ()))
         fields = {}
         for name, property_schema in schema.get("properties", {}).items():
-            field = go_field(definition, name, property_schema, name in required)
+            field = go_field(definition, name, property_schema, name in required, self.release)
             strategies = frozenset(filter(None, property_schema.get("x-kubernetes-patch-strategy", "").split(",")))
             merge_key = property_schema.get("x-kubernetes-patch-merge-key", "")
             fields[name] = Field(

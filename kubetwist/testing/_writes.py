@@ -24,7 +24,7 @@ from ..registry.generic.resourceinfo import ResourceInfo
 from ..resources.customresources import CRDVersionHandlers
 from ..resources.endpoint import Endpoint
 from ..resources.handlers.watch import WatchFlusher
-from ..resources.handlers.write import SET_BY_SERVER
+from ..resources.handlers.write import reset_system_fields
 from ..resources.install import Installer
 from ..resources.mux import DelegatingMux
 from .memory import MemoryServer, decode_strictly, kind_of
@@ -249,8 +249,7 @@ async def perform(
         if not ICreator.providedBy(storage):
             raise ValueError(f"{target.info.group_resource} cannot be created")
         decoded = decode_strictly(endpoint.codec, obj)
-        for field in SET_BY_SERVER:
-            decoded["metadata"].pop(field, None)
+        reset_system_fields(decoded["metadata"], endpoint)
         assert isinstance(options, CreateOptions), "a CREATE has CreateOptions"
         result = await storage.create(scope, endpoint.defaulted(None, decoded, manager, obj), options)
     stored: JSONObject = orjson.loads(result.item) if isinstance(result, Record) else result

@@ -121,7 +121,7 @@ class Server:
         self.installer = Installer(
             mux,
             self.context,
-            definitions(),
+            types or definitions(),
             self.clock,
             WatchFlusher(self.clock),
             defer_to_thread=self._in_thread,

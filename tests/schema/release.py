@@ -19,6 +19,12 @@ def definitions() -> Definitions:
     return Definitions.load("1.36")
 
 
+@cache
+def definitions_of(minor: str) -> Definitions:
+    """Return the types of another release: C{"1.33"}."""
+    return Definitions.load(minor)
+
+
 def kinds_in_protobuf() -> list[GroupVersionKind]:
     """Return the kinds whose objects have a form in protobuf by the table of field numbers."""
     # L{kubetwist.schema.metaprotobuf} encodes these.

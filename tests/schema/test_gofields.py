@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.schema.gofields import (
     NO_OMITEMPTY,
     OMITEMPTY,
+    OMITZERO,
     POINTER_NO_OMITEMPTY,
     POINTER_OMITEMPTY,
     GoField,
@@ -54,6 +55,17 @@ class GoFieldTests(SynchronousTestCase):
         in_v1 = go_field("io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus", "currentReplicas", schema, True)
         in_v2 = go_field("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus", "currentReplicas", schema, False)
         self.assertEqual((in_v1.presence, in_v2.presence), (NO_OMITEMPTY, OMITEMPTY))
+
+    def test_exception_for_earlier_releases(self) -> None:
+        """The table has another presence before a release."""
+        meta, schema = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", {"$ref": "#/$defs/v1.Time"}
+        for release, presence in [
+            ((1, 31), NO_OMITEMPTY),
+            ((1, 33), NO_OMITEMPTY),
+            ((1, 34), OMITZERO),
+            (None, OMITZERO),
+        ]:
+            self.assertEqual(go_field(meta, "creationTimestamp", schema, False, release).presence, presence)
 
     def test_items(self) -> None:
         """The item type of a list follows from the list type, unless that is a named type."""

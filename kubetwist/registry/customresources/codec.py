@@ -104,6 +104,11 @@ class CustomCodec(Codec):
         """Return the type of this version."""
         return self._version.type
 
+    @property
+    def zero_metadata(self) -> JSONObject:
+        """See L{Codec.zero_metadata}."""
+        return {}
+
     def wrap_byte_fields(self, value: JSONObject, wrap: Callable[[bytes], object]) -> JSONObject:
         """Return the object: custom resources have no Go type."""
         return value

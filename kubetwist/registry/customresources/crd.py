@@ -13,7 +13,7 @@ import orjson
 from ...api.jsonpath import MISSING, JSONPath
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
-from ...schema.structural import OBJECT_META, CustomType
+from ...schema.structural import CustomType
 from ...schema.validation.rulepaths import has_rules
 from ...schema.validation.validator import SchemaValidator
 from ..generic.resourceinfo import ResourceInfo
@@ -89,7 +89,7 @@ class CustomVersion:
     @cached_property
     def type(self) -> CustomType:
         """Return the type that decodes objects of this version."""
-        return self.make_type(self.definition.definitions.struct(OBJECT_META))
+        return self.make_type(self.definition.definitions.custom_metadata)
 
     def make_type(self, object_meta: StructNode) -> CustomType:
         """Compile L{type}."""

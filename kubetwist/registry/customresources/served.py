@@ -18,7 +18,6 @@ from ...api.record import (
     StaleFormatRecord,
 )
 from ...schema.mismatch import DecodeError
-from ...schema.structural import OBJECT_META
 from ...storage.cache.watchcache import WatchCache
 from ..generic.caches import WatchCaches
 from ..generic.environment import StoredResource, StoreEnvironment
@@ -102,7 +101,7 @@ class ServedResource:
     async def _start(self, cache: WatchCache) -> None:
         definition = self.definition
         if self._in_thread is not None and definition.is_large:
-            object_meta = definition.definitions.struct(OBJECT_META)
+            object_meta = definition.definitions.custom_metadata
             object_meta.compiled()
             definition.use(await self._in_thread(definition.compile, object_meta))
         await cache.start()
@@ -135,9 +134,8 @@ class ServedResource:
         if store is None:
             definition = self.definition
             cache = self.cache
-            resource = StoredResource(
-                definition.info, CustomStrategy(version), lambda codec: cache, definition.selectable()
-            )
+            strategy = CustomStrategy(version).with_features(self._environment.features)
+            resource = StoredResource(definition.info, strategy, lambda codec: cache, definition.selectable())
             store = CustomStore(resource, self._environment, self, CustomCodec(version))
             self._stores[version.name] = store
         return store

@@ -98,6 +98,11 @@ class Codec:
         """Return whether L{scheme} contains a kind."""
         return self._definitions.has_kind(gvk) or gvk.kind == "List"
 
+    @property
+    def zero_metadata(self) -> JSONObject:
+        """Return the metadata that is encoded even if it is not set."""
+        return self._definitions.zero_metadata
+
     def zero(self) -> JSONObject:
         """Return the zero value of this version."""
         zero = self.type.zero()

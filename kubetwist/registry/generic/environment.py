@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ...admission.chain import AdmissionChain
 from ...api.admission import AdmissionContext
+from ...api.featuregates import FeatureGates
 from ...api.resource import GroupVersionKind, JSONObject
 from ...api.tables import Describe, TableDefinition
 from ...interfaces import IStorageBackend
@@ -71,6 +72,8 @@ class StoreEnvironment:
     @ivar delete_workers: Number of objects that one C{deletecollection} deletes concurrently.
     @ivar allows_privileged: Whether containers may be privileged.
     @ivar discards_unreadable: Whether objects that cannot be decoded can be deleted.
+    @ivar features: The feature gates and the release of the server.
+    @ivar zero_metadata: Metadata of built-in kinds that is encoded even if it is not set.
     """
 
     backend: IStorageBackend
@@ -85,3 +88,5 @@ class StoreEnvironment:
     delete_workers: int = 1
     allows_privileged: bool = True
     discards_unreadable: bool = False
+    features: FeatureGates = field(factory=FeatureGates)
+    zero_metadata: JSONObject = field(factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from attrs import evolve
@@ -38,12 +38,20 @@ from .read import ReadHandlers, check_name
 if TYPE_CHECKING:
     from ...api.requestscope import RequestScope
 
-#: Metadata that clients cannot set on a new object: dropped before validation.
-SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+#: Metadata that clients cannot set on a new object: reset before admission.
+_SET_BY_SERVER: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 #: Maximum bytes of a field manager's name.
 MAX_MANAGER_LENGTH = 128
 #: The verb for deletions of unreadable objects.
 UNSAFE_DELETE_VERB = "unsafe-delete-ignore-read-errors"
+
+
+def reset_system_fields(metadata: JSONObject, endpoint: Endpoint) -> None:
+    """Reset the metadata of a new object that clients cannot set (C{rest.WipeObjectMetaSystemFields})."""
+    for field in _SET_BY_SERVER:
+        metadata.pop(field, None)
+    if endpoint.zero_metadata:
+        metadata.update(endpoint.zero_metadata)
 
 
 class WriteHandlers:
@@ -66,8 +74,7 @@ class WriteHandlers:
         obj = await scope.compute(0, decode_object, *sent) if large else decode_object(*sent)
         if request.audit is not None:
             log_request_object(request.audit, endpoint, obj)
-        for field in SET_BY_SERVER:
-            obj["metadata"].pop(field, None)
+        reset_system_fields(obj["metadata"], endpoint)
         manager = manager_of(request, options)
         scope.sent = endpoint.comparable(document.value)
         scope.floats = endpoint.floats(document.value, data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -25,7 +24,7 @@ from ...generic.capabilities import NamedResource
 from ...generic.resourceinfo import ResourceInfo
 
 if TYPE_CHECKING:
-    from ....client.factory import ClientFactory
+    from ..servercontext import ServerContext
 
 #: Addresses of the components, whose certificates are not verified: C{pkg/registry/core/rest/storage_core.go}.
 _COMPONENTS: Final = (
@@ -46,19 +45,11 @@ class ComponentStatuses(NamedResource):
     The first two are called at the default addresses of kube-scheduler and kube-controller-manager.
     """
 
-    def __init__(
-        self,
-        info: ResourceInfo,
-        outgoing: ClientFactory | None,
-        tables: Callable[[GroupVersionKind, Describe], TableDefinition],
-    ) -> None:
-        """
-        @param outgoing: The factory of clients; L{None} in servers that call no other servers.
-        @param tables: Returns the Table of a built-in kind.
-        """
+    def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
-        self._outgoing = outgoing
-        self._tables = tables
+        self._outgoing = context.outgoing
+        self._tables = context.environment.tables
+        self._zero_metadata = context.environment.zero_metadata
 
     def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
         """See L{kubetwist.interfaces.ITableConvertor.table}."""
@@ -67,7 +58,7 @@ class ComponentStatuses(NamedResource):
     async def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{IGetter.get}."""
         if name == _STORAGE:
-            return _status(name, True, "ok")
+            return self._status(name, True, "ok")
         for component, url in _COMPONENTS:
             if name == component:
                 return await self._probed(name, url)
@@ -82,7 +73,7 @@ class ComponentStatuses(NamedResource):
             ]
             statuses = await gatherResults(calls)
             if _selects(options, _STORAGE):
-                statuses.append(_status(_STORAGE, True, "ok"))
+                statuses.append(self._status(_STORAGE, True, "ok"))
         return Listing([_record(status) for status in statuses], 0)
 
     async def _probed(self, name: str, url: str) -> JSONObject:
@@ -92,32 +83,31 @@ class ComponentStatuses(NamedResource):
 
         outgoing = self._outgoing
         if outgoing is None:
-            return _status(name, False, "this server calls no others")
+            return self._status(name, False, "this server calls no others")
         client = outgoing.client(RESTConfig(url=url, insecure=True))
         try:
             answer = await client.get(timeout=_TIMEOUT, accept="*/*")
         except CallError as error:
-            return _status(name, False, str(error))
+            return self._status(name, False, str(error))
         finally:
             client.retire()
         if 200 <= answer.code < 400:
-            return _status(name, True, answer.body.decode("utf-8", "replace"))
-        return _status(name, False, f"HTTP probe failed with statuscode: {answer.code}")
+            return self._status(name, True, answer.body.decode("utf-8", "replace"))
+        return self._status(name, False, f"HTTP probe failed with statuscode: {answer.code}")
+
+    def _status(self, name: str, healthy: bool, message: str) -> JSONObject:
+        return {
+            "kind": "ComponentStatus",
+            "apiVersion": "v1",
+            "metadata": {"name": name, **self._zero_metadata},
+            "conditions": [{"type": "Healthy", "status": "True" if healthy else "False", "message": message}],
+        }
 
 
 def _selects(options: ListOptions, name: str) -> bool:
     """Return whether the field selector selects a component."""
     values = {"metadata.name": name, "metadata.namespace": ""}
     return all((values.get(field) == value) is equal for field, value, equal in options.fields)
-
-
-def _status(name: str, healthy: bool, message: str) -> JSONObject:
-    return {
-        "kind": "ComponentStatus",
-        "apiVersion": "v1",
-        "metadata": {"name": name},
-        "conditions": [{"type": "Healthy", "status": "True" if healthy else "False", "message": message}],
-    }
 
 
 def _record(status: JSONObject) -> Record:
