@@ -407,10 +407,13 @@ class KubeRequest(Request):
         if not (self.finished or self.disconnected):
             self.connection.send_piece(self, data)
 
-    def write_shared(self, piece: SharedPiece) -> None:
-        """Send a piece as C{write} does; other requests send it, too."""
-        if not (self.finished or self.disconnected):
-            self.connection.send_shared(self, piece)
+    def shared_writer(self) -> Callable[[SharedPiece], None]:
+        """
+        Return a function that sends a piece as C{write} does; other requests send it, too.
+
+        The response has begun.
+        """
+        return self.connection.shared_writer(self)
 
     def write_parts(self, parts: Sequence[bytes | memoryview], size: int) -> None:
         """Send a piece of the body as L{write} does: C{size} bytes in parts."""

@@ -70,8 +70,12 @@ class RequestTransport(Protocol[R]):
     def send_parts(self, request: R, parts: Sequence[bytes | memoryview], size: int) -> None:
         """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
 
-    def send_shared(self, request: R, piece: SharedPiece) -> None:
-        """Send a piece of the response as L{send_piece} does; other requests send it, too."""
+    def shared_writer(self, request: R) -> Callable[[SharedPiece], None]:
+        """
+        Return a function that sends a piece of the response as L{send_piece} does; other requests send it, too.
+
+        @param request: A request whose response has begun. Pieces after the end of the response are dropped.
+        """
 
     def end_response(self, request: R) -> None:
         """Complete a response that L{send_piece} has begun."""

@@ -260,7 +260,7 @@ class _FaultyStream:
         self._drop = fault.drop
         self._delayed: deque[tuple[IDelayedCall, bytes]] = deque()
         setattr(request, "write", self.write)  # noqa: B010 - mypy refuses assignments to methods
-        setattr(request, "write_shared", lambda piece: self.write(piece.data))  # noqa: B010 - likewise
+        setattr(request, "shared_writer", lambda: lambda piece: self.write(piece.data))  # noqa: B010 - likewise
         setattr(request, "finish", self.finish)  # noqa: B010 - likewise
 
     def write(self, data: bytes) -> None:

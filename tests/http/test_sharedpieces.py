@@ -27,9 +27,10 @@ class SharedPieceTests(SynchronousTestCase):
 
         def respond(request: KubeRequest) -> None:
             request.write(b"first ")
-            request.write_shared(piece)
+            write = request.shared_writer()
+            write(piece)
             request.finish()
-            request.write_shared(piece)
+            write(piece)
             sizes.append(request.sentLength)
 
         sizes: list[int] = []
@@ -52,8 +53,10 @@ class SharedPieceTests(SynchronousTestCase):
 
         def respond(request: KubeRequest) -> None:
             request.write(b"first ")
-            request.write_shared(piece)
+            write = request.shared_writer()
+            write(piece)
             request.finish()
+            write(piece)
 
         client = Http2Client(make_site(respond))
         client.send(h2.headers(1, get(b"/a")) + h2.headers(3, get(b"/b")))
@@ -65,7 +68,8 @@ class SharedPieceTests(SynchronousTestCase):
         client = Client(make_site(requests.append))
         client.send(GET)
         requests[0].write(b"1")
+        write = requests[0].shared_writer()
         client.transport.clear()
         requests[0].connectionLost(RuntimeError("closed"))  # type: ignore[arg-type]
-        requests[0].write_shared(SharedPiece(b"2"))
+        write(SharedPiece(b"2"))
         self.assertEqual(client.transport.value(), b"")

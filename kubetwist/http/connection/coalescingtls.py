@@ -23,14 +23,16 @@ from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
-#: Maximum size of one TLS record.
-_RECORD: Final = 2**14
+from ._records import MAX_READ as _MAX_READ_SHORT
+from ._records import RECORD as _RECORD
+from ._records import MethodEncryptor, RecordEncryptor, is_direct
+
 #: Bytes that a connection keeps until the end of the iteration. Longer data are sent by the reactor in large pieces.
 _MAX_BUFFERED: Final = 64_000
 #: Bytes that OpenSSL encrypts in one call. It keeps a buffer of this size for a connection that has sent as much.
 _MAX_ENCRYPTED: Final = 4 * _RECORD
-#: Bytes of encrypted data that are read in one call, of short and of long data.
-_MAX_READ_SHORT, _MAX_READ = 2 * _RECORD, 5 * _RECORD
+#: Bytes of encrypted data that are read in one call, of long data.
+_MAX_READ: Final = 5 * _RECORD
 #: Number of connections with events from which on the events of several iterations are joined.
 MIN_JOINED_CONNECTIONS = 16
 #: Seconds in which events are joined while the server is busy.
@@ -62,6 +64,11 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         self._first: list[bytes] = []
         self._length = self._first_length = 0
         self._max_read = _MAX_READ_SHORT
+        self._encryptor: MethodEncryptor
+        #: What the encryptor uses of the connection.
+        self._prepared: Any = None
+        #: Sends to the socket; L{None} while the base class has data that come first, or does not accept data.
+        self._send_now: Callable[[bytes | memoryview], int] | None = None
         #: Whether C{_pending} contains data that follow the watch events written before them.
         self._ordered = False
         #: Data that wait for the rest of the events before them.
@@ -72,6 +79,8 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         if isinstance(transport, Connection):
             self._tcp = transport
         TLSMemoryBIOProtocol.makeConnection(self, transport)
+        self._encryptor = self.factory.encryptor_for(self._tlsConnection)
+        self._prepared = self._encryptor.prepare(self._tlsConnection)
 
     def dataReceived(self, data: bytes) -> None:
         """See L{IProtocol.dataReceived<twisted.internet.interfaces.IProtocol.dataReceived>}."""
@@ -170,46 +179,67 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
     def _send(self, data: bytes) -> None:
         """Encrypt data and send them; in one step if they fit into one record and nothing waits before them."""
-        tcp = self._tcp
-        if (
-            tcp is None
-            or len(data) > _RECORD
-            or not (self._handshakeDone and tcp.connected)
-            or self._appSendBuffer
-            or self._lostTLSConnection
-            or self.disconnecting
-            or tcp.disconnecting
-            or tcp.dataBuffer
-            or tcp._tempDataLen
-        ):
-            TLSMemoryBIOProtocol.write(self, data)
+        send_now = self._send_now or self._find_send_now()
+        if send_now is None or len(data) > _RECORD:
+            self._send_by_base(data)
             return
         try:
-            encrypted_length = self._tlsConnection.send(data)
-            encrypted = self._tlsConnection.bio_read(_MAX_READ_SHORT)
+            encrypted_length, encrypted = self._encryptor.encrypt(self._prepared, data)
         except WantReadError:
             # OpenSSL needs data of the client first.
-            TLSMemoryBIOProtocol.write(self, data)
+            self._send_by_base(data)
             return
         except Error:
             self._tlsShutdownFinished(Failure())
             return
         try:
-            sent = tcp.socket.send(encrypted)
+            sent = send_now(encrypted)
         except OSError:
             # The socket accepts nothing now, or the client has disconnected: the reactor detects that itself.
             sent = 0
         if sent < len(encrypted):
-            tcp.write(encrypted[sent:])
+            self._send_now = None
+            tcp: Any = self._tcp
+            tcp.write(bytes(encrypted[sent:]))
         if encrypted_length < len(data):
             # The client has limited the size of records.
-            TLSMemoryBIOProtocol.write(self, data[encrypted_length:])
+            self._send_by_base(data[encrypted_length:])
+
+    def _find_send_now(self) -> Callable[[bytes | memoryview], int] | None:
+        """Return the function that sends to the socket, if nothing waits before the next data."""
+        tcp = self._tcp
+        if (
+            tcp is not None
+            and self._handshakeDone
+            and tcp.connected
+            and not (
+                self._appSendBuffer
+                or self._lostTLSConnection
+                or self.disconnecting
+                or tcp.disconnecting
+                or tcp.dataBuffer
+                or tcp._tempDataLen
+            )
+        ):
+            self._send_now = tcp.socket.send
+        return self._send_now
+
+    def _send_by_base(self, data: bytes) -> None:
+        """Let the base class send data, which may keep some of them."""
+        self._send_now = None
+        TLSMemoryBIOProtocol.write(self, data)
+
+    def _shutdownTLS(self) -> None:
+        # All ways to close the connection for which the base class is responsible.
+        self._send_now = None
+        TLSMemoryBIOProtocol._shutdownTLS(self)
 
     def loseConnection(self) -> None:
         """See L{ITransport.loseConnection<twisted.internet.interfaces.ITransport.loseConnection>}."""
         if not self.urgent and (self._ordered or self._held):
             self.factory.flush_events()
         self.flush()
+        self._send_now = None
         TLSMemoryBIOProtocol.loseConnection(self)
 
     def unregisterProducer(self) -> None:
@@ -223,10 +253,12 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         self._pending, self._first, self._length, self._ordered = [], [], 0, False
         self._held.clear()
         TLSMemoryBIOProtocol.connectionLost(self, reason)
+        self._send_now = self._prepared = None
         # Break the cycle, which would wait for the garbage collector.
         self._producer = None
 
     def _tlsShutdownFinished(self, reason: Failure | None) -> None:
+        self._send_now = None
         if (
             reason is not None
             and reason.check(Error)
@@ -263,6 +295,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
             self._flushSendBIO()
 
     def _flushSendBIO(self) -> None:
+        self._send_now = None
         socket: Any = self.transport
         if not isinstance(socket, Connection) or socket.dataBuffer or socket._tempDataLen:
             self._pass_all()
@@ -321,6 +354,7 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
         """
         super().__init__(context, False, site, reactor)
         self.received = 0
+        self._encryptor: RecordEncryptor | None = None
         self._reactor = reactor
         self._write_events = write_events
         #: Connections with data that follow the events.
@@ -336,9 +370,18 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
         self._received_before = 0
         self._flush_scheduled = False
 
+    def encryptor_for(self, connection: object) -> MethodEncryptor:
+        """Return what encrypts short data of a connection."""
+        if not is_direct(connection):
+            return MethodEncryptor()
+        if self._encryptor is None:
+            self._encryptor = RecordEncryptor()
+        return self._encryptor
+
     def flush_soon(self, transport: CoalescingTLSTransport) -> None:
         """Send the data of C{transport} at the end of this iteration."""
-        self._schedule_flush()
+        if not self._flush_scheduled:
+            self._schedule_flush()
         if transport.urgent:
             self._events.append(transport.flush)
         else:

@@ -242,13 +242,22 @@ class KubeChannel(BodyReader):
         """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
         self.send_piece(request, b"".join(parts))
 
-    def send_shared(self, request: KubeRequest, piece: SharedPiece) -> None:
-        """Send a piece of the response as L{send_piece} does; other requests send it, too."""
-        if self._chunked:
-            request.sentLength += len(piece.data)
-            self.transport.write(piece.chunk)
-        else:
-            self.send_piece(request, piece.data)
+    def shared_writer(self, request: KubeRequest) -> Callable[[SharedPiece], None]:
+        """
+        Return a function that sends a piece of the response as L{send_piece} does; other requests send it, too.
+
+        @param request: A request whose response has begun.
+        """
+        if not self._chunked:
+            return lambda piece: request.write(piece.data)
+        write = self.transport.write
+
+        def send(piece: SharedPiece) -> None:
+            if not (request.finished or request.disconnected):
+                request.sentLength += len(piece.data)
+                write(piece.chunk)
+
+        return send
 
     def end_response(self, request: KubeRequest) -> None:
         """Complete a response that L{send_piece} has begun."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from OpenSSL.crypto import X509
@@ -216,9 +216,14 @@ class Http2Stream:
         elif block is not None:
             output.send_head(self, block, False)
 
-    def send_shared(self, request: KubeRequest, piece: SharedPiece) -> None:
-        """Send a piece of the response as L{send_piece} does; other requests send it, too."""
-        self.send_piece(request, piece.data)
+    def shared_writer(self, request: KubeRequest) -> Callable[[SharedPiece], None]:
+        """Return a function that sends a piece of the response as L{send_piece} does; other requests send it, too."""
+
+        def send(piece: SharedPiece) -> None:
+            if not (request.finished or request.disconnected):
+                self.send_piece(request, piece.data)
+
+        return send
 
     def end_response(self, request: KubeRequest) -> None:
         """Complete a response that L{send_piece} has begun."""

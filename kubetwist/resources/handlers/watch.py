@@ -23,7 +23,7 @@ from ...http.request import KubeRequest
 from ...http.responses import start_response
 from ...interfaces import IBatchSink, IPacedSink, IPacedWatch
 from ...metrics.registry import Histogram, MetricSnapshot
-from .watchevents import SharedEvent, WatchMetrics, encoded_batch, encoded_event
+from .watchevents import EncodedBatch, SharedEvent, WatchMetrics, encoded_batch, encoded_event
 
 if TYPE_CHECKING:
     from ...http.requestinfo import RequestInfo
@@ -158,6 +158,8 @@ class WatchStream:
     """
 
     _log = Logger()
+    #: Writes the events of a batch.
+    _write_shared: Callable[[EncodedBatch], object]
 
     def __init__(
         self,
@@ -219,6 +221,7 @@ class WatchStream:
         request.send_first(self._flusher.flush)
         start_response(request, 200, self._content_type, None)
         request.write(b"")
+        self._write_shared = request.shared_writer()
         request.notifyFinish().addBoth(self._disconnected)
         request.registerProducer(self, True)
         self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
@@ -300,7 +303,7 @@ class WatchStream:
             self._metrics.count_copies(encoded)
         encoded.copies += 1
         try:
-            self._request.write_shared(encoded)
+            self._write_shared(encoded)
         except Exception:
             self.fail_write()
         return True

@@ -41,25 +41,29 @@ def _deliver_to(
     """Deliver events to the watches of one scope."""
     batches: dict[int, EventBatch] = {}
     batch: EventBatch | None = None
-    last: Match | None = None
+    selected: Match | None = None
+    first = last = 0
     for watch in watches:
         if not watch.active:
             continue
         try:
             match = watch.match
-            if batch is None or match is not last:
-                batch, last = batches.get(id(match)), match
+            if match is not selected or batch is None:
+                batch, selected = batches.get(id(match)), match
                 if batch is None:
                     batch = batches[id(match)] = EventBatch(events, match)
+                first, last = batch.first, batch.last
             since = watch.since
-            if since >= batch.last:
+            if since >= last:
                 continue
-            if watch.send_batch is not None and since < batch.first:
-                # The sink may suspend the watch.
-                watch.since = batch.last
-                if watch.send_batch(batch):
-                    continue
-                watch.since = since
+            if since < first:
+                send = watch.send_batch
+                if send is not None:
+                    # The sink may suspend the watch.
+                    watch.since = last
+                    if send(batch):
+                        continue
+                    watch.since = since
             watch.send_each(batch)
         except Exception:
             failed(watch)

@@ -25,6 +25,8 @@ class BatchTests(WatchTestCase):
         super().setUp()
         #: The transport and the data of each write.
         self.writes: list[tuple[Any, bytes]] = []
+        #: Called after each write to a client.
+        self.after_write: dict[JSONClient, Callable[[], object]] = {}
         self.held: list[Transaction] = []
 
     def record(self, client: JSONClient) -> JSONClient:
@@ -34,16 +36,17 @@ class BatchTests(WatchTestCase):
         def recorded(data: bytes) -> None:
             self.writes.append((client, data))
             write(data)
+            self.after_write.get(client, lambda: None)()
 
         client.transport.write = recorded
         return client
 
     def watching(self, query: str = "", **headers: str) -> JSONClient:
         """Begin a watch without initial events; return its client."""
-        client = self.server.client()
+        client = self.record(self.server.client())
         client.begin(f"{MAPS}?watch=1&resourceVersion={self.revision()}&{query}", **headers)
         client.taken()
-        return self.record(client)
+        return client
 
     def create_together(
         self,
@@ -137,13 +140,7 @@ class BatchTests(WatchTestCase):
     def test_client_goes(self) -> None:
         """A client that disconnects during a delivery gets nothing; other clients get all events."""
         first, second, third = (self.watching() for _ in range(3))
-        write = first.transport.write
-
-        def disconnect(data: bytes) -> None:
-            write(data)
-            second.disconnect()
-
-        first.transport.write = disconnect
+        self.after_write[first] = second.disconnect
         self.create_together("c", "d")
         self.assertEqual([len(client.taken()) > 0 for client in (first, second, third)], [True, False, True])
         self.assertEqual(len(self.cache()._watches["default/"]), 2)

@@ -194,7 +194,7 @@ class UnreadTests(WatchTestCase):
         self.watch(f"resourceVersion={self.revision()}")
         self.watch(f"resourceVersion={self.revision()}", further_streams[1])
         stream = self.cache()._watches["default/"][1].sink
-        self.fail_writes(stream._request)  # type: ignore[attr-defined]
+        self.fail_writes(stream)
         self.create("c")
         self.assertEqual([summary(self.more(other)) for other in further_streams], [[("ADDED", "c")]] * 2)
         self.assertTrue(self.client.transport.disconnected)
@@ -205,19 +205,19 @@ class UnreadTests(WatchTestCase):
         """A stream that fails to write at the end of an iteration is closed."""
         self.watch(f"resourceVersion={self.revision()}&allowWatchBookmarks=true&timeoutSeconds=1000")
         (watch,) = self.cache()._watches["default/"]
-        self.fail_writes(watch.sink._request)  # type: ignore[attr-defined]
+        self.fail_writes(watch.sink)
         self.server.clock.advance(watching.BOOKMARK_INTERVAL)
         self.server.clock.advance(0)
         self.assertTrue(self.client.transport.disconnected)
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
-    def fail_writes(self, request: Any) -> None:
-        """Let all further writes of a response fail."""
+    def fail_writes(self, stream: Any) -> None:
+        """Let all further writes of a stream fail."""
 
         def fail(*arguments: object) -> None:
             raise ValueError("as a test")
 
-        request.write = request.write_shared = fail
+        stream._request.write = stream._write_shared = fail
 
     def test_failing_encoder(self) -> None:
         """A stream whose objects cannot be encoded is closed."""
