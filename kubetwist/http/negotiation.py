@@ -469,6 +469,8 @@ def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_T
     @raise APIStatusError: The type is not in C{supported} (415).
     """
     header = (content_type or b"application/octet-stream").decode("latin-1")
+    if header in supported:
+        return header
     if routed and not any(part.partition(";")[0].strip(" ") in supported for part in header.split(",")):
         raise APIStatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     media = header.partition(";")[0]

@@ -242,7 +242,8 @@ class Codec:
         @raise ValueError: The result is not an object of this kind; the message is the reference's.
         """
         served = written = self.gvk
-        if not converted:
+        # Most patches leave the kind as it is.
+        if not converted and not self._has_expected_kind(value):
             written = self._kind_of(value)
             served = self._served(written)
             if served.version == INTERNAL and served.kind == self.gvk.kind and served.group == self.gvk.group:
@@ -261,9 +262,11 @@ class Codec:
         if strict:
             _check_known(problems)
         ensure_metadata(obj, value)
-        read_annotations(served, obj)
         if served != self.gvk:
+            read_annotations(served, obj)
             return convert(convert(obj, served, self.storage), self.storage, self.gvk)
+        if self._internal_type.read is not None:
+            read_annotations(self.gvk, obj)
         copy_template_labels(written, obj)
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj
@@ -274,6 +277,14 @@ class Codec:
 
         @raise APIStatusError: The object is of another kind (422).
         """
+
+    def _has_expected_kind(self, value: JSONValue) -> bool:
+        """Return whether a value names exactly this kind."""
+        return (
+            value.__class__ is dict
+            and value.get("kind") == self.gvk.kind
+            and value.get("apiVersion") == self.gvk.api_version
+        )
 
     def _kind_of(self, value: JSONValue) -> GroupVersionKind:
         """

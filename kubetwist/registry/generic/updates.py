@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import orjson
 from attrs import frozen
@@ -47,8 +48,7 @@ class AdmittedView:
     apply_to_stored: Callable[[JSONObject, JSONObject], object]
 
 
-@frozen
-class UpdateRules:
+class UpdateRules(NamedTuple):
     """
     The part of an object that an endpoint may write: the main resource, its status, or another subresource.
 
@@ -110,7 +110,12 @@ async def update(
             except KeyExists:
                 continue
         await store.ensure_converted((record,))
-        old, obj = await scope.compute(len(record.item), apply_change, store, record, change)
+        # Small objects are computed directly, which is faster.
+        size = len(record.item)
+        if scope.is_large(size):
+            old, obj = await scope.compute(size, apply_change, store, record, change)
+        else:
+            old, obj = apply_change(store, record, change)
         drop_repeated_owners(scope, obj["metadata"], patched=patching)
         named_version = check_resource_version(store, obj, record, patching)
         try:
@@ -224,13 +229,15 @@ async def _update(
     if rules.main:
         await store.check_escalation(scope, obj, old, options)
     size = len(record.item)
+    large = scope.is_large(size)
     errors = await compute_rules(scope, size, _prepare_and_validate, store, obj, old, rules, scope)
     if errors:
         errors = warn_ratcheted_errors(errors, scope)
         if errors:
             raise await scope.compute(size, store.invalid, meta.get("name", ""), errors)
     if rules.main:
-        for text in await scope.compute(size, store.strategy.warnings, obj, old):
+        warnings = store.strategy.warnings
+        for text in await scope.compute(size, warnings, obj, old) if large else warnings(obj, old):
             scope.warn(text)
     if attributes is not None:
         if rules.view is not None:
@@ -246,7 +253,10 @@ async def _update(
     if rules.main:
         allocation = store.reserve(obj, old, options.dry_run)
     try:
-        unchanged = await scope.compute(size, _default_and_compare, store, obj, old)
+        if large:
+            unchanged = await scope.compute(size, _default_and_compare, store, obj, old)
+        else:
+            unchanged = _default_and_compare(store, obj, old)
         if unchanged and (options.dry_run or not await store.needs_rewrite(key, obj, scope)):
             allocation.cancel()
             return record
@@ -254,7 +264,8 @@ async def _update(
         if options.dry_run:
             allocation.cancel()
             return Record.from_draft(key, record.revision, draft)
-        await store.encode_before_write(draft, scope)
+        if store.stored_as is not None:
+            await store.encode_before_write(draft, scope)
         charges = () if attributes is None else attributes.charges
         revision = await store.commit(key, draft, record.revision, allocation, charges)
     except BaseException:

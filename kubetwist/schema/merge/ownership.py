@@ -283,11 +283,13 @@ class MergeUpdater:
         @raise TypedError: One of the objects cannot be converted to a version.
         """
         changes = {self.version: own_fields}
-        old_versions = _VersionedObject(self, old, "failed to convert old object")
-        new_versions = _VersionedObject(self, new, "failed to convert new object")
+        old_versions = new_versions = None
         for manager, entry in managers.items():
             version = entry.api_version
-            if manager != keep and version not in changes and self.versions.type_of(version) is not None:
+            if version not in changes and manager != keep and self.versions.type_of(version) is not None:
+                if old_versions is None or new_versions is None:
+                    old_versions = _VersionedObject(self, old, "failed to convert old object")
+                    new_versions = _VersionedObject(self, new, "failed to convert new object")
                 changes[version] = self.compare(
                     old_versions.in_version(version), new_versions.in_version(version), version
                 )

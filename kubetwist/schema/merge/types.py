@@ -287,6 +287,12 @@ class MapType(MergeType):
         if old.__class__ is not dict or new.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(old if new.__class__ is dict else new)}}}")
         steps, old_get, contains_untyped = self._path_elements, old.get, self.contains_untyped()
+        if self._leaf_element and not contains_untyped:
+            # Maps of strings, without calls for their values.
+            return (
+                {f"f:{name}": LEAF for name, item in new.items() if name not in old or old[name] != item} or None,
+                {f"f:{name}": LEAF for name in old if name not in new} or None,
+            )
         changed: FieldSet = {}
         removed: FieldSet = {}
         for name, item in new.items():
