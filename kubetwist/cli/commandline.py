@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from twisted.python import usage
@@ -50,6 +51,8 @@ class FlagOptions(usage.Options):
         """
         arguments = list(sys.argv[1:] if options is None else options)
         if "--help" in arguments or "-h" in arguments:
+            with suppress(FlagError):
+                self.read([argument for argument in arguments if argument not in ("--help", "-h")])
             print(self)
             raise SystemExit(0)
         self.handle_query_flags(arguments)

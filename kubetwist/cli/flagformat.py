@@ -9,6 +9,7 @@ from ..api.resource import JSONObject
 from ..logs.redaction import without_passwords
 from .flagtypes import (
     DURATION,
+    FEATURE_GATES,
     MODULES,
     Flag,
     format_duration,
@@ -35,6 +36,8 @@ def format_value(flag: Flag, value: Any) -> str:
         return str(value).lower()
     if flag.flag_type is DURATION and isinstance(value, (int, float)):
         return format_duration(value)
+    if flag.flag_type is FEATURE_GATES and isinstance(value, Mapping):
+        return ",".join(f"{component}:{pair}" for component, pairs in sorted(value.items()) for pair in pairs)
     if isinstance(value, Mapping):
         return ",".join(f"{key}={format_value(flag, one)}" for key, one in sorted(value.items()))
     if flag.flag_type is MODULES:

@@ -16,7 +16,9 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
+from ..api.componentglobals import merge_components, split_components
 from ..api.go.durations import parse_duration
+from ..api.go.parsebool import parse_bool
 from ..http.connection.memorylimit import parse_memory
 from ..logs.verbosity import parse_level, parse_modules
 
@@ -69,12 +71,10 @@ class FlagError(ValueError):
 
 
 def _boolean(text: str) -> bool:
-    # Go's strconv.ParseBool.
-    if text in ("1", "t", "T", "true", "TRUE", "True"):
-        return True
-    if text in ("0", "f", "F", "false", "FALSE", "False"):
-        return False
-    raise ValueError("it must be true or false")
+    try:
+        return parse_bool(text)
+    except ValueError:
+        raise ValueError("it must be true or false") from None
 
 
 def _integer(text: str) -> int:
@@ -167,16 +167,6 @@ def _pair(text: str) -> dict[str, str]:
     return {key.strip(): value.strip()}
 
 
-def _switches(text: str) -> dict[str, bool]:
-    switches = {}
-    for name, value in _mapping(text).items():
-        try:
-            switches[name.rpartition(":")[2]] = _boolean(value)
-        except ValueError:
-            raise ValueError(f"{name} must be true or false") from None
-    return switches
-
-
 def _sizes(text: str) -> dict[str, int]:
     sizes = {}
     for item in _list(text):
@@ -233,7 +223,8 @@ STRING_ARRAY = FlagType(lambda text: (text,), "stringArray", merge=lambda one, o
 MAPPING = FlagType(_mapping, "mapStringString", merge=_merge)
 #: One pair at a time: commas belong to the value.
 PAIR = FlagType(_pair, "mapStringString", merge=_merge)
-SWITCHES = FlagType(_switches, "mapStringBool", merge=_merge)
+#: Settings of feature gates by component.
+FEATURE_GATES = FlagType(split_components, "colonSeparatedMultimapStringString", merge=merge_components)
 SIZES = FlagType(_sizes, "strings", merge=_merge)
 PORT_RANGE = FlagType(_port_range, "portRange")
 
@@ -318,7 +309,8 @@ def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
             default = format_default(flag)
             if default:
                 text += f" (default {default})"
-            lines += wrap(text, width, initial_indent=" " * 12, subsequent_indent=" " * 12)
+            for paragraph in text.split("\n"):
+                lines += wrap(paragraph, width, initial_indent=" " * 12, subsequent_indent=" " * 12)
     return "\n".join(lines) + "\n"
 
 

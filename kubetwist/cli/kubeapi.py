@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import ClassVar
 
+from attrs import evolve
+
 from ..api.featuregates import FeatureGates
 from ..logs.verbosity import Verbosity
 from ..metrics.options import MetricsOptions
 from .commandline import HELP, FlagOptions
 from .flags import auditing, authentication, metrics
 from .flagtable import FLAGS
-from .flagtypes import BOOLEAN, Flag, FlagError
+from .flagtypes import BOOLEAN, Flag, FlagError, describe_flags
 
 
 class Options(FlagOptions):
@@ -95,7 +97,7 @@ class Options(FlagOptions):
             authentication.check_flags(self)
             auditing.check_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
-            FeatureGates.from_options(self)
+            _check_emulation(self, FeatureGates.from_options(self))
             self.metrics_options = metrics.make_metrics_options(self)
         except ValueError as error:
             raise FlagError(str(error)) from None
@@ -108,6 +110,11 @@ class Options(FlagOptions):
         except BadRuntimeConfig as error:
             raise FlagError(f"--runtime-config: {error}") from None
 
+    def getUsage(self, width: int | None = None) -> str:
+        """Return the description of the command and its flags, with the feature gates of the release."""
+        flags = [_with_gates(flag, self) if flag.name == "feature-gates" else flag for flag in self.flags]
+        return f"{self.description}\n{describe_flags([*flags, *self.general])}"
+
     def opt_version(self) -> None:
         """Print the version, and exit."""
         from importlib.metadata import version
@@ -117,3 +124,24 @@ class Options(FlagOptions):
 
         print(f"Kubernetes {git_version(DEFAULT_KUBERNETES_VERSION)} (kubetwist {version('kubetwist')})")
         raise SystemExit(0)
+
+
+def _check_emulation(options: Options, features: FeatureGates) -> None:
+    for flag, name in (
+        ("emulation-forward-compatible", "EmulationForwardCompatible"),
+        ("runtime-config-emulation-forward-compatible", "RuntimeConfigEmulationForwardCompatible"),
+    ):
+        if options[flag] and features.emulated == features.release:
+            raise ValueError(
+                f"ServerRunOptions.{name} cannot be set to true if the emulation version is the same as the binary"
+                " version"
+            )
+
+
+def _with_gates(flag: Flag, options: Options) -> Flag:
+    """Return the flag with the gates of the release in its help."""
+    try:
+        gates = FeatureGates.from_options(options).described()
+    except ValueError:
+        gates = FeatureGates().described()
+    return evolve(flag, help="\n".join([f"{flag.help} Options are:", *(f"kube:{gate}" for gate in gates)]))

@@ -7,11 +7,13 @@ The table is in L{kubetwist.registry.kindtable}.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from attrs import frozen
 
+from ..api.featuregates import FeatureGates
+from .emulation import Enabled, ForwardCompatibility, introduced_kinds
 from .generic.resourceinfo import Kind, ResourceInfo
 from .kindtable import GROUP_PRIORITIES, KINDS, VERSION_PRIORITIES
 from .runtimeconfig import Switches
@@ -19,27 +21,38 @@ from .runtimeconfig import Switches
 
 def kinds_for(
     definitions_gvks: Container[tuple[str, str, str]],
-    minor: int,
+    features: FeatureGates,
     runtime_config: Mapping[str, str] | None = None,
+    forward: ForwardCompatibility | None = None,
 ) -> list[ResourceInfo]:
     """
     Return the resources that a release serves, in the order of C{/apis} and, within a group, by name.
 
     @param definitions_gvks: The kinds with type definitions in the release, as C{(group, version, kind)}.
-    @param minor: The minor version of the release: 36.
+    @param features: The release, the emulated one, and the feature gates, which some resources need.
     @param runtime_config: The keys and values of --runtime-config.
-    @raise BadRuntimeConfig: C{runtime_config} has an unknown key or a malformed value.
+    @param forward: Which APIs are served although they are newer than the emulated release; none by default.
+    @raise BadRuntimeConfig: C{runtime_config} has an unknown key, a malformed value, or names a newer API.
     """
     present = [
         (kind, [version for version, _ in kind.versions if (kind.group, version, kind.kind) in definitions_gvks])
         for kind in KINDS
     ]
-    switches = Switches.make(present, runtime_config or {})
-    infos = []
-    for kind, known in present:
-        served = [version for version in known if switches.enabled(kind.group, version, kind.resource)]
-        if served:
-            infos.append(_resource_info(kind, known, served, minor))
+    forward = forward or ForwardCompatibility()
+    switches = Switches.make(present, runtime_config or {}, newer=forward.versions)
+    enabled: Iterable[Enabled] = [
+        (kind, [version for version in known if switches.enabled(kind.group, version, kind.resource)])
+        for kind, known in present
+        if not kind.gate or features.enabled(kind.gate)
+    ]
+    if features.emulated < features.release:
+        enabled = introduced_kinds(enabled, features, switches, forward)
+    known_versions = {(kind.group, kind.resource): known for kind, known in present}
+    infos = [
+        _resource_info(kind, known_versions[kind.group, kind.resource], served, features)
+        for kind, served in enabled
+        if served
+    ]
     infos.sort(key=lambda info: (*_group_order(info.group), info.resource))
     return infos
 
@@ -76,10 +89,12 @@ def _group_order(group: str) -> tuple[int, str]:
     return -GROUP_PRIORITIES[group], group
 
 
-def _resource_info(kind: Kind, known: list[str], served: list[str], minor: int) -> ResourceInfo:
+def _resource_info(kind: Kind, known: list[str], served: Sequence[str], features: FeatureGates) -> ResourceInfo:
     # A version is stored from the release after its introduction, which allows a downgrade by one release.
     since = dict(kind.versions)
-    storage_version = next((version for version in known if since[version] < minor), known[0])
+    minor = features.emulated[1]
+    storable = [version for version in known if since[version] <= features.minimum[1]]
+    storage_version = (storable or [version for version in known if since[version] <= minor] or known)[0]
     return ResourceInfo(
         group=kind.group,
         resource=kind.resource,
@@ -96,7 +111,9 @@ def _resource_info(kind: Kind, known: list[str], served: list[str], minor: int) 
         subresources=tuple(
             subresource
             for subresource in kind.subresources
-            if subresource.since <= minor and (not subresource.until or minor <= subresource.until)
+            if subresource.since <= minor
+            and (not subresource.until or minor <= subresource.until)
+            and (not subresource.gate or features.enabled(subresource.gate))
         ),
         stored=kind.stored,
         hash_version=kind.hash_version or storage_version,

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from attrs import define
+from attrs import define, field
 
+from ..api.go.parsebool import parse_bool
 from .generic.resourceinfo import Kind
 from .kindtable import BETAS_ON_BY_DEFAULT, KINDS
 
@@ -25,6 +26,7 @@ _CORE: Final = re.compile(r"(api/)?v1(/.*)?", re.S)
 _GA: Final = re.compile(r"v[0-9]+")
 _BETA: Final = re.compile(r"v[0-9]+beta[0-9]+")
 _ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
+_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 
 #: Keys that stand for several versions, in the order in which they are applied.
 _LEVELS: Final = {
@@ -36,12 +38,6 @@ _LEVELS: Final = {
 
 #: Keys that must be true for priority and fairness; the first given one decides.
 _FAIRNESS_KEYS: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
-
-#: Values that Go's strconv.ParseBool accepts.
-_BOOLEANS: Final = {
-    **dict.fromkeys(("", "1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 
 #: Versions without served resources that the reference still registers, so that they may be named.
 _REGISTERED: Final = frozenset(
@@ -122,13 +118,18 @@ class Switches:
 
     _versions: dict[tuple[str, str], bool]
     _resources: dict[tuple[str, str, str], bool]
+    _explicit: set[tuple[str, ...]] = field(factory=set)
 
     @classmethod
-    def make(cls, present: Iterable[tuple[Kind, list[str]]], config: Mapping[str, str]) -> Switches:
+    def make(
+        cls, present: Iterable[tuple[Kind, list[str]]], config: Mapping[str, str], *, newer: bool = False
+    ) -> Switches:
         """
         Apply a configuration to the defaults.
 
         @param present: The kinds, each with the versions that have type definitions in the release.
+        @param newer: Whether also to enable the versions of a group, but for alpha versions, that are preferred to an
+            enabled one.
         @raise BadRuntimeConfig: A key or value is malformed or unknown.
         """
         versions: dict[tuple[str, str], bool] = {}
@@ -139,13 +140,21 @@ class Switches:
                 if (kind.group, version, kind.resource) in BETAS_ON_BY_DEFAULT:
                     resources[kind.group, version, kind.resource] = True
         switches = cls(versions, resources)
-        switches._apply(_normalized(config))
+        normalized = _normalized(config)
+        switches._apply(normalized)
+        if newer:
+            switches._enable_preferred()
+            switches._apply_keys(normalized)
         return switches
 
     def enabled(self, group: str, version: str, resource: str) -> bool:
         """Return whether a resource is served in a version."""
         explicit = self._resources.get((group, version, resource))
         return self._versions[group, version] if explicit is None else explicit
+
+    def is_explicit(self, group: str, version: str, *resource: str) -> bool:
+        """Return whether the configuration enables a version, or a resource of it, by its name."""
+        return (group, version, *resource) in self._explicit
 
     def _apply(self, config: Mapping[str, str]) -> None:
         _check_keys(config)
@@ -157,19 +166,22 @@ class Switches:
                 for group, version in list(self._versions):
                     if pattern.fullmatch(version):
                         self._switch_version(group, version, value == "true")
+        self._apply_keys(config)
+
+    def _apply_keys(self, config: Mapping[str, str]) -> None:
         parsed = [(*key.split("/"), key) for key in config if key not in _LEVELS]
         for group, version, *_, key in parsed:
             if (group, version) not in self._versions and (group, version) not in _REGISTERED:
                 group_version = f"{group}/{version}" if group else version
                 raise BadRuntimeConfig(f"group version {group_version} that has not been registered")
-            if config[key] not in _BOOLEANS:
-                raise BadRuntimeConfig(
-                    f'invalid value of {key}: {config[key]}, err: strconv.ParseBool: parsing "{config[key]}": '
-                    "invalid syntax"
-                )
+            try:
+                _enabled(config[key])
+            except ValueError as error:
+                raise BadRuntimeConfig(f"invalid value of {key}: {config[key]}, err: {error}") from None
         for group, version, *resource, key in parsed:
             if not resource:
-                self._switch_version(group, version, _BOOLEANS[config[key]])
+                self._switch_version(group, version, _enabled(config[key]))
+                self._note((group, version), _enabled(config[key]))
         for group, version, *resource, key in parsed:
             if resource:
                 if resource[0].lower() != resource[0]:
@@ -177,9 +189,42 @@ class Switches:
                         f"invalid key {key}: group/version/resource and resource is always lowercase plural, "
                         f'not "{resource[0]}"'
                     )
-                self._resources[group, version, resource[0]] = _BOOLEANS[config[key]]
+                self._resources[group, version, resource[0]] = _enabled(config[key])
+                self._note((group, version, resource[0]), _enabled(config[key]))
+
+    def _note(self, key: tuple[str, ...], on: bool) -> None:
+        (self._explicit.add if on else self._explicit.discard)(key)
+
+    def _enable_preferred(self) -> None:
+        """Enable the versions, but for alpha versions, that are preferred to an enabled version of their group."""
+        for (group, version), on in list(self._versions.items()):
+            for key in list(self._versions):
+                if on and key[0] == group and _precedes(version, key[1]):
+                    self._versions[key] = True
+        for (group, version, resource), on in list(self._resources.items()):
+            for key in list(self._versions):
+                if on and key[0] == group and _precedes(version, key[1]):
+                    self._resources[*key, resource] = True
 
     def _switch_version(self, group: str, version: str, on: bool) -> None:
         self._versions[group, version] = on
         for key in [key for key in self._resources if key[:2] == (group, version)]:
             del self._resources[key]
+
+
+def version_rank(version: str) -> tuple[int, int, int]:
+    """Return the rank of a version: alpha before beta before stable ones, and each by number."""
+    match = _VERSION.fullmatch(version)
+    assert match is not None, version
+    stability = {"alpha": 0, "beta": 1}.get(match[2], 2)
+    return stability, int(match[1]), int(match[3] or 0)
+
+
+def _precedes(version: str, newer: str) -> bool:
+    """Return whether C{newer} is preferred to C{version}, which is no alpha version."""
+    return not _ALPHA.fullmatch(version) and version_rank(version) < version_rank(newer)
+
+
+def _enabled(value: str) -> bool:
+    """Return the value of a key; a key without a value enables."""
+    return not value or parse_bool(value)

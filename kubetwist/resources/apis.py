@@ -21,6 +21,7 @@ from ..registry.assembly import RegistryOptions, ResourceRegistry
 from ..registry.core.node.kubelets import ConnectionRules
 from ..registry.core.servercontext import ServerContext
 from ..registry.customresources.crd import converts_elsewhere
+from ..registry.emulation import ForwardCompatibility
 from ..registry.generic.resourceinfo import ResourceInfo
 from ..registry.kinds import kinds_for
 from ..schema.definitions import Definitions
@@ -80,8 +81,9 @@ class APIs:
         options = config.options
         self._config = config
         self._definitions = definitions = Definitions.load(config.kubernetes_version)
+        forward = options["emulation-forward-compatible"], options["runtime-config-emulation-forward-compatible"]
         self.infos: list[ResourceInfo] = kinds_for(
-            definitions.gvks(), int(definitions.minor.partition(".")[2]), options["runtime-config"]
+            definitions.gvks(), config.features, options["runtime-config"], ForwardCompatibility(*forward)
         )
         self.registry = make_registry(config, definitions, self.infos)
         self.flusher = WatchFlusher(config.reactor)
@@ -227,7 +229,7 @@ class APIs:
             self._apis_groups,
             self.aggregation,
             count_document,
-            config.features.enabled("CBORServingAndStorage"),
+            config.features,
         )
         if aggregated_documents is not None:
             aggregator.add_post_start_hook(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..api.featuregates import FeatureGates, format_release, parse_release
 from .aggregation.remotes import AggregatedDocuments, IRemotes
 from .discovery.endpoints import DiscoveryDocuments, index_paths, unknown_paths_app
 from .endpoint import thread_deferrer
@@ -29,7 +30,7 @@ def install_documents(
     apis_groups: IServedResources | None = None,
     aggregation: IRemotes | None = None,
     on_build: Callable[[], object] = lambda: None,
-    cbor: bool = False,
+    features: FeatureGates | None = None,
 ) -> AggregatedDocuments | None:
     """
     Serve the documents that describe the whole chain from its first server.
@@ -44,10 +45,11 @@ def install_documents(
     @param apis_groups: The groups and versions that C{/apis} lists; L{None} lists C{served_resources}.
     @param aggregation: The aggregated servers, whose documents are merged; L{None} without aggregation.
     @param on_build: Called when a document of aggregated discovery is built.
-    @param cbor: Whether CBOR is a media type of resources.
+    @param features: The feature gates and the release; by default the release of C{definitions}.
     @return: The clients of the aggregated servers' documents, which the caller starts and stops; L{None} without
         aggregation.
     """
+    features = features or FeatureGates(parse_release(definitions.minor))
     apis_groups = apis_groups or served_resources
     defer_to_thread = thread_deferrer(reactor)
     aggregated_documents = None if aggregation is None else AggregatedDocuments(aggregation, reactor, defer_to_thread)
@@ -55,7 +57,7 @@ def install_documents(
         served_resources,
         address,
         lambda: [*index_paths(served_resources), *non_api_paths()],
-        beta=int(definitions.minor.partition(".")[2]) < 33,
+        beta=not features.enabled("AggregatedDiscoveryRemoveBetaType"),
         remote=lambda: None if aggregated_documents is None else aggregated_documents.discovery,
         apis_groups=apis_groups,
         on_build=on_build,
@@ -69,7 +71,8 @@ def install_documents(
         front.handle(group_version_path(group_version), app)
         if group_version.group:
             front.handle(f"/apis/{group_version.group}", app)
-    builder = builder_of(definitions, definitions.minor, non_api_paths, cbor)
+    cbor = features.enabled("CBORServingAndStorage")
+    builder = builder_of(definitions, format_release(features.emulated), non_api_paths, cbor)
 
     def documents() -> IRemoteDocuments | None:
         return None if aggregated_documents is None else aggregated_documents.openapi

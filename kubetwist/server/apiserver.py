@@ -93,6 +93,8 @@ class APIServer:
         @raise StartError: A flag cannot be used.
         """
         config, options, apis, front = self.config, self._options, self.apis, self.front
+        for warning in config.features.warnings():
+            self._log.warn("{warning}", warning=warning)
         state = RunState()
         tracing = config.tracing
         if tracing is not None:
@@ -149,7 +151,7 @@ class APIServer:
     def _install_endpoints(self, state: RunState) -> None:
         """Register the paths and checks that all servers have."""
         config, server, apis = self.config, self.front, self.apis
-        server.mux.handle_prefix("/version", RoutedApp(VersionEndpoint(config.kubernetes_version).make_app))
+        server.mux.handle_prefix("/version", RoutedApp(VersionEndpoint(config.features).make_app))
         server.mux.handle_prefix(WHY, RoutedApp(lambda: _make_why_app(config)))
         if config.token_keys:
             drop_documents = serve_documents(

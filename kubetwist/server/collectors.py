@@ -14,13 +14,14 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..api.featuregates import format_release
 from ..authentication.metrics import token_metrics
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
 from ..metrics.lazyvalues import LazyValues
 from ..metrics.options import merge_histograms
 from ..metrics.registry import Histogram, MetricSnapshot, Registry
 from ..storage.wrappers import unwrap_backend
-from .version import git_version, version_document
+from .version import version_document
 
 if TYPE_CHECKING:
     from ..controllers.machinery.queue import WorkQueue
@@ -299,13 +300,14 @@ def _controllers(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
 
 
 def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
-    document = version_document(config.kubernetes_version)
+    features = config.features
+    document = version_document(features)
     labels = {
         "build_date": document["buildDate"],
         "compiler": document["compiler"],
         "git_commit": document["gitCommit"],
         "git_tree_state": document["gitTreeState"],
-        "git_version": git_version(config.kubernetes_version),
+        "git_version": document["gitVersion"],
         "go_version": document["goVersion"],
         "major": document["major"],
         "minor": document["minor"],
@@ -318,12 +320,11 @@ def _version(config: ServerConfig) -> Iterator[MetricSnapshot]:
         [(tuple(labels.values()), 1.0)],
     )
 
-    minor = config.kubernetes_version.partition(".")[2]
     labels = {
-        "binary": config.kubernetes_version,
+        "binary": document["gitVersion"][1:],
         "component": "kube",
-        "emulation": config.kubernetes_version,
-        "min_compat": f"{document['major']}.{max(int(minor) - 1, 0)}",
+        "emulation": format_release(features.emulated),
+        "min_compat": format_release(features.minimum),
     }
     yield _gauge(
         "version_info",

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from ..api.featuregates import FeatureGates, format_release
+
 _VERSION: Final = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.[0-9]+)?")
 _FOLDER: Final = re.compile(r"v([0-9]+\.[0-9]+)\.[0-9]+-local")
 #: The patch releases that kubetwist is compared with; the first release of other versions.
@@ -46,20 +48,20 @@ def git_version(version: str) -> str:
     return f"v{version}.{_PATCH.get(version, 0)}"
 
 
-def version_document(version: str) -> dict[str, str]:
+def version_document(features: FeatureGates) -> dict[str, str]:
     """Return the content of C{/version}."""
-    major, minor = version.split(".")
-    document = {"major": major, "minor": minor}
-    if _parts(version) >= (1, 33):
+    major, minor = features.release
+    document = {"major": str(major), "minor": str(minor)}
+    if features.since(1, 33):
         document |= {
-            "emulationMajor": major,
-            "emulationMinor": minor,
-            "minCompatibilityMajor": major,
-            "minCompatibilityMinor": str(int(minor) - 1),
+            "emulationMajor": str(features.emulated[0]),
+            "emulationMinor": str(features.emulated[1]),
+            "minCompatibilityMajor": str(features.minimum[0]),
+            "minCompatibilityMinor": str(features.minimum[1]),
         }
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return document | {
-        "gitVersion": git_version(version),
+        "gitVersion": git_version(format_release(features.release)),
         "gitCommit": "",
         "gitTreeState": "archive",
         "buildDate": "1970-01-01T00:00:00Z",

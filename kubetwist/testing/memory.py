@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 from ..admission.chain import AdmissionChain
 from ..api import times
 from ..api.errors import APIStatusError
+from ..api.featuregates import FeatureGates, parse_release
 from ..api.jsontypes import JSONObject, JSONValue
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind
 from ..interfaces import IAuthorizer
@@ -55,7 +56,7 @@ class NoResult(AssertionError):
 def _release(name: str) -> tuple[Definitions, tuple[ResourceInfo, ...]]:
     """Return the types and the built-in resources of a release, loaded once for all tests."""
     definitions = Definitions.load(name)
-    return definitions, tuple(kinds_for(definitions.gvks(), int(name.partition(".")[2])))
+    return definitions, tuple(kinds_for(definitions.gvks(), FeatureGates(parse_release(name))))
 
 
 class MemoryServer:

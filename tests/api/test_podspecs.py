@@ -11,6 +11,7 @@ import orjson
 from twisted.trial.unittest import SynchronousTestCase
 
 import kubetwist
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.podspecs import CONTAINER_LISTS, TEMPLATES, containers, declared_containers, pod_template
 from kubetwist.cli.flags.kubetwist import DEFAULT_KUBERNETES_VERSION
 from kubetwist.registry.kinds import kinds_for
@@ -109,7 +110,7 @@ class PodSpecTests(SynchronousTestCase):
             references = re.findall(r"#/\$defs/([\w.-]+)", orjson.dumps(schemas[name]).decode())
             return any(references_pod_spec(one, seen) for one in references)
 
-        kinds = [info for info in kinds_for(definitions.gvks(), 36) if info.stored]
+        kinds = [info for info in kinds_for(definitions.gvks(), FeatureGates()) if info.stored]
         kinds_with_pods = {
             (one.group, one.resource)
             for one in kinds

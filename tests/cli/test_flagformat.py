@@ -24,12 +24,15 @@ class FormatTests(SynchronousTestCase):
     def test_values(self) -> None:
         """Lists are in brackets and mappings are sorted as text. JSON values keep their types, except durations."""
         options = parsed(
-            "--request-timeout=90s", "--feature-gates=B=false,A=true", "--controllers=a,b", "--vmodule=x=2"
+            "--request-timeout=90s",
+            "--feature-gates=WatchList=false,EnvFiles=true",
+            "--controllers=a,b",
+            "--vmodule=x=2",
         )
         text, values = flags_of(FLAGS, options), typed_flags(FLAGS, options)
         wanted = {
             "request-timeout": ("1m30s", "1m30s"),
-            "feature-gates": ("A=true,B=false", {"A": True, "B": False}),
+            "feature-gates": (":WatchList=false,:EnvFiles=true", {"": ["WatchList=false", "EnvFiles=true"]}),
             "controllers": ("[a,b]", ["a", "b"]),
             "vmodule": ("x=2", "x=2"),
             "secure-port": ("6443", 6443),

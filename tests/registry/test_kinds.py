@@ -8,6 +8,8 @@ from importlib import resources
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
+from kubetwist.registry.emulation import ForwardCompatibility
 from kubetwist.registry.generic.capabilities import UnopenedResource
 from kubetwist.registry.generic.resourceinfo import ResourceInfo, storage_version_hash
 from kubetwist.registry.kinds import groups_in_order, kinds_for
@@ -29,10 +31,22 @@ def definitions(minor: int) -> frozenset[tuple[str, str, str]]:
     )
 
 
-def served(minor: int = 36, runtime_config: str = "") -> dict[tuple[str, str], ResourceInfo]:
-    """Return the resources that a release serves, by group and resource."""
+def served(
+    minor: int = 36,
+    runtime_config: str = "",
+    *gates: str,
+    emulated: int | None = None,
+    forward: ForwardCompatibility | None = None,
+) -> dict[tuple[str, str], ResourceInfo]:
+    """
+    Return the resources that a release serves, by group and resource.
+
+    @param gates: The enabled feature gates.
+    """
     config = dict((*pair.split("=", 1), "")[:2] for pair in runtime_config.split(",") if pair)
-    infos = kinds_for(definitions(minor), minor, config)
+    release = (1, minor)
+    features = FeatureGates(release, dict.fromkeys(gates, True), (1, emulated) if emulated else None)
+    infos = kinds_for(definitions(minor), features, config, forward)
     return {(info.group, info.resource): info for info in infos}
 
 
@@ -65,7 +79,7 @@ class KindsTests(SynchronousTestCase):
     def test_every_release(self) -> None:
         """Every release serves pods and deployments, each resource once and in versions with type definitions."""
         for minor in RELEASES:
-            infos = kinds_for(definitions(minor), minor)
+            infos = kinds_for(definitions(minor), FeatureGates((1, minor)))
             keys = [(info.group, info.resource) for info in infos]
             self.assertEqual(len(keys), len(set(keys)))
             self.assertIn(("", "pods"), keys)

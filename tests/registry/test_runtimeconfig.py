@@ -28,6 +28,31 @@ class RuntimeConfigTests(SynchronousTestCase):
         self.assertEqual(infos["networking.k8s.io", "servicecidrs"].versions, ("v1", "v1beta1"))
         self.assertIn(("internal.apiserver.k8s.io", "storageversions"), infos)
 
+    def test_gates(self) -> None:
+        """Some resources need a feature gate, too."""
+        gates = {
+            "ClusterTrustBundle": {("certificates.k8s.io", "clustertrustbundles")},
+            "PodCertificateRequest": {("certificates.k8s.io", "podcertificaterequests")},
+            "StorageVersionMigrator": {("storagemigration.k8s.io", "storageversionmigrations")},
+            "GenericWorkload": {("scheduling.k8s.io", "workloads"), ("scheduling.k8s.io", "podgroups")},
+        }
+        without = served(36, "api/all=true").keys()
+        for gate, resources in gates.items():
+            self.assertEqual(served(36, "api/all=true", gate).keys() - without, resources)
+            self.assertEqual(served(36, "", gate).keys(), served(36).keys(), gate)
+        self.assertIn(("certificates.k8s.io", "clustertrustbundles"), served(37))
+
+    def test_gated_subresources(self) -> None:
+        """Pods can be resized since 1.33, and in 1.32 with the feature gate."""
+        for minor, gates, expected in (
+            (31, ("InPlacePodVerticalScaling",), False),
+            (32, (), False),
+            (32, ("InPlacePodVerticalScaling",), True),
+            (33, (), True),
+        ):
+            names = [one.name for one in served(minor, "", *gates)["", "pods"].subresources]
+            self.assertEqual("resize" in names, expected, (minor, gates))
+
     def test_level_and_version(self) -> None:
         """A setting of a version has precedence over one of its level."""
         infos = served(36, "api/all=false,apps/v1=true")
@@ -35,7 +60,8 @@ class RuntimeConfigTests(SynchronousTestCase):
 
     def test_single_resource(self) -> None:
         """A resource can be enabled in a disabled version, and disabled in an enabled one."""
-        infos = served(36, "certificates.k8s.io/v1beta1/clustertrustbundles=true,batch/v1/cronjobs=false")
+        settings = "certificates.k8s.io/v1beta1/clustertrustbundles=true,batch/v1/cronjobs=false"
+        infos = served(36, settings, "ClusterTrustBundle", "PodCertificateRequest")
         self.assertEqual(infos["certificates.k8s.io", "clustertrustbundles"].versions, ("v1beta1",))
         self.assertNotIn(("certificates.k8s.io", "podcertificaterequests"), infos)
         self.assertNotIn(("batch", "cronjobs"), infos)

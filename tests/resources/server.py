@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
 from kubetwist.admission.chain import AdmissionChain
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
@@ -41,7 +42,7 @@ def definitions() -> Definitions:
 @cache
 def all_kinds() -> tuple[ResourceInfo, ...]:
     """Return every resource of that release."""
-    return tuple(kinds_for(definitions().gvks(), 36))
+    return tuple(kinds_for(definitions().gvks(), FeatureGates()))
 
 
 class Plugins(AdmissionChain):

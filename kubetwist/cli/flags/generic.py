@@ -11,11 +11,12 @@ from ..flagtypes import (
     ADDRESS,
     BOOLEAN,
     DURATION,
+    FEATURE_GATES,
     FLOAT,
     MEMORY,
     NATURAL,
     STRING,
-    SWITCHES,
+    STRINGS,
     FlagType,
     flag_group,
     validated_strings,
@@ -50,8 +51,6 @@ def _number_up_to(maximum: float) -> Callable[[str], float]:
     return parse
 
 
-_RELEASE: Final = "--kubernetes-version selects the release"
-
 FLAGS: Final = flag_group(
     "Generic",
     [
@@ -62,7 +61,41 @@ FLAGS: Final = flag_group(
             "The IP address on which to advertise this server to the cluster. Default: --bind-address.",
         ),
         ("external-hostname", STRING, "", "The hostname to use in URLs of this server."),
-        ("feature-gates", SWITCHES, {}, "Feature gates, as Name=true or Name=false."),
+        (
+            "feature-gates",
+            FEATURE_GATES,
+            {},
+            "Settings of feature gates, separated by commas: Name=true or Name=false, with or without the component"
+            " kube: in front. AllAlpha and AllBeta set the gates of a stage that are not set by name.",
+        ),
+        (
+            "emulated-version",
+            STRINGS,
+            (),
+            "The release whose feature gates and APIs the server has, as 1.35 or kube=1.35. Default:"
+            " --kubernetes-version; one of the three releases before it is possible, too.",
+        ),
+        (
+            "min-compatibility-version",
+            STRINGS,
+            (),
+            "The oldest release of servers with the same storage, as 1.34 or kube=1.34: at most the emulated one."
+            " Objects are stored in versions that it knows. Default: the release before the emulated one.",
+        ),
+        (
+            "emulation-forward-compatible",
+            BOOLEAN,
+            False,
+            "Also serve versions of resources, but for alpha versions, that are newer than the emulated release if an"
+            " older version of the resource is served.",
+        ),
+        (
+            "runtime-config-emulation-forward-compatible",
+            BOOLEAN,
+            False,
+            "Let --runtime-config enable versions and resources that are newer than the emulated release. If false,"
+            " the server does not start with these.",
+        ),
         (
             "enable-priority-and-fairness",
             BOOLEAN,
@@ -150,10 +183,6 @@ FLAGS: Final = flag_group(
             "Probability that the client of a request over HTTP/2 is asked to open another connection (GOAWAY), which"
             " spreads clients over the servers behind a load balancer, at most 0.02. Open requests are finished.",
         ),
-        unsupported_flag("emulated-version", STRING, _RELEASE),
-        unsupported_flag("min-compatibility-version", STRING, _RELEASE),
-        unsupported_flag("emulation-forward-compatible", BOOLEAN, _RELEASE),
-        unsupported_flag("runtime-config-emulation-forward-compatible", BOOLEAN, _RELEASE),
         unsupported_flag(
             "send-retry-after-while-not-ready-once", BOOLEAN, "a server that is not ready serves requests"
         ),

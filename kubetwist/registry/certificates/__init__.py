@@ -17,7 +17,11 @@ KINDS: Final[tuple[Kind, ...]] = (
         subresources=(SubresourceInfo("approval", "CertificateSigningRequest"),),
     ),
     define_kind(
-        "certificates.k8s.io", "clustertrustbundles", "ClusterTrustBundle", versions="v1:37 v1beta1:33 v1alpha1:27"
+        "certificates.k8s.io",
+        "clustertrustbundles",
+        "ClusterTrustBundle",
+        versions="v1:37 v1beta1:33 v1alpha1:27",
+        gate="ClusterTrustBundle",
     ),
     define_kind(
         "certificates.k8s.io",
@@ -26,5 +30,6 @@ KINDS: Final[tuple[Kind, ...]] = (
         namespaced=True,
         versions="v1:37 v1beta1:35 v1alpha1:34",
         status=True,
+        gate="PodCertificateRequest",
     ),
 )

@@ -17,7 +17,7 @@ _POD_SUBRESOURCES = (
     SubresourceInfo("log", "Pod", view="log"),
     SubresourceInfo("portforward", "PodPortForwardOptions", view="connect"),
     SubresourceInfo("proxy", "PodProxyOptions", view="connect"),
-    SubresourceInfo("resize", "Pod", since=33),
+    SubresourceInfo("resize", "Pod", since=32, gate="InPlacePodVerticalScaling"),
 )
 
 #: The resources of the group, in every release.

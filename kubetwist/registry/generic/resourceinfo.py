@@ -27,6 +27,7 @@ class SubresourceInfo:
         an application (C{proxy}, C{exec}, C{attach}, C{portforward}). C{log}: a stream of text.
     @ivar since: The first minor release with the subresource.
     @ivar until: The last minor release with the subresource; 0 if it was not removed.
+    @ivar gate: The feature gate that must be enabled; C{""} if there is none.
     """
 
     name: str
@@ -36,6 +37,7 @@ class SubresourceInfo:
     view: str = "part"
     since: int = 0
     until: int = 0
+    gate: str = ""
 
 
 @frozen
@@ -49,6 +51,7 @@ class Kind:
     @ivar storage_group: The group in which its objects are stored.
     @ivar hash_version: The version in C{storageVersionHash} of discovery; C{""} for the storage version.
     @ivar stored: Whether it has objects, unlike reviews and bindings.
+    @ivar gate: The feature gate that must be enabled; C{""} if there is none.
     """
 
     group: str
@@ -64,6 +67,7 @@ class Kind:
     subresources: tuple[SubresourceInfo, ...]
     stored: bool = True
     hash_version: str = ""
+    gate: str = ""
 
 
 def _versions(text: str) -> tuple[tuple[str, int], ...]:
@@ -88,6 +92,7 @@ def define_kind(
     subresources: tuple[SubresourceInfo, ...] = (),
     stored: bool = True,
     hash_version: str = "",
+    gate: str = "",
 ) -> Kind:
     """
     Return a built-in kind.
@@ -107,6 +112,8 @@ def define_kind(
     @param subresources: The subresources, except C{status}.
     @param stored: Whether there are objects of the kind.
     @param hash_version: The version in C{storageVersionHash} of discovery; C{""} for the storage version.
+    @param gate: The feature gate that must be enabled, as in the C{RESTStorageProvider} of the reference; C{""} if
+        there is none.
     """
     if status:
         subresources = (*subresources, SubresourceInfo("status", kind))
@@ -124,6 +131,7 @@ def define_kind(
         subresources=tuple(sorted(subresources, key=lambda subresource: subresource.name)),
         stored=stored,
         hash_version=hash_version,
+        gate=gate,
     )
 
 

@@ -16,6 +16,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         namespaced=True,
         versions="v1alpha3:37",
         status=True,
+        gate="CompositePodGroup",
     ),
     define_kind(
         "scheduling.k8s.io",
@@ -24,6 +25,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         namespaced=True,
         versions="v1beta1:37 v1alpha3:37 v1alpha2:36",
         status=True,
+        gate="GenericWorkload",
     ),
     define_kind(
         "scheduling.k8s.io",
@@ -31,5 +33,6 @@ KINDS: Final[tuple[Kind, ...]] = (
         "Workload",
         namespaced=True,
         versions="v1beta1:37 v1alpha3:37 v1alpha2:36 v1alpha1:35",
+        gate="GenericWorkload",
     ),
 )

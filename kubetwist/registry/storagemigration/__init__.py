@@ -14,5 +14,6 @@ KINDS: Final[tuple[Kind, ...]] = (
         "StorageVersionMigration",
         versions="v1:37 v1beta1:35 v1alpha1:30",
         status=True,
+        gate="StorageVersionMigrator",
     ),
 )

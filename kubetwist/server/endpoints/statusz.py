@@ -10,32 +10,34 @@ from collections.abc import Callable, Mapping
 from time import gmtime, strftime, time
 from typing import Final
 
+from ...api.featuregates import FeatureGates, format_release
 from ...api.jsontypes import JSONObject, JSONValue
 from ...resources.mux import DelegatingMux
 from ...resources.routing import RoutedApp
 from ..config import ServerConfig
-from ..version import git_version, version_document
+from ..version import version_document
 from .zpages import NAME, WARNING, ZPage
 
 _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
 
 
-def status_fields(version: str, paths: list[str], started_at: float, now: float) -> JSONObject:
+def status_fields(features: FeatureGates, paths: list[str], started_at: float, now: float) -> JSONObject:
     """
     Return the fields of C{/statusz}.
 
-    @param version: The emulated Kubernetes version: C{"1.36"}.
+    @param features: The release of the server, and the emulated one.
     @param paths: The served paths.
     @param started_at: Time of the start, in seconds since the epoch.
     @param now: Current time, in seconds since the epoch.
     """
+    document = version_document(features)
     folders = {path.split("/")[1] for path in paths if path.startswith("/")}
     return {
         "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(started_at)),
         "uptimeSeconds": max(0, int(now - started_at)),
-        "goVersion": version_document(version)["goVersion"],
-        "binaryVersion": git_version(version)[1:],
-        "emulationVersion": version,
+        "goVersion": document["goVersion"],
+        "binaryVersion": document["gitVersion"][1:],
+        "emulationVersion": format_release(features.emulated),
         "paths": sorted(f"/{folder}" for folder in folders - _NOT_LISTED if folder),
     }
 
@@ -66,7 +68,7 @@ def install_statusz(mux: DelegatingMux, config: ServerConfig, paths: Callable[[]
     started_at = time()
 
     def status() -> JSONObject:
-        return status_fields(config.kubernetes_version, paths(), started_at, time())
+        return status_fields(config.features, paths(), started_at, time())
 
     page = ZPage("Statusz", lambda: status_text(status(), started_at), status)
     mux.handle("/statusz", RoutedApp(page.make_app))

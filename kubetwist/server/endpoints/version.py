@@ -6,6 +6,7 @@ import orjson
 
 from klein import Klein
 
+from ...api.featuregates import FeatureGates
 from ...http.negotiation import check_router
 from ...http.request import KubeRequest
 from ...resources.routing import add_route, new_app, path_not_found
@@ -15,12 +16,12 @@ from ..version import version_document
 class VersionEndpoint:
     """Returns the emulated Kubernetes version."""
 
-    def __init__(self, kubernetes_version: str) -> None:
-        self._kubernetes_version = kubernetes_version
+    def __init__(self, features: FeatureGates) -> None:
+        self._features = features
 
     def make_app(self) -> Klein:
         """Return the Klein app."""
-        self._body = orjson.dumps(version_document(self._kubernetes_version), option=orjson.OPT_INDENT_2)
+        self._body = orjson.dumps(version_document(self._features), option=orjson.OPT_INDENT_2)
         app = new_app()
         add_route(app, "GET", "/version", self._respond)
         add_route(app, None, "/version/<rest:path>", path_not_found)

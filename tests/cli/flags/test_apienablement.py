@@ -12,7 +12,4 @@ class RuntimeConfigTests(CommandLineTestCase):
         """A malformed or unknown key of --runtime-config is rejected with kube-apiserver's message."""
         self.assert_rejected("--runtime-config: unknown api groups foo.io/v1", "--runtime-config=foo.io/v1=true")
         self.assert_rejected("--runtime-config: runtime-config invalid key apps", "--runtime-config=apps")
-        gates = {"CBORServingAndStorage": True, "ComponentFlagz": False}
-        flag = "--feature-gates=kube:CBORServingAndStorage=true,ComponentFlagz=false"
-        self.assertEqual(parsed(flag)["feature-gates"], gates)
         self.assertEqual(parsed("--watch-cache-sizes=pods#5,x.y#0")["watch-cache-sizes"], {"pods": 5, "x.y": 0})

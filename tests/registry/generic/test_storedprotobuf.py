@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.featuregates import FeatureGates, parse_release
 from kubetwist.api.options import GetOptions
 from kubetwist.api.storage import Write
 from kubetwist.registry.core.service.portregistry import decode_bitmap, decode_range, encode_range
@@ -262,7 +263,7 @@ class FormatTests(SynchronousTestCase):
         versions = available_versions()
         for minor in (versions[0], versions[-1]):
             types = Definitions.load(minor)
-            stored = [one for one in kinds_for(types.gvks(), int(minor.partition(".")[2])) if one.stored]
+            stored = [one for one in kinds_for(types.gvks(), FeatureGates(parse_release(minor))) if one.stored]
             self.assertGreater(len(stored), 40)
             for info in stored:
                 with self.subTest(release=minor, kind=info.kind):
@@ -272,5 +273,7 @@ class FormatTests(SynchronousTestCase):
 
     def test_no_object(self) -> None:
         """A value that cannot be encoded is an error."""
-        kind = next(one.storage_kind for one in kinds_for(definitions().gvks(), 36) if one.resource == "configmaps")
+        kind = next(
+            one.storage_kind for one in kinds_for(definitions().gvks(), FeatureGates()) if one.resource == "configmaps"
+        )
         self.assertRaises(WireError, encode_stored, definitions(), kind, b'{"metadata":[]}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.server.endpoints.statusz import status_fields, status_text
 
 from .endpointcase import EndpointCase
@@ -32,7 +33,7 @@ class StatuszTests(EndpointCase):
 
     def test_paths(self) -> None:
         """The paths are the first segments of the served paths, without those of the API."""
-        status = status_fields("1.36", ["/healthz/ping", "/healthz", "/api/v1", "/metrics"], 0.0, 90_061.5)
+        status = status_fields(FeatureGates(), ["/healthz/ping", "/healthz", "/api/v1", "/metrics"], 0.0, 90_061.5)
         self.assertEqual(
             (status["startTime"], status["uptimeSeconds"], status["paths"]),
             ("1970-01-01T00:00:00Z", 90_061, ["/healthz", "/metrics"]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.resource import JSONObject
 from kubetwist.registry.generic.fieldmanager.manager import (
     BuiltInVersionConverter,
@@ -18,7 +19,7 @@ from tests.schema.release import definitions
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
 
 
-INFOS = {info.resource: info for info in kinds_for(set(definitions().gvks()), 36)}
+INFOS = {info.resource: info for info in kinds_for(set(definitions().gvks()), FeatureGates())}
 
 
 def endpoint(resource: str, version: str = "v1", subresource: str = "") -> FieldManager:

@@ -7,6 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.resource import GroupVersion, GroupVersionKind, JSONObject
 from kubetwist.registry.generic.fieldmanager.manager import (
     BuiltInVersionConverter,
@@ -237,7 +238,7 @@ class UpdateTests(SynchronousTestCase):
         older, newer = (
             built_in_field_manager(definitions(), info, "v1", {})
             for group in ("", "events.k8s.io")
-            for info in kinds_for(set(definitions().gvks()), 36)
+            for info in kinds_for(set(definitions().gvks()), FeatureGates())
             if (info.group, info.resource) == (group, "events")
         )
         event = {"metadata": {"name": "e"}, "message": "m", "involvedObject": {}, "source": {}}
