@@ -75,6 +75,7 @@ class _CustomEndpoints:
 
     traced = False
     min_request_timeout = 1800.0
+    watch_list = True
 
     def __init__(self, server: MemoryServer) -> None:
         self.authorizer = server.context.authorizer
