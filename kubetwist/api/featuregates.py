@@ -172,6 +172,22 @@ class FeatureGates:
         """
         return self._values[name]
 
+    def meets(self, condition: str) -> bool:
+        """
+        Return whether the server meets the condition of a row of a table.
+
+        @param condition: Names of gates, C{>=1.34} for a release and later ones, C{<1.34} for earlier ones, separated
+            by commas; all of them must hold. C{""} always holds.
+        """
+        return not condition or all(self._term_holds(term) for term in condition.split(","))
+
+    def _term_holds(self, term: str) -> bool:
+        if term.startswith(">="):
+            return self.since(*parse_release(term[2:]))
+        if term.startswith("<"):
+            return not self.since(*parse_release(term[1:]))
+        return self.enabled(term)
+
     def state(self, name: str) -> GateState | None:
         """Return the state of a gate in the emulated release; L{None} if it does not have the gate."""
         state = self._states.get(name)

@@ -162,7 +162,7 @@ class ResourceRegistry:
             backend,
             self.admission,
             self.context,
-            built_in_table,
+            partial(built_in_table, features=options.features),
             prefix=options.prefix,
             fields=None if definitions is None else ServerFields(definitions),
             protobuf=None if definitions is None else StoredProtobuf(definitions),

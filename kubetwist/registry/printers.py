@@ -15,34 +15,44 @@ from typing import Final, NamedTuple
 
 from attrs import evolve
 
+from ..api.featuregates import FeatureGates
 from ..api.jsonpath import Budget
 from ..api.resource import GroupVersionKind, JSONObject
 from ..api.tables import Describe, TableDefinition, no_conditions
 from .core.pod.printers import row_conditions as pod_conditions
 from .flowcontrol.printers import flow_schema_order
 from .generic.printers.ages import AgeCell, Cell, human_age, human_duration
-from .generic.printers.columns import DEFAULT, Column, Row
+from .generic.printers.columns import DEFAULT, Column, Rows, select_row
 from .generic.printers.tables import default_row, default_table
 
 __all__ = ["AgeCell", "built_in_table", "cells", "columns", "human_age", "human_duration", "row"]
 
 
-def built_in_table(kind: GroupVersionKind, describe: Describe) -> TableDefinition:
+#: The features of a server of the default release.
+_DEFAULT_FEATURES: Final = FeatureGates()
+
+
+def built_in_table(
+    kind: GroupVersionKind, describe: Describe, features: FeatureGates = _DEFAULT_FEATURES
+) -> TableDefinition:
     """
     Return the Table of a built-in kind.
 
     @param kind: The kind of the responses.
     @param describe: Returns the description of a field.
+    @param features: The feature gates and the release of the server.
     """
     printer = _PRINTERS[kind.group, kind.kind]
     if printer is _DEFAULT:
         return evolve(default_table(describe), from_stored=True)
 
+    row_of = select_row(printer.rows, features)
+
     def built_in_cells(obj: JSONObject, budget: Budget) -> Iterator[Cell]:
-        return printer.row(obj)
+        return row_of(obj)
 
     return TableDefinition(
-        columns(kind.group, kind.kind, kind.version, describe),
+        columns(kind.group, kind.kind, kind.version, describe, features),
         built_in_cells,
         conditions=pod_conditions if kind.group_kind == ("", "Pod") else no_conditions,
         sort_key=flow_schema_order if kind.group_kind == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None,
@@ -51,7 +61,13 @@ def built_in_table(kind: GroupVersionKind, describe: Describe) -> TableDefinitio
     )
 
 
-def columns(group: str, kind: str, version: str = "", describe: Describe | None = None) -> list[JSONObject]:
+def columns(
+    group: str,
+    kind: str,
+    version: str = "",
+    describe: Describe | None = None,
+    features: FeatureGates = _DEFAULT_FEATURES,
+) -> list[JSONObject]:
     """
     Return the C{columnDefinitions} of the Tables of a kind.
 
@@ -62,6 +78,7 @@ def columns(group: str, kind: str, version: str = "", describe: Describe | None 
     @param describe: Returns the description of a field, C{""} if there is none; without it, columns have no
         descriptions of fields. It is called with the name of the type without the leading C{io.k8s.}:
         C{describe("api.core.v1.PodStatus", "podIP")}.
+    @param features: The feature gates and the release of the server.
     """
 
     def description(type_name: str, field: str) -> str:
@@ -71,19 +88,22 @@ def columns(group: str, kind: str, version: str = "", describe: Describe | None 
         in_version = f"{package.rpartition('.')[0]}.{version}.{name}"
         return describe(type_name, field) or describe(in_version, field)
 
-    return [column.definition(description) for column in _PRINTERS[group, kind].columns]
+    return [column.definition(description) for column in _PRINTERS[group, kind].columns if features.meets(column.when)]
 
 
-def row(group: str, kind: str, obj: JSONObject) -> tuple[Cell, ...]:
+def row(group: str, kind: str, obj: JSONObject, features: FeatureGates = _DEFAULT_FEATURES) -> tuple[Cell, ...]:
     """
     Return the cells of an object, including those for wide output: one for each column, except for IPAddress.
 
+    @param group: The group of the kind.
+    @param kind: The kind.
     @param obj: The object in any version of the kind, with C{apiVersion}; a zero object in bookmarks.
+    @param features: The feature gates and the release of the server.
     """
-    return tuple(_PRINTERS[group, kind].row(obj))
+    return tuple(select_row(_PRINTERS[group, kind].rows, features)(obj))
 
 
-def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
+def cells(group: str, kind: str, obj: JSONObject, now: float, features: FeatureGates = _DEFAULT_FEATURES) -> list[Cell]:
     """
     Return the cells of an object with formatted ages.
 
@@ -91,15 +111,16 @@ def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
     @param kind: The kind.
     @param obj: The object in any version of the kind, with C{apiVersion}.
     @param now: The time of the request, in seconds since the epoch.
+    @param features: The feature gates and the release of the server.
     """
-    return [cell.text(now) if isinstance(cell, AgeCell) else cell for cell in row(group, kind, obj)]
+    return [cell.text(now) if isinstance(cell, AgeCell) else cell for cell in row(group, kind, obj, features)]
 
 
 class Printer(NamedTuple):
-    """The columns of the Tables of a kind, and the function that returns the cells of a row."""
+    """The columns of the Tables of a kind in all releases, and the functions that return the cells of a row."""
 
     columns: tuple[Column, ...]
-    row: Row
+    rows: Rows
 
 
 _DEFAULT: Final = Printer(DEFAULT, default_row)
@@ -155,8 +176,8 @@ class _Printers(dict[tuple[str, str], Printer]):
             return _DEFAULT
         for name in _MODULES[group]:
             module = import_module(f".{name}", __package__)
-            for kind, row in module.ROWS.items():
-                self[group, kind] = Printer(module.COLUMNS[kind], row)
+            for kind, rows in module.ROWS.items():
+                self[group, kind] = Printer(module.COLUMNS[kind], rows)
         return self.setdefault(key, _DEFAULT)
 
 

@@ -74,6 +74,19 @@ class FeatureGatesTests(SynchronousTestCase):
         # The gate DRADeviceTaints existed, but nothing was required.
         FeatureGates((1, 33), {"DynamicResourceAllocation": False, "DRADeviceTaints": True})
 
+    def test_conditions(self) -> None:
+        """A condition names releases and gates, which must all hold."""
+        old, new = FeatureGates((1, 33)), FeatureGates((1, 34))
+        for condition, in_old, in_new in (
+            ("", True, True),
+            (">=1.34", False, True),
+            ("<1.34", True, False),
+            ("DynamicResourceAllocation", False, True),
+            ("DynamicResourceAllocation,<1.34", False, False),
+            ("AnonymousAuthConfigurableEndpoints,>=1.33", True, True),
+        ):
+            self.assertEqual((old.meets(condition), new.meets(condition)), (in_old, in_new), condition)
+
     def test_emulation(self) -> None:
         """Gates follow the emulated release; rules without a gate follow the release."""
         features = FeatureGates((1, 36), emulated=(1, 35))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.resource import GroupVersionKind
 from kubetwist.api.tables import TableDefinition
 from kubetwist.registry.kindtable import KINDS
@@ -28,6 +29,17 @@ class EveryKindTests(SynchronousTestCase):
                 self.assertEqual(
                     len(row(kind.group, kind.kind, obj)), len(columns(kind.group, kind.kind)) + more, kind.kind
                 )
+
+    def test_releases(self) -> None:
+        """In every release, a row has a cell for each column."""
+        for minor in range(25, 38):
+            features = FeatureGates((1, minor))
+            for kind in KINDS:
+                obj = {"apiVersion": f"{kind.group}/v1" if kind.group else "v1", "metadata": {}}
+                more = 1 if kind.kind == "IPAddress" else 0
+                shown = columns(kind.group, kind.kind, features=features)
+                cells_of_row = row(kind.group, kind.kind, obj, features)
+                self.assertEqual(len(cells_of_row), len(shown) + more, (minor, kind.kind))
 
     def test_order(self) -> None:
         """FlowSchemas are sorted by their matching order; other kinds are not sorted."""
@@ -63,6 +75,64 @@ class EveryKindTests(SynchronousTestCase):
         texts = {("api.networking.v1beta1.ServiceCIDRSpec", "cidrs"): "ranges"}
         found = columns("networking.k8s.io", "ServiceCIDR", "v1beta1", lambda *field: texts.get(field, ""))
         self.assertEqual(found[1]["description"], "ranges")
+
+    def test_changed_descriptions(self) -> None:
+        """Earlier releases take descriptions from types that are no longer served."""
+        for release, text in (((1, 35), "affected by this deployment."), ((1, 36), "selector")):
+            found = columns("apps", "Deployment", "v1", lambda kind, field: field, FeatureGates(release))
+            self.assertTrue(found[-1]["description"].endswith(text), release)
+
+    def test_changed_rows(self) -> None:
+        """Rows of earlier releases have the columns and texts of these releases."""
+        default = {"ingressclass.kubernetes.io/is-default-class": "true"}
+        for group, kind, obj, release, before, after in (
+            ("", "ServiceAccount", made({"secrets": [{"name": "a"}]}), (1, 35), ["x", 1, "3m"], ["x", "3m"]),
+            ("", "ResourceQuota", made(), (1, 33), ["x", "3m", "", ""], ["x", "", "", "3m"]),
+            (
+                "networking.k8s.io",
+                "IngressClass",
+                made(annotations=default),
+                (1, 36),
+                ["x", "", "<none>", "3m"],
+                ["x (default)", "", "<none>", "3m"],
+            ),
+            ("scheduling.k8s.io", "PriorityClass", made(), (1, 32), ["x", 0, False, "3m"], ["x", 0, False, "3m", ""]),
+            (
+                "storage.k8s.io",
+                "VolumeAttributesClass",
+                made(annotations={"volumeattributesclass.alpha.kubernetes.io/is-default-class": "true"}),
+                (1, 34),
+                ["x (default)", "", "3m"],
+                ["x", "", "3m"],
+            ),
+            (
+                "storagemigration.k8s.io",
+                "StorageVersionMigration",
+                made({"spec": {"resource": {"group": "apps", "version": "v1", "resource": "deployments"}}}),
+                (1, 35),
+                ["x", "deployments.v1.apps"],
+                ["x", "deployments.apps", "Unknown"],
+            ),
+        ):
+            earlier = FeatureGates((release[0], release[1] - 1))
+            self.assertEqual(cells(group, kind, obj, NOW, earlier), before, kind)
+            self.assertEqual(cells(group, kind, obj, NOW, FeatureGates(release)), after, kind)
+
+    def test_states(self) -> None:
+        """The states of nodes, jobs and pods are shown as in each release."""
+        node = made({"status": {"nodeInfo": {"kernelVersion": "6.8", "architecture": "amd64"}}})
+        job = made({"status": {"conditions": [{"type": "SuccessCriteriaMet", "status": "True"}]}})
+        failed = {"exitCode": 3, "reason": "Error"}
+        ended = [{"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}, {"state": {"terminated": failed}}]
+        pod = made({"spec": {"containers": [{}, {}]}, "status": {"containerStatuses": ended}})
+        for group, kind, obj, place, release, before, after in (
+            ("", "Node", node, 8, (1, 36), "6.8", "6.8 (amd64)"),
+            ("batch", "Job", job, 1, (1, 34), "Running", "SuccessCriteriaMet"),
+            ("", "Pod", pod, 2, (1, 35), "Completed", "Error"),
+        ):
+            earlier = FeatureGates((release[0], release[1] - 1))
+            self.assertEqual(cells(group, kind, obj, NOW, earlier)[place], before, kind)
+            self.assertEqual(cells(group, kind, obj, NOW, FeatureGates(release))[place], after, kind)
 
     def test_scale(self) -> None:
         """A Scale has its row in the group of the kind, not of the scaled resource."""

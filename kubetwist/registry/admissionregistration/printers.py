@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.resource import JSONObject
 from ..generic.printers.ages import Cell, age
-from ..generic.printers.columns import AGE, NAME, Column, Row, integer
+from ..generic.printers.columns import AGE, NAME, Column, Row, described_before, integer
 from ..generic.printers.texts import UNSET, name_of, spec_of
 
 
@@ -83,7 +83,12 @@ _WEBHOOKS: Final = (
 _POLICY_BINDING: Final = (
     NAME,
     Column("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
-    Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param"),
+    *described_before(
+        "1.35",
+        # The misspelling is the reference's.
+        "ParamRef indicates the param resource which sets the configration param",
+        Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param"),
+    ),
     AGE,
 )
 

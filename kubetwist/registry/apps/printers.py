@@ -8,7 +8,18 @@ from typing import Final
 from ...api.resource import JSONObject
 from ..core.replicationcontroller.printers import replicas_row
 from ..generic.printers.ages import Cell, age
-from ..generic.printers.columns import AGE, CONTAINERS, NAME, Column, Field, Row, core_field, integer, wide
+from ..generic.printers.columns import (
+    AGE,
+    CONTAINERS,
+    NAME,
+    Column,
+    Field,
+    Rows,
+    core_field,
+    described_before,
+    integer,
+    wide,
+)
 from ..generic.printers.texts import (
     NONE,
     InvalidSelector,
@@ -88,16 +99,41 @@ def _apps(kind: str, field: str) -> Field:
     return Field(f"api.apps.v1.{kind}", field)
 
 
+#: Descriptions before 1.36, of types of extensions/v1beta1.
+_REPLICA_SET_SELECTOR: Final = (
+    "Selector is a label query over pods that should match the replica count. If the selector is empty, it is "
+    "defaulted to the labels present on the pod template. Label keys and values that must match in order to be "
+    "controlled by this replica set. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors"
+)
+_DEPLOYMENT_SELECTOR: Final = (
+    "Label selector for pods. Existing ReplicaSets whose pods are selected by this will be the ones affected by this "
+    "deployment."
+)
+_READY_NODES: Final = (
+    "The number of nodes that should be running the daemon pod and have one or more of the daemon pod running and "
+    "ready."
+)
+_DAEMON_SET_SELECTOR: Final = (
+    "A label query over pods that are managed by the daemon set. Must match in order to be controlled. If empty, "
+    "defaulted to labels on Pod template. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors"
+)
+
 #: The columns of a kind's Tables.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "ReplicaSet": (
         NAME,
         integer("Desired", _apps("ReplicaSetSpec", "replicas")),
         integer("Current", _apps("ReplicaSetStatus", "replicas")),
-        integer("Ready", _apps("ReplicaSetStatus", "readyReplicas")),
+        *described_before(
+            "1.33",
+            "The number of ready replicas for this replica set.",
+            integer("Ready", _apps("ReplicaSetStatus", "readyReplicas")),
+        ),
         AGE,
         *CONTAINERS,
-        wide("Selector", _apps("ReplicaSetSpec", "selector")),
+        *described_before("1.36", _REPLICA_SET_SELECTOR, wide("Selector", _apps("ReplicaSetSpec", "selector"))),
     ),
     "Deployment": (
         NAME,
@@ -106,31 +142,35 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Available", _apps("DeploymentStatus", "availableReplicas")),
         AGE,
         *CONTAINERS,
-        wide("Selector", _apps("DeploymentSpec", "selector")),
+        *described_before("1.36", _DEPLOYMENT_SELECTOR, wide("Selector", _apps("DeploymentSpec", "selector"))),
     ),
     "StatefulSet": (NAME, Column("Ready", "Number of the pod with ready state"), AGE, *CONTAINERS),
     "DaemonSet": (
         NAME,
         integer("Desired", _apps("DaemonSetStatus", "desiredNumberScheduled")),
         integer("Current", _apps("DaemonSetStatus", "currentNumberScheduled")),
-        integer("Ready", _apps("DaemonSetStatus", "numberReady")),
+        *described_before("1.36", _READY_NODES, integer("Ready", _apps("DaemonSetStatus", "numberReady"))),
         integer("Up-to-date", _apps("DaemonSetStatus", "updatedNumberScheduled")),
         integer("Available", _apps("DaemonSetStatus", "numberAvailable")),
         Column("Node Selector", core_field("PodSpec", "nodeSelector")),
         AGE,
         *CONTAINERS,
-        wide("Selector", _apps("DaemonSetSpec", "selector")),
+        *described_before("1.36", _DAEMON_SET_SELECTOR, wide("Selector", _apps("DaemonSetSpec", "selector"))),
     ),
     "ControllerRevision": (
         NAME,
         Column("Controller", "Controller of the object"),
-        Column("Revision", _apps("ControllerRevision", "revision")),
+        *described_before(
+            "1.36",
+            "revision indicates the revision of the state represented by Data.",
+            Column("Revision", _apps("ControllerRevision", "revision")),
+        ),
         AGE,
     ),
 }
 
 #: Makes the cells of a kind's row.
-ROWS: Final[Mapping[str, Row]] = {
+ROWS: Final[Mapping[str, Rows]] = {
     "ReplicaSet": replica_set,
     "Deployment": deployment,
     "StatefulSet": stateful_set,

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..generic.printers.ages import Cell, age
-from ..generic.printers.columns import AGE, META, NAME, Column, Field, Row, integer
+from ..generic.printers.columns import AGE, META, NAME, Column, Field, Row, described_before, integer
 from ..generic.printers.texts import NONE, UNSET, name_of, spec_of, status_of
 
 
@@ -80,12 +80,21 @@ def _scaler(kind: str, field: str) -> Field:
     return Field(f"api.autoscaling.v2.HorizontalPodAutoscaler{kind}", field)
 
 
+#: The description before 1.36, of the type of autoscaling/v2beta1.
+_METRICS: Final = (
+    "metrics contains the specifications for which to use to calculate the desired replica count (the maximum replica "
+    "count across all metrics will be used).  The desired replica count is calculated multiplying the ratio between "
+    "the target value and the current value by the current number of pods.  Ergo, metrics used must decrease as the "
+    "pod count is increased, and vice-versa.  See the individual metric source types for more information about how "
+    "each type of metric must respond."
+)
+
 #: The columns of a kind's Tables.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "HorizontalPodAutoscaler": (
         NAME,
         Column("Reference", _scaler("Spec", "scaleTargetRef")),
-        Column("Targets", _scaler("Spec", "metrics")),
+        *described_before("1.36", _METRICS, Column("Targets", _scaler("Spec", "metrics"))),
         Column("MinPods", _scaler("Spec", "minReplicas")),
         Column("MaxPods", _scaler("Spec", "maxReplicas")),
         Column("Replicas", _scaler("Status", "currentReplicas")),

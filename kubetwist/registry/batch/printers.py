@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...api.resource import JSONObject
 from ..generic.printers.ages import Cell, age, human_duration, parse_time, since
-from ..generic.printers.columns import AGE, CONTAINERS, NAME, Column, Field, Row, boolean, integer, wide
+from ..generic.printers.columns import AGE, CONTAINERS, NAME, Column, Field, Rows, boolean, integer, wide
 from ..generic.printers.texts import (
     NONE,
     condition,
@@ -31,10 +31,20 @@ _JOB_STATES = (
 
 
 def job(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a Job; its status can be SuccessCriteriaMet since 1.34."""
+    return _job(obj, _JOB_STATES)
+
+
+def job_before(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a Job before 1.34."""
+    return _job(obj, _JOB_STATES[:-1])
+
+
+def _job(obj: JSONObject, states: Sequence[tuple[str, str]]) -> Iterator[Cell]:
     """Return the cells of a Job: status, completions and duration."""
     spec, status = spec_of(obj), status_of(obj)
     yield name_of(obj)
-    yield _job_state(obj, status)
+    yield _job_state(obj, status, states)
     succeeded = status.get("succeeded", 0)
     if spec.get("completions") is not None:
         yield f"{succeeded}/{spec['completions']}"
@@ -54,8 +64,8 @@ def job(obj: JSONObject) -> Iterator[Cell]:
     yield selector_cell(spec.get("selector"))
 
 
-def _job_state(obj: JSONObject, status: JSONObject) -> str:
-    for kind, state in _JOB_STATES:
+def _job_state(obj: JSONObject, status: JSONObject, states: Sequence[tuple[str, str]]) -> str:
+    for kind, state in states:
         if not kind:
             if obj["metadata"].get("deletionTimestamp"):
                 return state
@@ -111,7 +121,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
 }
 
 #: Makes the cells of a kind's row.
-ROWS: Final[Mapping[str, Row]] = {
-    "Job": job,
+ROWS: Final[Mapping[str, Rows]] = {
+    "Job": {"<1.34": job_before, "": job},
     "CronJob": cron_job,
 }

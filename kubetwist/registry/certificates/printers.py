@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from ...api.resource import JSONObject
 from ..generic.printers.ages import Cell, age, human_duration
-from ..generic.printers.columns import AGE, NAME, Column, Field, Row
-from ..generic.printers.texts import NONE, name_of, spec_of, status_of
+from ..generic.printers.columns import AGE, NAME, Column, Field, Rows
+from ..generic.printers.texts import NONE, labels_cell, name_of, spec_of, status_of
 
 
 def certificate_signing_request(obj: JSONObject) -> Iterator[Cell]:
@@ -36,7 +37,7 @@ def cluster_trust_bundle(obj: JSONObject) -> Iterator[Cell]:
 
 
 def pod_certificate_request(obj: JSONObject) -> Iterator[Cell]:
-    """Return the cells of a PodCertificateRequest: its pod and state; it has no age."""
+    """Return the cells of a PodCertificateRequest: pod, state and annotations; it has no age."""
     spec = spec_of(obj)
     state = "Pending"
     for one in status_of(obj).get("conditions") or ():
@@ -46,6 +47,12 @@ def pod_certificate_request(obj: JSONObject) -> Iterator[Cell]:
     for name in ("podName", "serviceAccountName", "nodeName", "signerName"):
         yield spec.get(name, "")
     yield state
+    yield labels_cell(spec.get("unverifiedUserAnnotations"))
+
+
+def pod_certificate_request_before(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a PodCertificateRequest before 1.35, without annotations."""
+    yield from islice(pod_certificate_request(obj), 6)
 
 
 _SIGNER_NAME: Final = (
@@ -81,12 +88,17 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
             for name in ("PodName", "ServiceAccountName", "NodeName", "SignerName")
         ),
         Column("State", "Is the request Pending, Issued, Denied, or Failed?"),
+        Column(
+            "UnverifiedUserAnnotations",
+            Field("api.certificates.v1beta1.PodCertificateRequestSpec", "unverifiedUserAnnotations"),
+            when=">=1.35",
+        ),
     ),
 }
 
 #: Makes the cells of a kind's row.
-ROWS: Final[Mapping[str, Row]] = {
+ROWS: Final[Mapping[str, Rows]] = {
     "CertificateSigningRequest": certificate_signing_request,
     "ClusterTrustBundle": cluster_trust_bundle,
-    "PodCertificateRequest": pod_certificate_request,
+    "PodCertificateRequest": {"<1.35": pod_certificate_request_before, "": pod_certificate_request},
 }

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.resource import JSONObject
 from ..generic.printers.ages import Cell, age
-from ..generic.printers.columns import AGE, NAME, Column, Field, Row
+from ..generic.printers.columns import AGE, NAME, Column, Field, Row, described_before
 from ..generic.printers.texts import first_few, name_of
 
 
@@ -31,12 +31,24 @@ def _slice(field: str) -> Field:
     return Field("api.discovery.v1.EndpointSlice", field)
 
 
+#: Descriptions before 1.36, of the type of discovery.k8s.io/v1beta1.
+_ADDRESS_TYPE: Final = (
+    "addressType specifies the type of address carried by this EndpointSlice. All addresses in this slice must be the "
+    "same type. This field is immutable after creation. The following address types are currently supported: * IPv4: "
+    "Represents an IPv4 Address. * IPv6: Represents an IPv6 Address. * FQDN: Represents a Fully Qualified Domain Name."
+)
+_PORTS: Final = (
+    "ports specifies the list of network ports exposed by each endpoint in this slice. Each port must have a unique "
+    "name. When ports is empty, it indicates that there are no defined ports. When a port is defined with a nil port "
+    'value, it indicates "all ports". Each slice may include a maximum of 100 ports.'
+)
+
 #: The columns of a kind's Tables.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "EndpointSlice": (
         NAME,
-        Column("AddressType", _slice("addressType")),
-        Column("Ports", _slice("ports")),
+        *described_before("1.36", _ADDRESS_TYPE, Column("AddressType", _slice("addressType"))),
+        *described_before("1.36", _PORTS, Column("Ports", _slice("ports"))),
         Column("Endpoints", _slice("endpoints")),
         AGE,
     ),

@@ -9,7 +9,7 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..core.service.printers import load_balancer
 from ..generic.printers.ages import Cell, age
-from ..generic.printers.columns import AGE, NAME, Column, Field, Row, wide
+from ..generic.printers.columns import AGE, NAME, Column, Field, Rows, described_before, wide
 from ..generic.printers.texts import NONE, name_of, selector_cell, spec_of, status_of
 
 
@@ -49,6 +49,14 @@ def ingress_class(obj: JSONObject) -> Iterator[Cell]:
             kind = f"{kind}.{parameters['apiGroup']}"
         yield f"{kind}/{parameters.get('name', '')}"
     yield age(obj)
+
+
+def marked_ingress_class(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of an IngressClass; the name of the default class is marked."""
+    name, *rest = ingress_class(obj)
+    annotations = obj["metadata"].get("annotations") or {}
+    yield f"{name} (default)" if annotations.get(_DEFAULT_CLASS) == "true" else name
+    yield from rest
 
 
 def network_policy(obj: JSONObject) -> Iterator[Cell]:
@@ -91,6 +99,17 @@ def cluster_cidr(obj: JSONObject) -> Iterator[Cell]:
     yield "MatchAll" if spec.get("nodeSelector") is None else "<set>"
 
 
+#: The description before 1.36, of the type of extensions/v1beta1.
+_POD_SELECTOR: Final = (
+    "Selects the pods to which this NetworkPolicy object applies.  The array of ingress rules is applied to any pods "
+    "selected by this field. Multiple network policies can select the same set of pods.  In this case, the ingress "
+    "rules for each are combined additively. This field is NOT optional and follows standard label selector semantics. "
+    "An empty podSelector matches all pods in this namespace."
+)
+
+#: The annotation of the class of Ingresses without one.
+_DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
+
 #: The columns of a kind's Tables.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "Ingress": (
@@ -109,7 +128,11 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     ),
     "NetworkPolicy": (
         NAME,
-        Column("Pod-Selector", Field("api.networking.v1.NetworkPolicySpec", "podSelector")),
+        *described_before(
+            "1.36",
+            _POD_SELECTOR,
+            Column("Pod-Selector", Field("api.networking.v1.NetworkPolicySpec", "podSelector")),
+        ),
         AGE,
     ),
     "ServiceCIDR": (
@@ -132,9 +155,9 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
 }
 
 #: Makes the cells of a kind's row.
-ROWS: Final[Mapping[str, Row]] = {
+ROWS: Final[Mapping[str, Rows]] = {
     "Ingress": ingress,
-    "IngressClass": ingress_class,
+    "IngressClass": {"<1.36": ingress_class, "": marked_ingress_class},
     "NetworkPolicy": network_policy,
     "ServiceCIDR": service_cidr,
     "IPAddress": ip_address,

@@ -1,15 +1,15 @@
-"""Table rows of ResourceClaims, ResourceSlices and DeviceTaintRules."""
+"""Table rows of ResourceClaims, ResourceSlices, DeviceTaintRules and ResourcePoolStatusRequests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ...api.resource import JSONObject
 from ..generic.printers.ages import Cell, age, since
-from ..generic.printers.columns import AGE, NAME, Column, Field, Row
+from ..generic.printers.columns import AGE, NAME, Column, Field, Row, integer
 from ..generic.printers.rows import name_and_age
-from ..generic.printers.texts import name_of, spec_of, status_of
+from ..generic.printers.texts import NONE, name_of, spec_of, status_of
 
 
 def resource_claim(obj: JSONObject) -> Iterator[Cell]:
@@ -49,6 +49,31 @@ def device_taint_rule(obj: JSONObject) -> Iterator[Cell]:
     yield age(obj)
 
 
+def resource_pool_status_request(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a ResourcePoolStatusRequest: the numbers of devices of all pools, and its state."""
+    status = obj.get("status")
+    pools: Sequence[JSONObject] = (status or {}).get("pools") or ()
+    count = (status or {}).get("poolCount") or 0
+    ended: JSONObject = next(
+        (
+            one
+            for one in (status or {}).get("conditions") or ()
+            if one.get("type") in ("Complete", "Failed") and one.get("status") == "True"
+        ),
+        {},
+    )
+    state = ended.get("type", "Pending")
+    counted = status is not None and state != "Failed"
+    yield name_of(obj)
+    yield spec_of(obj).get("driver", "")
+    for name in ("totalDevices", "availableDevices", "allocatedDevices", "unavailableDevices"):
+        yield str(sum(pool.get(name) or 0 for pool in pools)) if counted else "-"
+    yield str(sum(pool.get("validationError") is not None for pool in pools)) if counted else "-"
+    yield count
+    yield f"Complete ({len(pools)}/{count} pools)" if state == "Complete" and count > len(pools) else state
+    yield since(ended.get("lastTransitionTime")) if state == "Complete" else NONE
+
+
 #: The columns of a kind's Tables.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "DeviceClass": (NAME, AGE),
@@ -73,6 +98,18 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         ),
         AGE,
     ),
+    "ResourcePoolStatusRequest": (
+        NAME,
+        Column("Driver", "The driver to query pools for."),
+        Column("Total", "Total number of devices across all pools."),
+        Column("Available", "Number of available devices across all pools."),
+        Column("Allocated", "Number of allocated devices across all pools."),
+        Column("Unavailable", "Number of unavailable devices across all pools."),
+        Column("Errors", "Number of pools with validation errors."),
+        integer("Pools", "Total number of matching pools."),
+        Column("Status", "Processing status."),
+        Column("Completed", "Time since the observation completed."),
+    ),
 }
 
 #: Makes the cells of a kind's row.
@@ -82,4 +119,5 @@ ROWS: Final[Mapping[str, Row]] = {
     "ResourceClaimTemplate": name_and_age,
     "ResourceSlice": resource_slice,
     "DeviceTaintRule": device_taint_rule,
+    "ResourcePoolStatusRequest": resource_pool_status_request,
 }

@@ -7,13 +7,14 @@ from typing import Final
 
 from ...api.resource import JSONObject
 from ..generic.printers.ages import Cell, age
-from ..generic.printers.columns import AGE, NAME, Column, Field, Row, boolean, integer
+from ..generic.printers.columns import AGE, NAME, Column, Field, Rows, boolean, integer
 from ..generic.printers.texts import NONE, UNSET, name_of, spec_of, status_of
 
 _DEFAULT_CLASS_ANNOTATIONS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
+_DEFAULT_ATTRIBUTES_ANNOTATION = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 
 
 def storage_class(obj: JSONObject) -> Iterator[Cell]:
@@ -33,6 +34,14 @@ def volume_attributes_class(obj: JSONObject) -> Iterator[Cell]:
     yield name_of(obj)
     yield obj.get("driverName", "")
     yield age(obj)
+
+
+def marked_volume_attributes_class(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a VolumeAttributesClass before 1.34; the name of a default class is marked."""
+    name, *rest = volume_attributes_class(obj)
+    annotations = obj["metadata"].get("annotations") or {}
+    yield f"{name} (default)" if annotations.get(_DEFAULT_ATTRIBUTES_ANNOTATION) == "true" else name
+    yield from rest
 
 
 def volume_attachment(obj: JSONObject) -> Iterator[Cell]:
@@ -113,9 +122,9 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
 }
 
 #: Makes the cells of a kind's row.
-ROWS: Final[Mapping[str, Row]] = {
+ROWS: Final[Mapping[str, Rows]] = {
     "StorageClass": storage_class,
-    "VolumeAttributesClass": volume_attributes_class,
+    "VolumeAttributesClass": {"<1.34": marked_volume_attributes_class, "": volume_attributes_class},
     "VolumeAttachment": volume_attachment,
     "CSINode": csi_node,
     "CSIDriver": csi_driver,

@@ -15,5 +15,5 @@ class RowTests(SynchronousTestCase):
         """A row has the resource with its group, and no age."""
         obj = made({"spec": {"resource": {"resource": "deployments", "group": "apps"}}})
         self.assertEqual(
-            cells("storagemigration.k8s.io", "StorageVersionMigration", obj, NOW), ["x", "deployments.apps"]
+            cells("storagemigration.k8s.io", "StorageVersionMigration", obj, NOW), ["x", "deployments.apps", "Unknown"]
         )

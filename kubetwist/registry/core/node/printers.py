@@ -7,7 +7,7 @@ from typing import Final
 
 from ....api.resource import JSONObject
 from ...generic.printers.ages import UNKNOWN, Cell, age
-from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
+from ...generic.printers.columns import AGE, NAME, Column, Rows, core_field, wide
 from ...generic.printers.texts import NONE, condition, name_of, spec_of, status_of
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -15,6 +15,16 @@ _ROLE_LABEL = "kubernetes.io/role"
 
 
 def node(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a node, whose kernel has the architecture since 1.36."""
+    return _node(obj, with_architecture=True)
+
+
+def node_before(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a node before 1.36."""
+    return _node(obj, with_architecture=False)
+
+
+def _node(obj: JSONObject, with_architecture: bool) -> Iterator[Cell]:
     """Return the cells of a node: readiness, roles, versions and addresses."""
     status = status_of(obj)
     info = status.get("nodeInfo") or {}
@@ -31,7 +41,7 @@ def node(obj: JSONObject) -> Iterator[Cell]:
     yield _address(status, "ExternalIP")
     yield info.get("osImage") or UNKNOWN
     kernel = info.get("kernelVersion") or UNKNOWN
-    yield f"{kernel} ({info['architecture']})" if info.get("architecture") else kernel
+    yield f"{kernel} ({info['architecture']})" if with_architecture and info.get("architecture") else kernel
     yield info.get("containerRuntimeVersion") or UNKNOWN
 
 
@@ -67,6 +77,6 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
 }
 
 #: The functions that return the cells of a row, by kind.
-ROWS: Final[Mapping[str, Row]] = {
-    "Node": node,
+ROWS: Final[Mapping[str, Rows]] = {
+    "Node": {"<1.36": node_before, "": node},
 }

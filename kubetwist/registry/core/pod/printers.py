@@ -9,7 +9,7 @@ from attrs import define
 
 from ....api.resource import JSONObject
 from ...generic.printers.ages import AgeCell, Cell, age, parse_time
-from ...generic.printers.columns import AGE, NAME, Column, Row, core_field, wide
+from ...generic.printers.columns import AGE, NAME, Column, Rows, core_field, wide
 from ...generic.printers.texts import NONE, condition, name_of, spec_of, status_of
 
 #: The reason of pods on unreachable nodes.
@@ -35,6 +35,16 @@ class _Restarts:
 
 
 def pod(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a pod; since 1.35, a failed container is the reason of a pod with a completed one."""
+    return _pod(obj, shows_failures=True)
+
+
+def pod_before(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a pod before 1.35."""
+    return _pod(obj, shows_failures=False)
+
+
+def _pod(obj: JSONObject, shows_failures: bool) -> Iterator[Cell]:
     """Return the cells of a pod: name, ready containers, status, restarts and age; and those of wide output."""
     spec, status, metadata = spec_of(obj), status_of(obj), obj["metadata"]
     reason = status.get("reason") or status.get("phase") or ""
@@ -49,7 +59,7 @@ def pod(obj: JSONObject) -> Iterator[Cell]:
         reason = init_reason
     else:
         restarts = sidecar_restarts
-        reason, more_ready = _containers(status, init_reason or reason, restarts)
+        reason, more_ready = _containers(status, init_reason or reason, restarts, shows_failures)
         ready += more_ready
     if metadata.get("deletionTimestamp"):
         if status.get("reason") == NODE_LOST:
@@ -117,10 +127,11 @@ def _init_containers(spec: JSONObject, status: JSONObject, sidecars: set[str]) -
     return "", ready, restarts, sidecar_restarts
 
 
-def _containers(status: JSONObject, reason: str, restarts: _Restarts) -> tuple[str, int]:
+def _containers(status: JSONObject, reason: str, restarts: _Restarts, shows_failures: bool) -> tuple[str, int]:
     """Return the reason of the first container that has one, and the number of ready containers."""
     ready = 0
     running = False
+    failure = ""
     for container in reversed(status.get("containerStatuses") or ()):
         restarts.add(container)
         state = container.get("state") or {}
@@ -129,12 +140,19 @@ def _containers(status: JSONObject, reason: str, restarts: _Restarts) -> tuple[s
             reason = state["waiting"]["reason"]
         elif terminated is not None:
             reason = terminated.get("reason") or _exit(terminated)
+            if shows_failures and terminated.get("exitCode"):
+                failure = reason
         elif container.get("ready") and state.get("running") is not None:
             running = True
             ready += 1
-    if reason == "Completed" and running:
+    if reason == "Completed":
         fit = condition(status, "Ready")
-        reason = "Running" if fit is not None and fit.get("status") == "True" else "NotReady"
+        if running and fit is not None and fit.get("status") == "True":
+            reason = "Running"
+        elif failure:
+            reason = failure
+        elif running:
+            reason = "NotReady"
     return reason, ready
 
 
@@ -175,6 +193,6 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
 }
 
 #: Makes the cells of a kind's row.
-ROWS: Final[Mapping[str, Row]] = {
-    "Pod": pod,
+ROWS: Final[Mapping[str, Rows]] = {
+    "Pod": {"<1.35": pod_before, "": pod},
 }

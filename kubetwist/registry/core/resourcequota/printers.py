@@ -7,7 +7,7 @@ from typing import Final
 
 from ....api.resource import JSONObject
 from ...generic.printers.ages import Cell, age
-from ...generic.printers.columns import AGE, NAME, Column, Row
+from ...generic.printers.columns import AGE, NAME, Column, Rows
 from ...generic.printers.texts import name_of, status_of
 
 
@@ -24,21 +24,28 @@ def resource_quota(obj: JSONObject) -> Iterator[Cell]:
     yield age(obj)
 
 
+def resource_quota_before(obj: JSONObject) -> Iterator[Cell]:
+    """Return the cells of a quota before 1.33, with the age after the name."""
+    name, requests, limits, created = resource_quota(obj)
+    yield from (name, created, requests, limits)
+
+
 #: The columns of a kind's Tables.
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "ResourceQuota": (
         NAME,
+        AGE._replace(when="<1.33"),
         Column("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
         Column(
             "Limit",
             "Limits control the maximum amount of cpu/memory that a container may use independent of contention on "
             "the node.",
         ),
-        AGE,
+        AGE._replace(when=">=1.33"),
     ),
 }
 
 #: Makes the cells of a kind's row.
-ROWS: Final[Mapping[str, Row]] = {
-    "ResourceQuota": resource_quota,
+ROWS: Final[Mapping[str, Rows]] = {
+    "ResourceQuota": {"<1.33": resource_quota_before, "": resource_quota},
 }

@@ -2,20 +2,24 @@
 Columns of Tables, and common columns.
 
 Most descriptions are the descriptions of fields in the type definitions of the release; the texts here are those that
-the reference also has in its source.
+the reference also has in its source, or takes from types that are no longer served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from ....api.featuregates import FeatureGates
 from ....api.resource import JSONObject
 from ....api.tables import Describe
 from .ages import Cell
 
 #: Returns the cells of the row of an object, one for each column.
 Row = Callable[[JSONObject], Iterator[Cell]]
+#: The function of a kind, or, if releases differ, functions by condition (L{FeatureGates.meets}); the first that is met
+#: counts.
+Rows = Row | Mapping[str, Row]
 
 
 class Field(NamedTuple):
@@ -31,6 +35,7 @@ class Column(NamedTuple):
 
     @ivar description: The description, or the field whose description is used.
     @ivar priority: 0 for columns that are always shown, 1 for columns of wide output.
+    @ivar when: The condition of the column; see L{FeatureGates.meets}.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Column(NamedTuple):
     type: str = "string"
     format: str = ""
     priority: int = 0
+    when: str = ""
 
     def definition(self, describe: Describe) -> JSONObject:
         """Return the entry in C{columnDefinitions} of a Table."""
@@ -54,6 +60,23 @@ class Column(NamedTuple):
 def wide(name: str, description: Field | str) -> Column:
     """Return a column that only wide output shows."""
     return Column(name, description, priority=1)
+
+
+def described_before(release: str, description: Field | str, column: Column) -> tuple[Column, Column]:
+    """
+    Return a column of all releases whose description has changed.
+
+    @param release: The first release with the description of C{column}, such as C{"1.36"}.
+    @param description: The description in earlier releases.
+    """
+    return column._replace(description=description, when=f"<{release}"), column._replace(when=f">={release}")
+
+
+def select_row(rows: Rows, features: FeatureGates) -> Row:
+    """Return the function for rows that a server with C{features} uses."""
+    if isinstance(rows, Mapping):
+        return next(row for condition, row in rows.items() if features.meets(condition))
+    return rows
 
 
 def integer(name: str, description: Field | str) -> Column:

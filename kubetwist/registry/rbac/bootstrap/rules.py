@@ -1,9 +1,8 @@
 """
 Constructors of RBAC rules for the tables of built-in roles.
 
-The tables hold the rules of all releases. A rule, and each word of its lists, may have a condition: names of feature
-gates, C{>=1.34} for a release and later ones, C{<1.34} for earlier ones, separated by commas; all of them must hold.
-The condition of a word follows it in brackets: C{endpoints[<1.34]}.
+The tables hold the rules of all releases. A rule, and each word of its lists, may have a condition; see
+L{FeatureGates.meets}. The condition of a word follows it in brackets: C{endpoints[<1.34]}.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ....api.featuregates import FeatureGates, parse_release
+from ....api.featuregates import FeatureGates
 from ....api.rbacrules import Rule
 
 #: Abbreviations of several verbs.
@@ -23,24 +22,11 @@ _VERB_SETS: Final = {
 }
 
 
-def holds(condition: str, features: FeatureGates) -> bool:
-    """Return whether a server with C{features} meets a condition; an empty one is always met."""
-    return not condition or all(_term_holds(term, features) for term in condition.split(","))
-
-
-def _term_holds(term: str, features: FeatureGates) -> bool:
-    if term.startswith(">="):
-        return features.since(*parse_release(term[2:]))
-    if term.startswith("<"):
-        return not features.since(*parse_release(term[1:]))
-    return features.enabled(term)
-
-
 def _words(text: str, features: FeatureGates) -> Iterator[str]:
     """Return the words of a list whose conditions hold."""
     for word in text.split():
         name, bracket, condition = word.partition("[")
-        if not bracket or holds(condition.removesuffix("]"), features):
+        if not bracket or features.meets(condition.removesuffix("]")):
             yield name
 
 
@@ -98,7 +84,7 @@ def events(when: str = "") -> RuleTemplate:
 
 def rules_of(templates: Sequence[RuleTemplate], features: FeatureGates) -> list[Rule]:
     """Return the rules that a server with C{features} has, in new dicts."""
-    return [template.rule(features) for template in templates if holds(template.when, features)]
+    return [template.rule(features) for template in templates if features.meets(template.when)]
 
 
 #: Rule to create and update events, in all releases.

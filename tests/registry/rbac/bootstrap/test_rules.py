@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.featuregates import FeatureGates
-from kubetwist.registry.rbac.bootstrap.rules import holds, paths, rule, rules_of
+from kubetwist.registry.rbac.bootstrap.rules import paths, rule, rules_of
 
 FEATURES = FeatureGates()
 
@@ -29,19 +29,6 @@ class RuleTests(SynchronousTestCase):
             ["create", "delete", "deletecollection", "patch", "update"],
         )
         self.assertEqual(paths("/b /a").rule(FEATURES), {"verbs": ["get"], "nonResourceURLs": ["/a", "/b"]})
-
-    def test_conditions(self) -> None:
-        """A condition names releases and gates, which must all hold."""
-        old, new = FeatureGates((1, 33)), FeatureGates((1, 34))
-        for condition, in_old, in_new in (
-            ("", True, True),
-            (">=1.34", False, True),
-            ("<1.34", True, False),
-            ("DynamicResourceAllocation", False, True),
-            ("DynamicResourceAllocation,<1.34", False, False),
-            ("AnonymousAuthConfigurableEndpoints,>=1.33", True, True),
-        ):
-            self.assertEqual((holds(condition, old), holds(condition, new)), (in_old, in_new), condition)
 
     def test_words(self) -> None:
         """Words and rules whose conditions do not hold are left out."""
