@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from kubetwist.api.featuregates import FeatureGates, Release
+from kubetwist.api.featuregates import FeatureGates, Release, dependencies
 from kubetwist.registry.generic.strategy import Strategy
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.strategytools import copy
@@ -13,6 +14,26 @@ from tests.registry.strategytools import copy
 def gated(group: str, kind: str, release: Release = (1, 36), **gates: bool) -> Strategy:
     """Return the strategy of a kind on a server of a release with some gates set."""
     return strategy_for(group, kind).with_features(FeatureGates(release, gates))
+
+
+def positions(group: str, kind: str, gate: str, releases: Iterable[Release]) -> tuple[Strategy, Strategy]:
+    """
+    Return strategies with a gate enabled, and disabled, of the last release in which it can be set.
+
+    All other alpha and beta gates are enabled, except for those that need the disabled one.
+    """
+    release = max(one for one in releases if _is_settable(gate, one))
+    needing = {gate}
+    while more := {name for name, needs in dependencies().items() if not needing.isdisjoint(dict(needs))} - needing:
+        needing |= more
+    everything = {"AllAlpha": True, "AllBeta": True}
+    off = {name: False for name in needing if _is_settable(name, release)}
+    return gated(group, kind, release, **everything), gated(group, kind, release, **everything, **off)
+
+
+def _is_settable(gate: str, release: Release) -> bool:
+    state = FeatureGates(release).state(gate)
+    return state is not None and not state.locked
 
 
 def created(strategy: Strategy, **parts: Any) -> dict[str, Any]:

@@ -7,11 +7,14 @@ from typing import Final
 
 from ...api.errors import FieldError
 from ...api.resource import JSONObject
+from ..generic.gates import DisabledFields, GatedField, field_at
 from ..generic.strategy import Strategy
 from . import validation
 
-#: Fields of coordinated leader election.
-_ELECTION: Final = ("strategy", "preferredHolder")
+_FIELDS: Final = tuple(
+    GatedField(gate="CoordinatedLeaderElection", find=field_at("spec", name))
+    for name in ("strategy", "preferredHolder")
+)
 
 
 class LeaseStrategy(Strategy):
@@ -25,16 +28,17 @@ class LeaseStrategy(Strategy):
         """Add C{spec}, a struct in Go that is always encoded."""
         obj.setdefault("spec", {})
 
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = DisabledFields(_FIELDS, self.features)
+
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the fields of coordinated leader election, whose feature gate is disabled."""
-        for name in _ELECTION:
-            obj["spec"].pop(name, None)
+        """Drop the fields of disabled feature gates."""
+        self._disabled.drop(obj)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the same fields, unless the stored object has them."""
-        for name in _ELECTION:
-            if old["spec"].get(name) is None:
-                obj["spec"].pop(name, None)
+        """Drop the fields of disabled feature gates that the stored object does not use."""
+        self._disabled.drop(obj, old)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate durations and counts."""

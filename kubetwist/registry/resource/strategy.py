@@ -11,7 +11,9 @@ from ...api.names import validate_long_name
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
+from ..generic.gates import DisabledFields
 from ..generic.strategy import Strategy
+from .gates import CLAIM_SPEC, CLAIM_STATUS, CLASS_SPEC, SLICE_SPEC
 from .validation import claims, deviceclasses, slices
 
 
@@ -41,6 +43,20 @@ class DeviceClassStrategy(Strategy):
     has_generation = True
     untyped = True
     delete_returns_object = True
+
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = DisabledFields(CLASS_SPEC, self.features)
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop the fields of disabled feature gates."""
+        super().prepare_for_create(obj)
+        self._disabled.drop(obj["spec"])
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop the fields of disabled feature gates that the stored object does not use."""
+        super().prepare_for_update(obj, old)
+        self._disabled.drop(obj["spec"], old["spec"])
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """See L{validate_long_name}."""
@@ -72,17 +88,17 @@ class ResourceSliceStrategy(Strategy):
                 if taint.get("timeAdded") is None:
                     taint["timeAdded"] = now()
 
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = DisabledFields(SLICE_SPEC, self.features)
+
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop list attributes and node allocatable mappings, whose feature gates are disabled."""
-        for device in obj["spec"].get("devices") or ():
-            device.pop("nodeAllocatableResourceMappings", None)
-            for attribute in (device.get("attributes") or {}).values():
-                for name in ("bools", "ints", "strings", "versions"):
-                    attribute.pop(name, None)
+        """Drop the fields of disabled feature gates."""
+        self._disabled.drop(obj["spec"])
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the same fields."""
-        self.prepare_for_create(obj)
+        """Drop the fields of disabled feature gates that the stored object does not use."""
+        self._disabled.drop(obj["spec"], old["spec"])
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return a warning about a driver name with capital letters."""
@@ -107,6 +123,21 @@ class ResourceClaimStrategy(Strategy):
     has_status = True
     delete_returns_object = True
 
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = DisabledFields(CLAIM_SPEC, self.features)
+        self._disabled_status = DisabledFields(CLAIM_STATUS, self.features)
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Clear the status, and drop the fields of disabled feature gates."""
+        super().prepare_for_create(obj)
+        self._disabled.drop(obj["spec"])
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Restore the status, and drop the fields of disabled feature gates that the stored object does not use."""
+        super().prepare_for_update(obj, old)
+        self._disabled.drop(obj["spec"], old["spec"])
+
     def default(self, obj: JSONObject) -> None:
         """Add the defaults: each request is for one device."""
         spec = obj.setdefault("spec", {})
@@ -129,7 +160,7 @@ class ResourceClaimStrategy(Strategy):
         return claims.validate_claim_update(obj, old)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the status of devices that are deallocated."""
+        """Drop the status of devices that are deallocated, and the fields of disabled feature gates."""
         super().prepare_for_status_update(obj, old)
         status = obj.get("status") or {}
         deallocated = claims.allocated(old.get("status") or {}) - claims.allocated(status)
@@ -137,6 +168,7 @@ class ResourceClaimStrategy(Strategy):
             status["devices"] = [one for one in status["devices"] if claims.device_key(one) not in deallocated]
             if not status["devices"]:
                 del status["devices"]
+        self._disabled_status.drop(status, old.get("status") or {})
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate allocation, users and device status."""
@@ -148,6 +180,20 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     delete_returns_object = True
+
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = DisabledFields(CLAIM_SPEC, self.features)
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop the fields of disabled feature gates."""
+        super().prepare_for_create(obj)
+        self._disabled.drop(obj["spec"]["spec"])
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop the fields of disabled feature gates that the stored object does not use."""
+        super().prepare_for_update(obj, old)
+        self._disabled.drop(obj["spec"]["spec"], old["spec"]["spec"])
 
     def default(self, obj: JSONObject) -> None:
         """Add the defaults of claims."""

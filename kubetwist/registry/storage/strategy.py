@@ -10,8 +10,22 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.node.labels import selector_warnings, topology_warnings
 from ..core.pod.defaults import VOLUME_SOURCE_DEFAULTS
+from ..generic.gates import DisabledFields, GatedField, field_at, fields_of
 from ..generic.strategy import Strategy
 from . import validation
+
+_DRIVER_FIELDS: Final = (
+    GatedField(gate="VolumeLimitScaling", find=field_at("spec", "preventPodSchedulingIfMissing")),
+    GatedField(gate="MutableCSINodeAllocatableCount", find=field_at("spec", "nodeAllocatableUpdatePeriodSeconds")),
+    GatedField(gate="SELinuxMountReadWriteOncePod", find=field_at("spec", "seLinuxMount")),
+    GatedField(gate="CSIServiceAccountTokenSecrets", find=field_at("spec", "serviceAccountTokenInSecrets")),
+)
+_ATTACHMENT_STATUS: Final = (
+    GatedField(
+        gate="MutableCSINodeAllocatableCount",
+        find=fields_of(field_at("attachError", "errorCode"), field_at("detachError", "errorCode")),
+    ),
+)
 
 
 class StorageClassStrategy(Strategy):
@@ -49,6 +63,14 @@ class CSIDriverStrategy(Strategy):
     first_generation = 0
     delete_returns_object = True
 
+    def configure(self) -> None:
+        """Select the fields to drop, the default of SELinux mounts, and whether to warn about tokens."""
+        self._disabled = DisabledFields(_DRIVER_FIELDS, self.features)
+        self._selinux_mount = (
+            (("seLinuxMount", False),) if self.features.enabled("SELinuxMountReadWriteOncePod") else ()
+        )
+        self._warns_about_tokens = self.features.enabled("CSIServiceAccountTokenSecrets")
+
     def default(self, obj: JSONObject) -> None:
         """See C{pkg/apis/storage/v1/defaults.go}."""
         spec = obj.setdefault("spec", {})
@@ -58,7 +80,7 @@ class CSIDriverStrategy(Strategy):
             ("storageCapacity", False),
             ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
             ("requiresRepublish", False),
-            ("seLinuxMount", False),
+            *self._selinux_mount,
         ):
             if spec.get(name) is None:
                 spec[name] = value
@@ -66,13 +88,12 @@ class CSIDriverStrategy(Strategy):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop C{preventPodSchedulingIfMissing}, whose feature gate is disabled."""
-        obj["spec"].pop("preventPodSchedulingIfMissing", None)
+        """Drop the fields of disabled feature gates."""
+        self._disabled.drop(obj)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the same field, unless the stored object has it."""
-        if old["spec"].get("preventPodSchedulingIfMissing") is None:
-            obj["spec"].pop("preventPodSchedulingIfMissing", None)
+        """Drop the fields of disabled feature gates that the stored object does not use."""
+        self._disabled.drop(obj, old)
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """Return whether the spec changed."""
@@ -86,6 +107,8 @@ class CSIDriverStrategy(Strategy):
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return a warning about tokens in volume attributes, which may be logged."""
         spec = obj["spec"]
+        if not self._warns_about_tokens:
+            return ()
         if old is not None and spec.get("tokenRequests") == old["spec"].get("tokenRequests"):
             return ()
         if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
@@ -107,6 +130,10 @@ class CSINodeStrategy(Strategy):
     delete_returns_object = True
     allow_unconditional_update = False
 
+    def configure(self) -> None:
+        """Decide whether drivers can change the number of their volumes."""
+        self._counts_change = self.features.enabled("MutableCSINodeAllocatableCount")
+
     def default(self, obj: JSONObject) -> None:
         """Add C{drivers}, which is encoded even when empty."""
         obj.setdefault("spec", {}).setdefault("drivers", None)
@@ -117,7 +144,7 @@ class CSINodeStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate that registered drivers are unchanged."""
-        return validation.validate_csi_node_update(obj, old)
+        return validation.validate_csi_node_update(obj, old, counts_change=self._counts_change)
 
 
 class CSIStorageCapacityStrategy(Strategy):
@@ -147,6 +174,15 @@ class VolumeAttachmentStrategy(Strategy):
     has_status = True
     allow_unconditional_update = False
     delete_returns_object = True
+
+    def configure(self) -> None:
+        """Select the fields of the status to drop."""
+        self._disabled = DisabledFields(_ATTACHMENT_STATUS, self.features)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Restore the spec, and drop the fields of disabled feature gates that the stored object does not use."""
+        super().prepare_for_status_update(obj, old)
+        self._disabled.drop(obj["status"], old.get("status") or {})
 
     def default(self, obj: JSONObject) -> None:
         """Add C{spec} and C{status}, structs in Go that are always encoded."""

@@ -196,25 +196,31 @@ def validate_csi_node(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def validate_csi_node_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Validate that registered drivers are unchanged except for their allocatable count; drivers can be removed."""
+def validate_csi_node_update(obj: JSONObject, old: JSONObject, *, counts_change: bool) -> list[FieldError]:
+    """
+    Validate that registered drivers are unchanged; they can be removed.
+
+    @param counts_change: Whether the number of their volumes may change.
+    """
     errors = validate_csi_node(obj)
     now: dict[str, list[JSONObject]] = {}
     for driver in obj["spec"].get("drivers") or ():
-        now.setdefault(driver.get("name") or "", []).append(_registered(driver))
+        now.setdefault(driver.get("name") or "", []).append(_registered(driver, counts=not counts_change))
     for driver in old["spec"].get("drivers") or ():
-        was = _registered(driver)
+        was = _registered(driver, counts=not counts_change)
         for shown in now.get(was["Name"], ()):
             immutable(shown, was, "spec.drivers", errors, go_json(shown))
     return errors
 
 
-def _registered(driver: JSONObject) -> JSONObject:
+def _registered(driver: JSONObject, *, counts: bool) -> JSONObject:
+    allocatable = driver.get("allocatable")
+    shown = None if allocatable is None else {"Count": allocatable.get("count")}
     return {
         "Name": driver.get("name") or "",
         "NodeID": driver.get("nodeID") or "",
         "TopologyKeys": driver.get("topologyKeys"),
-        "Allocatable": None,
+        "Allocatable": shown if counts else None,
     }
 
 
