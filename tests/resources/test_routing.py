@@ -47,6 +47,18 @@ class HandlerTests(SynchronousTestCase):
         handle = build_handler_chain(traverse(mux), reactor=site.reactor, authenticator=Everyone(), authorizer=Allow())
         return JSONClient(make_site(handle))
 
+    def test_no_urls(self) -> None:
+        """werkzeug matches the rules of an app too, but builds no URLs from them."""
+        app = new_app()
+        add_route(app, "GET", "/api/v1/things/<name>", lambda request, name: name)
+        paths = app.url_map.bind("localhost")
+        self.assertEqual(paths.match("/api/v1/things/a"), ("GET /api/v1/things/<name>", {"name": "a"}))
+        for append_unknown in (False, True):
+            build = paths.build
+            self.assertRaises(
+                NotImplementedError, build, "GET /api/v1/things/<name>", {"name": "a"}, append_unknown=append_unknown
+            )
+
     def test_at_once(self) -> None:
         """A handler may respond immediately."""
         client = self.client(lambda request, name: request.respond(200, name.encode(), b"text/plain"))
