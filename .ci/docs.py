@@ -1,10 +1,12 @@
 """
-What mkdocs is to do besides turning pages into HTML: the tables of F{docs/flags.md} come from the flags themselves, and
-the finished site is looked through for what a browser would ask other hosts for.
+What mkdocs is to do besides turning pages into HTML: the tables of F{docs/flags.md} come from the flags themselves, the
+table of F{docs/feature-gates.md} comes from the data of gates, and the finished site is looked through for what a
+browser would ask other hosts for.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable
 from html import escape
@@ -13,13 +15,18 @@ from pathlib import Path
 from typing import Any, Final
 
 MARK: Final = "<!-- flags: {} -->"
+GATES_MARK: Final = "<!-- feature gates -->"
 
 #: Elements whose attributes are fetched without anybody's click.
 _FETCHED: Final = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Put the tables where the page of flags has marks."""
+    """Put the tables where the pages of flags and of feature gates have marks."""
+    if page.file.src_uri == "feature-gates.md":
+        if GATES_MARK not in markdown:
+            raise SystemExit(f"docs/feature-gates.md has no {GATES_MARK}")
+        return markdown.replace(GATES_MARK, gates_table(Path(page.file.src_dir) / "featuregates.csv"))
     if page.file.src_uri != "flags.md":
         return markdown
     for command, flags in _commands().items():
@@ -37,6 +44,13 @@ def on_post_build(config: Any, **_: Any) -> None:
     missing = {flag.name for flags in _commands().values() for flag in flags} - shown
     if missing:
         raise SystemExit(f"flags.html does not have --{', --'.join(sorted(missing))}")
+    from kubetwist.api.featuregates import FeatureGates
+
+    gates = (site / "feature-gates.html").read_text("utf-8")
+    for minor in range(31, 38):
+        for name, _ in FeatureGates((1, minor)).existing():
+            if f"<code>{name}</code>" not in gates and name not in ("AllAlpha", "AllBeta"):
+                raise SystemExit(f"feature-gates.html does not have {name} of 1.{minor}")
     for path in sorted(site.rglob("*.html")):
         elsewhere = fetched_elsewhere(path.read_text("utf-8"))
         if elsewhere:
@@ -61,6 +75,38 @@ def flag_tables(flags: Iterable[Any]) -> str:
     for section, rows in sections.items():
         parts += [f"### {section}", "", "| flag | default | |", "|---|---|---|", *rows, ""]
     return "\n".join(parts)
+
+
+def gates_table(notes: Path) -> str:
+    """
+    Return the table of the feature gates of 1.31 and later.
+
+    @param notes: The file with the readers and the effects of gates.
+    """
+    from kubetwist.api.featuregates import known_gates
+
+    rows = ["| gate | stages | read by | effect |", "|---|---|---|---|"]
+    with notes.open(newline="") as table:
+        for note in csv.DictReader(table):
+            states = known_gates()[note["gate"]]
+            stages = "<br>".join(_stage(state) for state in states)
+            rows.append(f"| `{note['gate']}` | {stages} | {note['readers']} | {_cell(note['effect'])} |")
+    return "\n".join(rows)
+
+
+def _stage(state: Any) -> str:
+    from kubetwist.api.featuregates import format_release
+
+    value = "on" if state.default else "off"
+    if state.stage == "UNGATED":
+        return f"before: {value}"
+    since = format_release(state.since)
+    if state.stage == "REMOVED":
+        return f"removed {since} ({value})"
+    stage = state.stage if state.stage == "GA" else state.stage.lower()
+    locked = ", locked" if state.locked else ""
+    minimum = f", with --min-compatibility-version={format_release(state.minimum)}" if state.minimum > (0, 0) else ""
+    return f"{stage} {since} ({value}{locked}{minimum})"
 
 
 def fetched_elsewhere(html: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import os
 import re
 from functools import cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 import kubetwist
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.cli import (
     backup,
     migrate,
@@ -67,6 +69,18 @@ class PageTests(SynchronousTestCase):
         table = page("contributing/architecture.md").partition("## Packages")[2].partition("##")[0]
         for path in Path(kubetwist.__file__).parent.glob("*/__init__.py"):
             self.assertRegex(table, rf"`(kubetwist/)?{path.parent.name}/`")
+
+    def test_gates(self) -> None:
+        """The table of feature gates has each gate of 1.31 to 1.37, with its readers and its effect."""
+        self.assertIn("<!-- feature gates -->", page("feature-gates.md"))
+        notes = list(csv.DictReader(page("featuregates.csv").splitlines()))
+        names = [note["gate"] for note in notes]
+        existing = {name for minor in range(31, 38) for name, _ in FeatureGates((1, minor)).existing()}
+        self.assertEqual(names, sorted(existing - {"AllAlpha", "AllBeta"}))
+        components = {"API server", "controllers", "scheduler", "kubelet", "kube-proxy", "clients", "all components"}
+        for note in notes:
+            self.assertLessEqual(set(note["readers"].split(", ")), components, note)
+            self.assertRegex(note["effect"], r"\A[A-Za-z].*\.\Z")
 
     def test_flags(self) -> None:
         """Flags in pages exist, unless the page states that they are not supported."""
