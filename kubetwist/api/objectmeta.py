@@ -130,11 +130,10 @@ def validate_metadata_on_update(
     @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{UpdateErrors}.
     """
     # Each rule validates the same content.
-    content = _validate_content(new, path)
-    identity = _validate_identity(new, namespaced, validate_path_segment_name, path)
+    content = _validate_content(new, namespaced, path)
     compared = [*_compare_metadata(new, old, path), *content.both, *content.managed_fields]
     finalizers = _validate_standard_finalizers(new, path) if standard_finalizers and "finalizers" in new else []
-    errors = [*identity, *content.all_errors(), *compared]
+    errors = [*_validate_name(new, validate_path_segment_name, path), *content.all_errors(), *compared]
     first = found.first if rules and isinstance(found, UpdateErrors) else 0
     for place, rule in enumerate(rules, 1):
         if place == len(rules):
@@ -142,7 +141,7 @@ def validate_metadata_on_update(
         if rule == "compare":
             errors += compared
         else:
-            errors += _validate_identity(new, namespaced, validate_name, path)
+            errors += _validate_name(new, validate_name, path)
             errors += content.all_errors()
         errors += finalizers
     return [*errors, *found[first:]]
@@ -152,18 +151,20 @@ class _ContentErrors(NamedTuple):
     """
     The errors of the metadata that do not depend on the kind or the old object.
 
+    @ivar first: The errors of the namespace and the generation, which a comparison does not report.
     @ivar both: The errors of labels, annotations and owners, which both sets of rules report.
     @ivar finalizers: The errors of finalizers, which a comparison does not report.
     @ivar managed_fields: The errors of managed fields, which both report last.
     """
 
+    first: list[FieldError]
     both: list[FieldError]
     finalizers: list[FieldError]
     managed_fields: list[FieldError]
 
     def all_errors(self) -> list[FieldError]:
-        """Return all errors in the order of L{validate_object_meta}."""
-        return [*self.both, *self.finalizers, *self.managed_fields]
+        """Return all errors in the order of L{validate_object_meta}, where errors of the name are first."""
+        return [*self.first, *self.both, *self.finalizers, *self.managed_fields]
 
 
 def validate_object_meta(
@@ -177,11 +178,12 @@ def validate_object_meta(
     @param validate_name: The kind's rule for names.
     @param path: The path of the metadata in errors.
     """
-    return [*_validate_identity(meta, namespaced, validate_name, path), *_validate_content(meta, path).all_errors()]
+    content = _validate_content(meta, namespaced, path)
+    return [*_validate_name(meta, validate_name, path), *content.all_errors()]
 
 
-def _validate_identity(meta: Meta, namespaced: bool, validate_name: ValidateNameFunc, path: str) -> list[FieldError]:
-    """Validate the names and the generation; see L{validate_object_meta}."""
+def _validate_name(meta: Meta, validate_name: ValidateNameFunc, path: str) -> list[FieldError]:
+    """Validate the name and its prefix; see L{validate_object_meta}."""
     errors: list[FieldError] = []
     base = meta.get("generateName")
     if base:
@@ -191,22 +193,23 @@ def _validate_identity(meta: Meta, namespaced: bool, validate_name: ValidateName
         errors.append(required(f"{path}.name", "name or generateName is required"))
     else:
         errors += [invalid(f"{path}.name", name, text) for text in validate_name(name, False)]
-    namespace = meta.get("namespace")
-    if not namespaced:
-        if namespace:
-            errors.append(forbidden(f"{path}.namespace", "not allowed on this type"))
-    elif not namespace:
-        errors.append(required(f"{path}.namespace"))
-    else:
-        errors += [invalid(f"{path}.namespace", namespace, text) for text in validate_dns1123_label(namespace)]
-    generation = meta.get("generation")
-    if generation is not None and generation < 0:
-        errors.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
     return errors
 
 
-def _validate_content(meta: Meta, path: str) -> _ContentErrors:
-    """Validate the metadata behind the names and the generation."""
+def _validate_content(meta: Meta, namespaced: bool, path: str) -> _ContentErrors:
+    """Validate the metadata behind the name; see L{validate_object_meta}."""
+    first: list[FieldError] = []
+    namespace = meta.get("namespace")
+    if not namespaced:
+        if namespace:
+            first.append(forbidden(f"{path}.namespace", "not allowed on this type"))
+    elif not namespace:
+        first.append(required(f"{path}.namespace"))
+    else:
+        first += [invalid(f"{path}.namespace", namespace, text) for text in validate_dns1123_label(namespace)]
+    generation = meta.get("generation")
+    if generation is not None and generation < 0:
+        first.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
     both: list[FieldError] = []
     if "labels" in meta:
         both += validate_labels(meta["labels"], f"{path}.labels")
@@ -215,6 +218,7 @@ def _validate_content(meta: Meta, path: str) -> _ContentErrors:
     if "ownerReferences" in meta:
         both += validate_owner_references(meta["ownerReferences"], f"{path}.ownerReferences")
     return _ContentErrors(
+        first,
         both,
         validate_finalizers(meta["finalizers"], f"{path}.finalizers") if "finalizers" in meta else [],
         validate_managed_fields(meta["managedFields"], f"{path}.managedFields") if "managedFields" in meta else [],
@@ -242,13 +246,14 @@ def _compare_metadata(new: Meta, old: Meta, path: str) -> list[FieldError]:
     generation = new.get("generation") or 0
     if generation < (old.get("generation") or 0):
         errors.append(invalid(f"{path}.generation", generation, "must not be decremented"))
+    new_get, old_get = new.get, old.get
     for name in ("name", "namespace", "uid"):
-        value = new.get(name) or ""
-        if value != (old.get(name) or ""):
-            errors.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
+        value = new_get(name)
+        if value != old_get(name) and (value or "") != (old_get(name) or ""):
+            errors.append(invalid(f"{path}.{name}", value or "", _IMMUTABLE))
     for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        value = new.get(name)
-        if value != old.get(name):
+        value = new_get(name)
+        if value != old_get(name):
             errors.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
     return errors
 

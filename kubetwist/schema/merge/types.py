@@ -348,14 +348,20 @@ class MapType(MergeType):
             return applied
         if not applied:
             return live
-        result = dict(live)
+        fields, element, live_get = self.fields, self.element, live.get
+        result = None
         for name, item in applied.items():
-            kind = self.field(name)
-            if name not in live or kind is None or kind.atomic:
-                result[name] = item
-            else:
-                result[name] = kind.merge(live[name], item)
-        return result
+            live_item = live_get(name, self)
+            kind = fields.get(name, element)
+            if live_item is not self and kind is not None and not kind.atomic:
+                item = kind.merge(live_item, item)
+            # Unchanged parts are shared, which need not be compared later. Other equal values may differ in their type.
+            if item is live_item or (item.__class__ is str and item == live_item):
+                continue
+            if result is None:
+                result = dict(live)
+            result[name] = item
+        return live if result is None else result
 
     def remove_items(self, value: JSONValue, fields: FieldSet) -> JSONValue:
         """See L{MergeType.remove_items}."""
