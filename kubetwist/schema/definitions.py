@@ -194,11 +194,14 @@ class Definitions:
         @param ref_prefix: The prefix of the name in a C{$ref}: C{"#/definitions/"} for OpenAPI 2,
             C{"#/components/schemas/"} for OpenAPI 3.
         """
-        return {name: openapi_schema(name, orjson.loads(text), ref_prefix) for name, text in self._encoded.items()}
+        release = parse_release(self.minor)
+        return {
+            name: openapi_schema(name, orjson.loads(text), ref_prefix, release) for name, text in self._encoded.items()
+        }
 
     def openapi_schema(self, name: str) -> JSONObject:
         """Return one definition of L{openapi_schemas}, for OpenAPI 2."""
-        return openapi_schema(name, self._schema(name), "#/definitions/")
+        return openapi_schema(name, self._schema(name), "#/definitions/", parse_release(self.minor))
 
     def _schema(self, name: str) -> JSONObject:
         schema: JSONObject = orjson.loads(self._encoded[name])

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from ..api.featuregates import DEFAULT_RELEASE, FeatureGates, Release
+
 #: Descriptions by value; they may be empty.
 EnumDescriptions = dict[str, str]
 
@@ -28,16 +30,17 @@ _EMPTY_LINE: Final = frozenset(
 _EMPTY_LINE_PACKAGE: Final = "io.k8s.api.resource."
 
 
-def enum_values(definition: str, go_type: str) -> EnumDescriptions | None:
+def enum_values(definition: str, go_type: str, release: Release = DEFAULT_RELEASE) -> EnumDescriptions | None:
     """
     Return the values of a field with their descriptions; L{None} if the field is not an enum.
 
     @param definition: The type that contains the field; the type of the field is in the same group or the core group.
     @param go_type: The type of the field, or of the items of a list or map, as Go prints it.
+    @param release: The release of the definition.
     """
     package = definition.rpartition(".")[0].split(".")
     version, _, name = go_type.rpartition("]")[2].rpartition(".")
-    table = _values()
+    table = _values(release)
     for group in (package[-2], "core"):
         values = table.get(f"{group}.{version}.{name}", table.get(f"{group}.{name}"))
         if values is not None:
@@ -66,17 +69,23 @@ def described_values(definition: str, field: str, description: str, values: Enum
 
 
 @cache
-def _values() -> dict[str, EnumDescriptions]:
-    """Return the table, by C{group.Type} or C{group.version.Type}."""
+def _values(release: Release) -> dict[str, EnumDescriptions]:
+    """Return the table of a release, by C{group.Type} or C{group.version.Type}."""
     enums: dict[str, EnumDescriptions] = {}
     group = ""
     values: EnumDescriptions = {}
+    features = FeatureGates(release)
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines():
         if line.startswith(" "):
-            value, _, text = line[1:].partition("|")
-            values[value] = text
+            head, _, text = line[1:].partition("|")
+            value, _, condition = head.partition(" if ")
+            if features.meets(condition):
+                values[value] = text
         elif line.startswith("["):
             group = line[1:-1]
         elif not line.startswith("#"):
-            values = enums[f"{group}.{line}"] = {}
+            name, _, condition = line.partition(" if ")
+            values = {}
+            if features.meets(condition):
+                enums[f"{group}.{name}"] = values
     return enums

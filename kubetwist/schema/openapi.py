@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from ..api.featuregates import DEFAULT_RELEASE, FeatureGates, Release
 from ..api.resource import JSONObject
 from .enums import described_values, enum_values
 from .gofields import (
@@ -45,7 +46,8 @@ _RBD: Final[JSONObject] = {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user"
 _ISCSI: Final[JSONObject] = {"iscsiInterface": "default"}
 _SCALE_IO: Final[JSONObject] = {"fsType": "xfs", "storageMode": "ThinProvisioned"}
 
-#: Defaults that types of k8s.io/api declare with C{+default}, by C{Type} or C{group.version.Type}, then by field.
+#: Defaults that types of k8s.io/api declare with C{+default}, by C{Type} or C{group.version.Type}, then by field. A
+#: type may have a condition on the release.
 _DECLARED: Final[dict[str, JSONObject]] = {
     "AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False},
     "ConfigMapEnvSource": _NAME,
@@ -62,27 +64,32 @@ _DECLARED: Final[dict[str, JSONObject]] = {
     "PodGroupSpec": {"disruptionMode": "Pod"},
     "RBDPersistentVolumeSource": _RBD,
     "RBDVolumeSource": _RBD,
-    "ReplicationControllerSpec": {"minReadySeconds": 0, "replicas": 1},
+    "ReplicationControllerSpec if >=1.33": {"minReadySeconds": 0, "replicas": 1},
     "ResourcePoolStatusRequestSpec": {"limit": 100},
     "ScaleIOPersistentVolumeSource": _SCALE_IO,
     "ScaleIOVolumeSource": _SCALE_IO,
-    "ScaleSpec": {"replicas": 0},
+    "ScaleSpec if >=1.34": {"replicas": 0},
     "SecretEnvSource": _NAME,
     "SecretKeySelector": _NAME,
     "SecretProjection": _NAME,
     "ServicePort": {"protocol": "TCP"},
+    "certificates.v1alpha1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
     "certificates.v1beta1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
+    "resource.v1alpha3.DeviceRequest if <1.32": {"adminAccess": False},
 }
 _NONE_DECLARED: Final[JSONObject] = {}
 
 
-def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSONObject:
+def openapi_schema(
+    definition: str, schema: JSONObject, ref_prefix: str, release: Release = DEFAULT_RELEASE
+) -> JSONObject:
     """
     Return the published form of a definition.
 
     @param definition: The name of the definition.
     @param schema: The definition in the package; modified.
     @param ref_prefix: The prefix of the name in a C{$ref}; L{V2_REFERENCE} selects OpenAPI 2.
+    @param release: The release of the definition.
     """
     defaults = ref_prefix != V2_REFERENCE
     if definition in _UNIONS:
@@ -92,18 +99,28 @@ def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSON
     properties = schema.get("properties")
     if properties is None:
         return published
-    declared = _declared(definition) if defaults else _NONE_DECLARED
+    declared = _declared(definition, release) if defaults else _NONE_DECLARED
     published["properties"] = {
-        name: _field(definition, name, subschema, name in required, ref_prefix, defaults) | _default(declared, name)
+        name: _field(definition, name, subschema, name in required, ref_prefix, defaults, release)
+        | _default(declared, name)
         for name, subschema in properties.items()
     }
     return published
 
 
-def _declared(definition: str) -> JSONObject:
+def _declared(definition: str, release: Release) -> JSONObject:
     """Return the declared defaults of a type's fields."""
     *_, group, version, name = definition.split(".")
-    return _DECLARED.get(f"{group}.{version}.{name}", _DECLARED.get(name, _NONE_DECLARED))
+    table = _declared_in(release)
+    return table.get(f"{group}.{version}.{name}", table.get(name, _NONE_DECLARED))
+
+
+@cache
+def _declared_in(release: Release) -> dict[str, JSONObject]:
+    """Return the declared defaults of a release."""
+    features = FeatureGates(release)
+    types = ((*key.partition(" if "), defaults) for key, defaults in _DECLARED.items())
+    return {name: defaults for name, _, condition, defaults in types if features.meets(condition)}
 
 
 def _default(declared: JSONObject, name: str) -> JSONObject:
@@ -111,11 +128,13 @@ def _default(declared: JSONObject, name: str) -> JSONObject:
 
 
 def _field(
-    definition: str, name: str, schema: JSONObject, required: bool, ref_prefix: str, defaults: bool
+    definition: str, name: str, schema: JSONObject, required: bool, ref_prefix: str, defaults: bool, release: Release
 ) -> JSONObject:
     go = go_field(definition, name, schema, required)
-    subschema = _published_schema(schema, ref_prefix, go.presence == NO_OMITEMPTY, defaults)
-    values = enum_values(definition, go.go_type)
+    # Elements of lists and maps had defaults until 1.35.
+    elements = release < (1, 36)
+    subschema = _published_schema(schema, ref_prefix, go.presence == NO_OMITEMPTY, defaults, elements)
+    values = enum_values(definition, go.go_type, release)
     if values is None:
         return subschema
     holder = subschema.get("items") or subschema.get("additionalProperties")
@@ -135,7 +154,7 @@ def _plain(schema: JSONObject) -> JSONObject:
     return plain
 
 
-def _published_schema(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> JSONObject:
+def _published_schema(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool, elements: bool) -> JSONObject:
     """
     Return the published form of a schema within a definition.
 
@@ -143,6 +162,7 @@ def _published_schema(schema: JSONObject, ref_prefix: str, valued: bool, default
     @param ref_prefix: As in L{openapi_schema}.
     @param valued: Whether Go encodes the value even if it is zero.
     @param defaults: Whether this version of OpenAPI has C{default}.
+    @param elements: Whether elements of lists and maps are valued.
     """
     subschema = _plain(schema)
     kind = json_kind(schema)
@@ -156,10 +176,10 @@ def _published_schema(schema: JSONObject, ref_prefix: str, valued: bool, default
         if len(subschema) > 1:
             subschema["allOf"] = [{"$ref": subschema.pop("$ref")}]
     elif kind == "array":
-        subschema["items"] = _published_schema(schema["items"], ref_prefix, False, defaults)
+        subschema["items"] = _published_schema(schema["items"], ref_prefix, elements, defaults, elements)
     elif kind == "object" and "additionalProperties" in schema:
         subschema["additionalProperties"] = _published_schema(
-            schema["additionalProperties"], ref_prefix, False, defaults
+            schema["additionalProperties"], ref_prefix, elements, defaults, elements
         )
     elif valued and defaults and kind in _ZEROS and schema.get("format") != "byte":
         subschema["default"] = _ZEROS[kind]

@@ -60,6 +60,14 @@ class EnumTests(SynchronousTestCase):
             status = schemas[f"{CORE}.PersistentVolumeClaimStatus"]["properties"]["allocatedResourceStatuses"]
             self.assertIn("enum", status["additionalProperties"])
 
+    def test_releases(self) -> None:
+        """Types and values may have a condition on the release."""
+        scope, operator = ("io.k8s.api.admissionregistration.v1.Rule", "*v1.ScopeType"), f"{CORE}.Toleration"
+        scopes = [enum_values(*scope, release) for release in ((1, 34), (1, 35))]
+        self.assertEqual([values is None for values in scopes], [True, False])
+        for release, expected in (((1, 34), ["Equal", "Exists"]), ((1, 35), ["Equal", "Exists", "Gt", "Lt"])):
+            self.assertEqual(list(enum_values(operator, "v1.TolerationOperator", release) or ()), expected)
+
     def test_described(self) -> None:
         """The description of a field lists its values; the description of a list or map of them does not."""
         schemas: Any = release().openapi_schemas(V2_REFERENCE)

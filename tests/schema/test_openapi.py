@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.schema.definitions import Definitions
 from tests.schema.release import definitions
 
 
@@ -65,6 +66,29 @@ class OpenAPISchemaTests(SynchronousTestCase):
         for name, schema in definitions().openapi_schemas("#/definitions/").items():
             for field, part in schema.get("properties", {}).items():
                 self.assertNotIn("default", part, f"{name}.{field}")
+
+    def test_elements_before_1_36(self) -> None:
+        """Elements of lists and maps have defaults in OpenAPI 3 of releases before 1.36."""
+        prefix, meta = "#/components/schemas/", "io.k8s.apimachinery.pkg.apis.meta.v1"
+        schemas = Definitions.load("1.35").openapi_schemas(prefix)
+        fields = schemas[f"{meta}.ObjectMeta"]["properties"]
+        self.assertEqual(fields["finalizers"]["items"], {"type": "string", "default": ""})
+        self.assertEqual(fields["labels"]["additionalProperties"], {"type": "string", "default": ""})
+        reference = {"allOf": [{"$ref": f"{prefix}{meta}.OwnerReference"}], "default": {}}
+        self.assertEqual(fields["ownerReferences"]["items"], reference)
+        limits = schemas["io.k8s.api.core.v1.ResourceRequirements"]["properties"]["limits"]
+        self.assertEqual(
+            limits["additionalProperties"], {"$ref": f"{prefix}io.k8s.apimachinery.pkg.api.resource.Quantity"}
+        )
+        newest = self.schema(prefix, f"{meta}.ObjectMeta")["properties"]
+        self.assertEqual(newest["finalizers"]["items"], {"type": "string"})
+
+    def test_declared_defaults_of_releases(self) -> None:
+        """Types declare defaults since some release."""
+        name, prefix = "io.k8s.api.autoscaling.v1.ScaleSpec", "#/components/schemas/"
+        for minor, defaulted in (("1.33", False), ("1.34", True)):
+            replicas = Definitions.load(minor).openapi_schemas(prefix)[name]["properties"]["replicas"]
+            self.assertEqual("default" in replicas, defaulted)
 
     def test_scalars(self) -> None:
         """Types with a custom JSON form have a description, which the package lacks."""
