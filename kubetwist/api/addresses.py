@@ -46,6 +46,19 @@ def parse_ip(text: str) -> Address | None:
         return None
 
 
+def parse_plain_ip(text: str) -> Address:
+    """
+    Return the address in C{text}, ignoring leading zeros; IPv4-mapped IPv6 is IPv4.
+
+    @raise ValueError: It is not an address.
+    """
+    address = parse_ip(text)
+    if address is None:
+        raise ValueError(text)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return address if mapped is None else mapped
+
+
 def parse_cidr(text: str) -> tuple[Address, Network] | None:
     """Return the address and the block in C{text}, ignoring leading zeros; L{None} if it is not a CIDR block."""
     before, slash, length = text.partition("/")

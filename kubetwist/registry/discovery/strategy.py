@@ -8,10 +8,16 @@ from typing import Final
 from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
+from ..generic.gates import ITEMS, DisabledFields, GatedField, field_at
 from ..generic.strategy import Strategy
+from ..generic.validation.fields import STRICT_ADDRESSES
 from . import validation
 
 _MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+_FIELDS: Final = (
+    GatedField(gate="TopologyAwareHints", find=field_at("endpoints", ITEMS, "hints")),
+    GatedField(gate="PreferSameTrafficDistribution", find=field_at("endpoints", ITEMS, "hints", "forNodes")),
+)
 _CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 
 
@@ -20,6 +26,11 @@ class EndpointSliceStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
     has_generation = True
+
+    def configure(self) -> None:
+        """Decide how to validate addresses, and select the fields to drop."""
+        self._strict = self.features.enabled(STRICT_ADDRESSES)
+        self._disabled = DisabledFields(_FIELDS, self.features)
 
     def default(self, obj: JSONObject) -> None:
         """Add the default protocol TCP and empty names to ports."""
@@ -34,11 +45,16 @@ class EndpointSliceStrategy(Strategy):
             endpoint.setdefault("conditions", {})
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop deprecated topology."""
+        """Drop deprecated topology, and the fields of disabled feature gates."""
+        self._disabled.drop(obj)
         _drop_old_topology(obj)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop deprecated topology, unless the object is unchanged."""
+        """
+        Drop deprecated topology, unless the object is unchanged, and the fields of disabled feature gates that the
+        stored object does not use.
+        """
+        self._disabled.drop(obj, old)
         if obj.get("endpoints") != old.get("endpoints"):
             _drop_old_topology(obj)
 
@@ -50,7 +66,7 @@ class EndpointSliceStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate addresses, ports and topology."""
-        return validation.validate_slice(obj)
+        return validation.validate_slice(obj, strict=self._strict)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about the deprecated address type FQDN and non-canonical addresses."""
@@ -59,12 +75,12 @@ class EndpointSliceStrategy(Strategy):
             texts.append("spec.addressType: FQDN endpoints are deprecated")
         # Controllers write canonical addresses.
         if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) not in _CONTROLLERS:
-            texts += validation.address_form_warnings(obj)
+            texts += validation.address_form_warnings(obj, strict=self._strict)
         return texts
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate a change: the address type is immutable; errors of stored endpoints are ignored."""
-        return validation.validate_slice_update(obj, old)
+        return validation.validate_slice_update(obj, old, strict=self._strict)
 
 
 def _drop_old_topology(obj: JSONObject) -> None:

@@ -26,8 +26,12 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _HINTS: Final = 8
 
 
-def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """Validate an EndpointSlice; errors that C{old} has already are ignored."""
+def validate_slice(obj: JSONObject, old: JSONObject | None = None, *, strict: bool = True) -> list[FieldError]:
+    """
+    Validate an EndpointSlice; errors that C{old} has already are ignored.
+
+    @param strict: Whether ambiguous notations of IPv4 addresses are errors.
+    """
     errors: ErrorList = []
     kind = obj.get("addressType") or ""
     if not kind:
@@ -42,11 +46,11 @@ def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Field
         errors.append(too_many("endpoints", len(endpoints), 1000))
         return errors
     for index, endpoint in enumerate(endpoints):
-        _validate_endpoint(endpoint, kind, f"endpoints[{index}]", errors)
+        _validate_endpoint(endpoint, kind, f"endpoints[{index}]", errors, strict=strict)
     return errors
 
 
-def _validate_endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList) -> None:
+def _validate_endpoint(endpoint: JSONObject, kind: str, path: str, errors: ErrorList, *, strict: bool) -> None:
     addresses = endpoint.get("addresses") or []
     if not addresses:
         errors.append(required(f"{path}.addresses", "must contain at least 1 address"))
@@ -57,7 +61,7 @@ def _validate_endpoint(endpoint: JSONObject, kind: str, path: str, errors: Error
         if kind == "FQDN":
             _validate_domain(address, item_path, errors)
         elif kind in ("IPv4", "IPv6"):
-            texts = validate_ip(address, canonical=kind == "IPv6")
+            texts = validate_ip(address, strict or kind == "IPv6", canonical=kind == "IPv6")
             for text in texts:
                 errors.append(invalid(item_path, address, text))
             if not texts:
@@ -74,13 +78,13 @@ def _validate_endpoint(endpoint: JSONObject, kind: str, path: str, errors: Error
         _validate_hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, errors)
 
 
-def address_form_warnings(obj: JSONObject) -> list[str]:
-    """Return warnings about addresses that are not in canonical form."""
+def address_form_warnings(obj: JSONObject, *, strict: bool = True) -> list[str]:
+    """Return warnings about addresses that are not in canonical form; see L{address_warnings}."""
     return [
         text
         for index, endpoint in enumerate(obj.get("endpoints") or ())
         for place, address in enumerate(endpoint.get("addresses") or ())
-        for text in address_warnings(address, f"endpoints[{index}].addresses[{place}]")
+        for text in address_warnings(address, f"endpoints[{index}].addresses[{place}]", strict=strict)
     ]
 
 
@@ -134,8 +138,8 @@ def _validate_ports(ports: list[JSONObject], errors: ErrorList) -> None:
             check(port["appProtocol"], f"{path}.appProtocol", validate_qualified_name, errors)
 
 
-def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_slice_update(obj: JSONObject, old: JSONObject, *, strict: bool = True) -> list[FieldError]:
     """Validate that the address type is unchanged."""
-    errors = validate_slice(obj, old)
+    errors = validate_slice(obj, old, strict=strict)
     immutable(obj.get("addressType") or "", old.get("addressType") or "", "addressType", errors)
     return errors

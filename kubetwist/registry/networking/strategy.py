@@ -9,6 +9,7 @@ from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..generic.strategy import Strategy
+from ..generic.validation.fields import STRICT_ADDRESSES
 from . import validation
 
 
@@ -19,6 +20,10 @@ class IngressStrategy(Strategy):
     has_generation = True
     has_status = True
     status_protects = ()
+
+    def configure(self) -> None:
+        """Decide how to validate addresses."""
+        self._strict = self.features.enabled(STRICT_ADDRESSES)
 
     def default(self, obj: JSONObject) -> None:
         """Add C{spec} and C{status}, structs in Go that are always encoded, and the path type."""
@@ -46,7 +51,7 @@ class IngressStrategy(Strategy):
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the addresses of the load balancer."""
-        return validation.validate_ingress_status(obj)
+        return validation.validate_ingress_status(obj, strict=self._strict)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return a warning about the deprecated class annotation."""
@@ -79,6 +84,10 @@ class NetworkPolicyStrategy(Strategy):
 
     has_generation = True
 
+    def configure(self) -> None:
+        """Decide how to validate CIDRs."""
+        self._strict = self.features.enabled(STRICT_ADDRESSES)
+
     def default(self, obj: JSONObject) -> None:
         """Add the default policy types: Ingress, and Egress if the policy has egress rules."""
         spec = obj.setdefault("spec", {})
@@ -93,11 +102,11 @@ class NetworkPolicyStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return validation.validate_network_policy(obj)
+        return validation.validate_network_policy(obj, strict=self._strict)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about CIDRs that are not in canonical form."""
-        return tuple(validation.network_policy_warnings(obj))
+        return tuple(validation.network_policy_warnings(obj, strict=self._strict))
 
 
 class IPAddressStrategy(Strategy):

@@ -174,11 +174,15 @@ def _validate_object_reference(reference: JSONObject, path: str, errors: ErrorLi
         needed_segment(reference.get(name), f"{path}.{name}", errors)
 
 
-def validate_ingress_status(obj: JSONObject) -> list[FieldError]:
-    """Validate the addresses of the load balancer."""
+def validate_ingress_status(obj: JSONObject, *, strict: bool = True) -> list[FieldError]:
+    """
+    Validate the addresses of the load balancer.
+
+    @param strict: Whether ambiguous notations of addresses are errors.
+    """
     errors: ErrorList = []
     for index, ingress in enumerate(((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
-        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=False)
+        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=False, strict=strict)
     return errors
 
 
@@ -245,8 +249,12 @@ def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[Fiel
 # --- network policies --------------------------------------------------------------------------------------------
 
 
-def validate_network_policy(obj: JSONObject) -> list[FieldError]:
-    """Validate a NetworkPolicy."""
+def validate_network_policy(obj: JSONObject, *, strict: bool = True) -> list[FieldError]:
+    """
+    Validate a NetworkPolicy.
+
+    @param strict: Whether ambiguous notations of CIDRs are errors.
+    """
     errors: ErrorList = []
     spec = obj["spec"]
     label_selector(spec.get("podSelector") or {}, "spec.podSelector", errors)
@@ -256,7 +264,7 @@ def validate_network_policy(obj: JSONObject) -> list[FieldError]:
             for place, port in enumerate(rule.get("ports") or ()):
                 _validate_policy_port(port, f"{path}.ports[{place}]", errors)
             for place, peer in enumerate(rule.get(side) or ()):
-                _validate_peer(peer, f"{path}.{side}[{place}]", errors)
+                _validate_peer(peer, f"{path}.{side}[{place}]", errors, strict=strict)
     types = spec.get("policyTypes") or []
     if len(types) > 2:
         errors.append(invalid("spec.policyTypes", types, "may not specify more than two policyTypes"))
@@ -267,15 +275,15 @@ def validate_network_policy(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def network_policy_warnings(obj: JSONObject) -> Iterator[str]:
-    """Yield warnings about CIDRs that are not in canonical form."""
+def network_policy_warnings(obj: JSONObject, *, strict: bool = True) -> Iterator[str]:
+    """Yield warnings about CIDRs that are not in canonical form; see L{range_warnings}."""
     for direction, side in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(obj["spec"].get(direction) or ()):
             for place, peer in enumerate(rule.get(side) or ()):
                 block, path = peer.get("ipBlock") or {}, f"spec.{direction}[{index}].{side}[{place}].ipBlock"
-                yield from range_warnings(block.get("cidr") or "", f"{path}.cidr")
+                yield from range_warnings(block.get("cidr") or "", f"{path}.cidr", strict=strict)
                 for number, value in enumerate(block.get("except") or ()):
-                    yield from range_warnings(value, f"{path}.except[{number}]")
+                    yield from range_warnings(value, f"{path}.except[{number}]", strict=strict)
 
 
 def _validate_policy_port(port: JSONObject, path: str, errors: ErrorList) -> None:
@@ -296,7 +304,7 @@ def _validate_policy_port(port: JSONObject, path: str, errors: ErrorList) -> Non
     port_number(end, f"{path}.endPort", errors)
 
 
-def _validate_peer(peer: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_peer(peer: JSONObject, path: str, errors: ErrorList, *, strict: bool) -> None:
     count = 0
     for name in ("podSelector", "namespaceSelector"):
         if peer.get(name) is not None:
@@ -305,25 +313,25 @@ def _validate_peer(peer: JSONObject, path: str, errors: ErrorList) -> None:
     block = peer.get("ipBlock")
     if block is not None:
         count += 1
-        _validate_ip_block(block, f"{path}.ipBlock", errors)
+        _validate_ip_block(block, f"{path}.ipBlock", errors, strict=strict)
     if not count:
         errors.append(required(path, "must specify a peer"))
     elif count > 1 and block is not None:
         errors.append(forbidden(path, "may not specify both ipBlock and another peer"))
 
 
-def _validate_ip_block(block: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_ip_block(block: JSONObject, path: str, errors: ErrorList, *, strict: bool) -> None:
     whole = block.get("cidr") or ""
     if not whole:
         errors.append(required(f"{path}.cidr"))
         return
-    cidr(whole, f"{path}.cidr", errors)
+    cidr(whole, f"{path}.cidr", errors, strict=strict)
     outer = parse_cidr(whole)
     if outer is None:
         return
     for index, value in enumerate(block.get("except") or ()):
         item_path = f"{path}.except[{index}]"
-        cidr(value, item_path, errors)
+        cidr(value, item_path, errors, strict=strict)
         inner = parse_cidr(value)
         if inner is None:
             continue

@@ -9,6 +9,7 @@ from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
+from ...generic.validation.fields import STRICT_ADDRESSES
 from . import validation
 
 
@@ -17,6 +18,10 @@ class EndpointsStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     allow_create_on_update = True
+
+    def configure(self) -> None:
+        """Decide how to validate addresses."""
+        self._strict = self.features.enabled(STRICT_ADDRESSES)
 
     def default(self, obj: JSONObject) -> None:
         """Set defaults: the protocol of ports is TCP."""
@@ -27,11 +32,11 @@ class EndpointsStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate addresses and ports."""
-        return validation.validate_endpoints(obj)
+        return validation.validate_endpoints(obj, strict=self._strict)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate addresses and ports, if they changed."""
-        return validation.validate_endpoints_update(obj, old)
+        return validation.validate_endpoints_update(obj, old, strict=self._strict)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

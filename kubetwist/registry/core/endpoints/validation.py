@@ -18,13 +18,17 @@ from ...generic.validation.fields import (
 from ..service.validation import PROTOCOLS
 
 
-def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_endpoints_update(obj: JSONObject, old: JSONObject, *, strict: bool = True) -> list[FieldError]:
     """Return the validation errors of an update; unchanged subsets are not validated."""
-    return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj)
+    return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj, strict=strict)
 
 
-def validate_endpoints(obj: JSONObject) -> list[FieldError]:
-    """Return the validation errors of addresses and ports."""
+def validate_endpoints(obj: JSONObject, *, strict: bool = True) -> list[FieldError]:
+    """
+    Return the validation errors of addresses and ports.
+
+    @param strict: Whether ambiguous notations of addresses are errors.
+    """
     errors: ErrorList = []
     for index, subset in enumerate(obj.get("subsets") or ()):
         path = f"subsets[{index}]"
@@ -33,7 +37,7 @@ def validate_endpoints(obj: JSONObject) -> list[FieldError]:
         for name in ("addresses", "notReadyAddresses"):
             for item, address in enumerate(subset.get(name) or ()):
                 item_path = f"{path}.{name}[{item}]"
-                ip(address.get("ip") or "", f"{item_path}.ip", errors)
+                ip(address.get("ip") or "", f"{item_path}.ip", errors, strict=strict)
                 if address.get("hostname"):
                     check(address["hostname"], f"{item_path}.hostname", dns_label, errors)
                 if address.get("nodeName") is not None:

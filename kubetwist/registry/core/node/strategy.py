@@ -9,6 +9,7 @@ from ....api.errors import FieldError
 from ....api.objectmeta import Rule, UpdateErrors
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
+from ...generic.validation.fields import STRICT_ADDRESSES
 from ..pod.defaults import round_up
 from . import validation
 
@@ -19,6 +20,10 @@ class NodeStrategy(Strategy):
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
     status_protects = ()
+
+    def configure(self) -> None:
+        """Decide how to validate CIDRs."""
+        self._strict = self.features.enabled(STRICT_ADDRESSES)
 
     def default(self, obj: JSONObject) -> None:
         """Set defaults: C{allocatable} is C{capacity}."""
@@ -70,11 +75,12 @@ class NodeStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate a new node."""
-        return validation.validate_node(obj)
+        return validation.validate_node(obj, strict=self._strict)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate immutable fields, and the new node, as in the reference."""
-        return UpdateErrors(validation.validate_node(obj), validation.validate_node_update(obj, old))
+        errors = validation.validate_node(obj, strict=self._strict)
+        return UpdateErrors(errors, validation.validate_node_update(obj, old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate immutable fields."""

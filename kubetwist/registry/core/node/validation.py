@@ -33,8 +33,12 @@ _FEATURE: Final = (
 _feature = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 
 
-def validate_node(obj: JSONObject) -> list[FieldError]:
-    """Return the validation errors of a node."""
+def validate_node(obj: JSONObject, *, strict: bool = True) -> list[FieldError]:
+    """
+    Return the validation errors of a node.
+
+    @param strict: Whether ambiguous notations of CIDRs are errors.
+    """
     errors: ErrorList = []
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     _taints(spec, errors)
@@ -43,14 +47,14 @@ def validate_node(obj: JSONObject) -> list[FieldError]:
     # The field path of the reference begins with metadata, as for taints.
     positive(swap, "metadata.nodeSwapStatus.capacity", errors)
     _features(status.get("declaredFeatures") or [], errors)
-    _cidrs(spec.get("podCIDRs") or [], errors)
+    _cidrs(spec.get("podCIDRs") or [], errors, strict=strict)
     return errors
 
 
-def _cidrs(cidrs: list[str], errors: ErrorList) -> None:
+def _cidrs(cidrs: list[str], errors: ErrorList, *, strict: bool) -> None:
     """Validate the CIDRs of pods: one for each IP family."""
     for index, value in enumerate(cidrs):
-        cidr(value, f"spec.podCIDRs[{index}]", errors)
+        cidr(value, f"spec.podCIDRs[{index}]", errors, strict=strict)
     if len(cidrs) < 2:
         return
     parsed = [parse_cidr(value) for value in cidrs]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import uuid
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from ....api import times
+from ....api.addresses import parse_plain_ip
 from ....api.options import DeleteOptions
 from ....api.requestscope import RequestScope
 from ....api.resource import JSONObject
@@ -70,7 +70,7 @@ def addresses_of(service: JSONObject) -> list[str]:
 def canonical(address: str) -> str:
     """Return the canonical text of an address, which is the name of its IPAddress object."""
     try:
-        return str(ipaddress.ip_address(address))
+        return str(parse_plain_ip(address))
     except ValueError:
         return address
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
-
+from ....api.addresses import parse_plain_ip
 from .addressranges import AddressRange
 from .numberallocator import AllocationError, NumberAllocator
 
@@ -62,13 +61,13 @@ class ClusterIPAllocator(NumberAllocator):
             )
 
     def _covers(self, text: str) -> bool:
-        address = ip_address(text)
+        address = parse_plain_ip(text)
         return self._range.covers(address) or any(added.covers(address) for added in self._added)
 
     def _allocate(self, text: str) -> None:
         if not self._covers(text):
             raise AllocationError("the provided network does not match the current range")
-        number = int(ip_address(text))
+        number = int(parse_plain_ip(text))
         if self.in_use(number):
             raise AllocationError("provided IP is already allocated")
         self.mark_pending(number)
@@ -93,11 +92,11 @@ class ClusterIPAllocator(NumberAllocator):
     def number(self, text: str) -> int | None:
         """Return the number of an address; L{None} for an invalid one, or one of the other IP family."""
         try:
-            address = ip_address(text)
+            address = parse_plain_ip(text)
         except ValueError:
             return None
         return int(address) if address.version == self.network.version else None
 
     def has(self, text: str) -> bool:
         """Return whether an address is in use."""
-        return self.in_use(int(ip_address(text)))
+        return self.in_use(int(parse_plain_ip(text)))

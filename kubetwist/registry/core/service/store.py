@@ -20,6 +20,7 @@ from ....storage.errors import KeyExists, KeyNotFound
 from ...generic.allocation import NO_ALLOCATION, Allocation, AllocationConflict
 from ...generic.environment import StoredResource, StoreEnvironment
 from ...generic.store import Store
+from ...generic.validation.fields import STRICT_ADDRESSES
 from .allocator import Reservation, ServiceAllocator, allocations_of_service
 from .ipaddresses import GROUP, IPAddressStore, canonical
 from .serverallocators import ServiceAllocators
@@ -134,6 +135,7 @@ class ServiceStore(Store):
         self._allocators = allocators
         self._services = allocators.services
         self._stores = stores
+        self._strict_addresses = resource.strategy.features.enabled(STRICT_ADDRESSES)
         super().__init__(resource, environment)
 
     def on_cache_synced(self) -> None:
@@ -215,7 +217,7 @@ class ServiceStore(Store):
         @raise APIStatusError: The allocation would fail.
         """
         spec = obj["spec"]
-        errors = validate_cluster_ips(spec, (old or {}).get("spec") or {})
+        errors = validate_cluster_ips(spec, (old or {}).get("spec") or {}, strict=self._strict_addresses)
         if errors:
             raise self.invalid(obj["metadata"].get("name", ""), errors)
         copy = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}

@@ -14,6 +14,7 @@ from ....api.errors import FieldError
 from ....api.names import validate_dns1123_label
 from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
+from ...generic.validation.fields import STRICT_ADDRESSES
 from . import validation
 
 
@@ -24,6 +25,10 @@ class ServiceStrategy(Strategy):
     status_protects = ()
     delete_returns_object = True
     allow_create_on_update = True
+
+    def configure(self) -> None:
+        """Decide how to validate addresses."""
+        self._strict = self.features.enabled(STRICT_ADDRESSES)
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Return the errors of a name, which must be a DNS label."""
@@ -95,19 +100,19 @@ class ServiceStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate a new service."""
-        return validation.validate_service(obj)
+        return validation.validate_service(obj, strict=self._strict)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate an update; addresses are immutable."""
-        return validation.validate_service_update(obj, old)
+        return validation.validate_service_update(obj, old, strict=self._strict)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the addresses of the load balancer."""
-        return validation.validate_service_status(obj, old)
+        return validation.validate_service_status(obj, old, strict=self._strict)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about fields without effect."""
-        return validation.service_warnings(obj)
+        return validation.service_warnings(obj, strict=self._strict)
 
 
 def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:

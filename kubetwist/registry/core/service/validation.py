@@ -9,7 +9,7 @@ from ....api.addresses import Network, format_ip, parse_cidr, parse_ip, validate
 from ....api.errors import FieldError, duplicate, forbidden, invalid, required
 from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
-from ...generic.validation.addresses import address_warnings
+from ...generic.validation.addresses import address_warnings, ambiguous_text
 from ...generic.validation.fields import (
     IMMUTABLE,
     ErrorList,
@@ -55,14 +55,18 @@ def is_headless(spec: JSONObject) -> bool:
     return len(many) == 1 and many[0] == "None"
 
 
-def validate_service(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """Return the validation errors of a service; invalid addresses that C{old} also has are accepted."""
-    errors = validate_cluster_ips(obj["spec"], {} if old is None else old["spec"])
+def validate_service(obj: JSONObject, old: JSONObject | None = None, *, strict: bool = True) -> list[FieldError]:
+    """
+    Return the validation errors of a service; invalid addresses that C{old} also has are accepted.
+
+    @param strict: Whether ambiguous notations of addresses are errors.
+    """
+    errors = validate_cluster_ips(obj["spec"], {} if old is None else old["spec"], strict=strict)
     # In the reference, errors of addresses occur in the allocation, before validation.
-    return errors or _validate_rest(obj, {} if old is None else old)
+    return errors or _validate_rest(obj, {} if old is None else old, strict=strict)
 
 
-def _validate_rest(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def _validate_rest(obj: JSONObject, old: JSONObject, *, strict: bool) -> list[FieldError]:
     errors: ErrorList = []
     spec = obj["spec"]
     kind = spec.get("type") or ""
@@ -84,7 +88,7 @@ def _validate_rest(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     for index, address in enumerate(spec.get("externalIPs") or ()):
         before = len(errors)
         if address not in stored:
-            ip(address, f"spec.externalIPs[{index}]", errors)
+            ip(address, f"spec.externalIPs[{index}]", errors, strict=strict)
         if len(errors) == before:
             non_special_ip(address, f"spec.externalIPs[{index}]", errors)
     if kind not in _TYPES:
@@ -96,7 +100,7 @@ def _validate_rest(obj: JSONObject, old: JSONObject) -> list[FieldError]:
                 errors.append(forbidden(f"spec.ports[{index}].nodePort", text))
     _duplicate_node_ports(ports if old else _numbered(spec), errors)
     _duplicate_ports(ports, errors)
-    _source_ranges(obj, old, kind, errors)
+    _source_ranges(obj, old, kind, errors, strict=strict)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
         text = "may only be used when `type` is 'LoadBalancer'"
         errors.append(forbidden("spec.allocateLoadBalancerNodePorts", text))
@@ -167,8 +171,12 @@ def _affinity(spec: JSONObject, errors: ErrorList) -> None:
         errors.append(forbidden(path, "must not be set when session affinity is None"))
 
 
-def validate_cluster_ips(spec: JSONObject, before: JSONObject) -> ErrorList:
-    """Return the errors of the cluster IPs and IP families of a service."""
+def validate_cluster_ips(spec: JSONObject, before: JSONObject, *, strict: bool) -> ErrorList:
+    """
+    Return the errors of the cluster IPs and IP families of a service.
+
+    @param strict: Whether ambiguous notations of addresses are errors.
+    """
     errors: ErrorList = []
     if spec.get("type") == "ExternalName":
         return errors
@@ -199,7 +207,7 @@ def validate_cluster_ips(spec: JSONObject, before: JSONObject) -> ErrorList:
             if len(many) > 1:
                 problems.append(invalid(path, many, "'None' must be the first and only value"))
         elif address not in stored:
-            ip(address, f"{path}[{index}]", problems)
+            ip(address, f"{path}[{index}]", problems, strict=strict)
     errors.extend(problems)
     if len(many) > 2:
         errors.append(invalid(path, many, "may only hold up to 2 values"))
@@ -282,7 +290,7 @@ def _duplicate_ports(ports: list[JSONObject], errors: ErrorList) -> None:
         seen.add(key)
 
 
-def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorList) -> None:
+def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorList, *, strict: bool) -> None:
     ranges = obj["spec"].get("loadBalancerSourceRanges")
     # The field path of the reference begins with a capital letter.
     path = "spec.LoadBalancerSourceRanges"
@@ -293,7 +301,7 @@ def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorLis
         stored = {value.strip() for value in (old.get("spec") or {}).get("loadBalancerSourceRanges") or ()}
         for index, value in enumerate(ranges):
             if value.strip() not in stored:
-                cidr(value.strip(), f"{path}[{index}]", errors)
+                cidr(value.strip(), f"{path}[{index}]", errors, strict=strict)
     elif annotation is not None:
         item_path = f"metadata.annotations[{_SOURCE_RANGES}]"
         if kind != "LoadBalancer":
@@ -301,7 +309,7 @@ def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, errors: ErrorLis
         before = (old.get("metadata") or {}).get("annotations") or {}
         if annotation.strip() and annotation != before.get(_SOURCE_RANGES):
             for value in annotation.strip().split(","):
-                cidr(value.strip(), item_path, errors)
+                cidr(value.strip(), item_path, errors, strict=strict)
 
 
 def _outside(spec: JSONObject) -> bool:
@@ -341,13 +349,17 @@ def _traffic(spec: JSONObject, kind: str, errors: ErrorList) -> None:
 # --- updates -----------------------------------------------------------------------------------------------------
 
 
-def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Return the validation errors of an update of a service, whose addresses are immutable."""
+def validate_service_update(obj: JSONObject, old: JSONObject, *, strict: bool = True) -> list[FieldError]:
+    """
+    Return the validation errors of an update of a service, whose addresses are immutable.
+
+    @param strict: Whether ambiguous notations of addresses are errors.
+    """
     errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
     kind, was = spec.get("type"), before.get("type")
     # In the reference, errors of addresses occur in the allocation, before validation.
-    wrong = validate_cluster_ips(spec, before)
+    wrong = validate_cluster_ips(spec, before, strict=strict)
     if wrong:
         return wrong
     if kind != "ExternalName" and was != "ExternalName":
@@ -361,7 +373,7 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[FieldError
     health, held_health = (service_spec.get("healthCheckNodePort") or 0 for service_spec in (spec, before))
     if health != held_health and needs_health_check(before) and needs_health_check(spec):
         errors.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
-    errors.extend(_validate_rest(obj, old))
+    errors.extend(_validate_rest(obj, old, strict=strict))
     return errors
 
 
@@ -481,8 +493,12 @@ def needs_no_load_balancer(spec: JSONObject) -> bool:
     return spec.get("type") != "LoadBalancer"
 
 
-def validate_service_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Return the validation errors of the status: the addresses of the load balancer."""
+def validate_service_status(obj: JSONObject, old: JSONObject, *, strict: bool = True) -> list[FieldError]:
+    """
+    Return the validation errors of the status: the addresses of the load balancer.
+
+    @param strict: Whether ambiguous notations of addresses are errors.
+    """
     errors: ErrorList = []
     ingresses = _ingresses(obj)
     if ingresses and obj["spec"].get("type") != "LoadBalancer":
@@ -490,7 +506,8 @@ def validate_service_status(obj: JSONObject, old: JSONObject) -> list[FieldError
         return errors
     stored = frozenset(ingress.get("ip") or "" for ingress in _ingresses(old))
     for index, ingress in enumerate(ingresses):
-        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors, mode=True, stored=stored)
+        path = f"status.loadBalancer.ingress[{index}]"
+        balancer_ingress(ingress, path, errors, mode=True, strict=strict, stored=stored)
     return errors
 
 
@@ -499,7 +516,13 @@ def _ingresses(obj: JSONObject) -> Sequence[JSONObject]:
 
 
 def balancer_ingress(
-    ingress: JSONObject, path: str, errors: ErrorList, *, mode: bool, stored: Collection[str] = frozenset()
+    ingress: JSONObject,
+    path: str,
+    errors: ErrorList,
+    *,
+    mode: bool,
+    strict: bool,
+    stored: Collection[str] = frozenset(),
 ) -> None:
     """
     Validate one address of a load balancer.
@@ -508,11 +531,12 @@ def balancer_ingress(
     @param path: The field path for errors.
     @param errors: Receives the errors.
     @param mode: Whether C{ipMode} is allowed.
+    @param strict: Whether ambiguous notations of addresses are errors.
     @param stored: The addresses of the stored object, which are accepted in any form.
     """
     address, host, how = ingress.get("ip") or "", ingress.get("hostname") or "", ingress.get("ipMode")
     if address and address not in stored:
-        ip(address, f"{path}.ip", errors)
+        ip(address, f"{path}.ip", errors, strict=strict)
     if mode:
         if address and how is None:
             errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
@@ -526,8 +550,8 @@ def balancer_ingress(
             errors.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
 
 
-def service_warnings(obj: JSONObject) -> Sequence[str]:
-    """Return the warnings of C{pkg/api/service/warnings.go}."""
+def service_warnings(obj: JSONObject, *, strict: bool = True) -> Sequence[str]:
+    """Return the warnings of C{pkg/api/service/warnings.go}; see L{ambiguous_text}."""
     spec = obj["spec"]
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
@@ -535,7 +559,7 @@ def service_warnings(obj: JSONObject) -> Sequence[str]:
     if _TOPOLOGY_HINTS in (obj["metadata"].get("annotations") or {}):
         texts.append(f"annotation {_TOPOLOGY_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead")
     for index, address in enumerate(() if spec.get("clusterIP") in (None, "", "None") else _addresses(spec)):
-        texts += address_warnings(address, f"spec.clusterIPs[{index}]")
+        texts += address_warnings(address, f"spec.clusterIPs[{index}]", strict=strict)
     if headless and spec.get("loadBalancerIP"):
         texts.append("spec.loadBalancerIP is ignored for headless services")
     if headless and external:
@@ -543,13 +567,13 @@ def service_warnings(obj: JSONObject) -> Sequence[str]:
     if headless and spec.get("sessionAffinity") not in (None, "None"):
         texts.append("spec.SessionAffinity is ignored for headless services")
     for index, address in enumerate(external):
-        texts += address_warnings(address, f"spec.externalIPs[{index}]")
+        texts += address_warnings(address, f"spec.externalIPs[{index}]", strict=strict)
     if external and not headless and kind != "ExternalName":
         texts.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("loadBalancerIP"):
-        texts += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
+        texts += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP", strict=strict)
     for index, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        texts += range_warnings(value, f"spec.loadBalancerSourceRanges[{index}]")
+        texts += range_warnings(value, f"spec.loadBalancerSourceRanges[{index}]", strict=strict)
     if kind == "ExternalName" and external:
         texts.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):
@@ -559,8 +583,8 @@ def service_warnings(obj: JSONObject) -> Sequence[str]:
     return texts
 
 
-def range_warnings(text: str, path: str) -> list[str]:
-    """Return warnings for a CIDR in a non-canonical form."""
+def range_warnings(text: str, path: str, *, strict: bool = True) -> list[str]:
+    """Return warnings for a CIDR in a non-canonical form; see L{ambiguous_text}."""
     parsed = parse_cidr(text)
     if parsed is None:
         return []
@@ -571,7 +595,8 @@ def range_warnings(text: str, path: str) -> list[str]:
         choice = f"(should be {quote(str(network))} or {quote(single)}?)"
         texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
     if validate_cidr(str(network), canonical=False) or any("0s" in problem for problem in validate_cidr(text)):
-        texts.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_format_range(network))}")
+        problem = ambiguous_text(strict)
+        texts.append(f"{path}: non-standard CIDR value {quote(text)} {problem}: use {quote(_format_range(network))}")
     if not texts and address.version == 6 and str(network) != text:
         form = f"should be in RFC 5952 canonical format ({quote(str(network))})"
         texts.append(f"{path}: IPv6 CIDR value {quote(text)} {form}")

@@ -7,8 +7,17 @@ import ipaddress
 from .fields import quote
 
 
-def address_warnings(text: str, path: str) -> list[str]:
-    """Return warnings for an IP address in a non-canonical form."""
+def ambiguous_text(strict: bool) -> str:
+    """
+    Return the verdict of a warning about an ambiguous notation.
+
+    @param strict: Whether new values with it are errors; see L{kubetwist.registry.generic.validation.fields.ip}.
+    """
+    return "is invalid" if strict else "will be considered invalid in a future Kubernetes release"
+
+
+def address_warnings(text: str, path: str, *, strict: bool = True) -> list[str]:
+    """Return warnings for an IP address in a non-canonical form; see L{ambiguous_text}."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -27,4 +36,4 @@ def address_warnings(text: str, path: str) -> list[str]:
                 ]
             return []
         canonical = str(mapped)
-    return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(canonical)}"]
+    return [f"{path}: non-standard IP address {quote(text)} {ambiguous_text(strict)}: use {quote(canonical)}"]

@@ -359,16 +359,27 @@ def immutable(
 
 # --- addresses ---------------------------------------------------------------------------------------------------
 
+#: The feature gate of the parameter C{strict} of L{ip} and L{cidr}.
+STRICT_ADDRESSES: Final = "StrictIPCIDRValidation"
 
-def ip(value: str, path: str, errors: ErrorList) -> None:
-    """Validate an IP address without ambiguous notations; it need not be in canonical form."""
-    for text in validate_ip(value, canonical=False):
+
+def ip(value: str, path: str, errors: ErrorList, *, strict: bool = True) -> None:
+    """
+    Validate an IP address, which need not be in canonical form.
+
+    @param strict: Whether ambiguous notations are errors; see the feature gate C{StrictIPCIDRValidation}.
+    """
+    for text in validate_ip(value, strict, canonical=False):
         errors.append(invalid(path, value, text))
 
 
-def cidr(value: str, path: str, errors: ErrorList) -> None:
-    """Validate a CIDR without ambiguous notations; it need not be in canonical form."""
-    for text in validate_cidr(value, canonical=False):
+def cidr(value: str, path: str, errors: ErrorList, *, strict: bool = True) -> None:
+    """
+    Validate a CIDR, which need not be in canonical form.
+
+    @param strict: Whether ambiguous notations are errors; see L{ip}.
+    """
+    for text in validate_cidr(value, strict, canonical=False):
         errors.append(invalid(path, value, text))
 
 
