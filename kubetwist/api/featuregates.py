@@ -14,9 +14,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Final
-
-from attrs import evolve, frozen
+from typing import Final, NamedTuple
 
 from .componentglobals import read_settings, read_version
 from .flagvalues import FlagValues
@@ -35,8 +33,7 @@ _STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 _FIRST_EMULATED: Final = (1, 31)
 
 
-@frozen
-class GateState:
+class GateState(NamedTuple):
     """
     The state of a feature gate from a release on.
 
@@ -75,9 +72,9 @@ def known_gates() -> Mapping[str, tuple[GateState, ...]]:
     The table is C{featuregates.csv}: C{gate,since,stage,default,locked}, and C{minimum} in few rows.
     """
     gates: dict[str, list[GateState]] = {}
+    release = cache(parse_release)
     for name, since, stage, default, locked, *minimum in _rows("featuregates.csv"):
-        at_least = [parse_release(release) for release in minimum]
-        state = GateState(parse_release(since), stage, default == "true", bool(locked), *at_least)
+        state = GateState(release(since), stage, default == "true", bool(locked), *map(release, minimum))
         gates.setdefault(name, []).append(state)
     return {name: tuple(states) for name, states in gates.items()}
 
@@ -248,7 +245,7 @@ class FeatureGates:
             return _PRE_ALPHA
         current = usable[-1]
         # A newer server has the gate, also when it emulates a release without it.
-        return evolve(current, stage="GA") if current.stage == "UNGATED" and known[-1] != current else current
+        return current._replace(stage="GA") if current.stage == "UNGATED" and known[-1] != current else current
 
     def _value(self, name: str, state: GateState | None) -> bool:
         if state is None:

@@ -7,12 +7,12 @@ The table is in L{kubetwist.registry.kindtable}.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from attrs import frozen
 
-from ..api.featuregates import FeatureGates
+from ..api.featuregates import FeatureGates, format_release
 from .emulation import Enabled, ForwardCompatibility, introduced_kinds
 from .generic.resourceinfo import Kind, ResourceInfo
 from .kindtable import GROUP_PRIORITIES, KINDS, VERSION_PRIORITIES
@@ -24,6 +24,7 @@ def kinds_for(
     features: FeatureGates,
     runtime_config: Mapping[str, str] | None = None,
     forward: ForwardCompatibility | None = None,
+    warn: Callable[[str], object] = lambda text: None,
 ) -> list[ResourceInfo]:
     """
     Return the resources that a release serves, in the order of C{/apis} and, within a group, by name.
@@ -32,6 +33,8 @@ def kinds_for(
     @param features: The release, the emulated one, and the feature gates, which some resources need.
     @param runtime_config: The keys and values of --runtime-config.
     @param forward: Which APIs are served although they are newer than the emulated release; none by default.
+    @param warn: Called with a text for each resource that a feature gate disables, and for each alpha version that is
+        served in an emulated release.
     @raise BadRuntimeConfig: C{runtime_config} has an unknown key, a malformed value, or names a newer API.
     """
     present = [
@@ -40,13 +43,23 @@ def kinds_for(
     ]
     forward = forward or ForwardCompatibility()
     switches = Switches.make(present, runtime_config or {}, newer=forward.versions)
-    enabled: Iterable[Enabled] = [
+    switched_on = [
         (kind, [version for version in known if switches.enabled(kind.group, version, kind.resource)])
         for kind, known in present
-        if not kind.gate or features.enabled(kind.gate)
     ]
+    enabled: list[Enabled] = []
+    for kind, versions in switched_on:
+        if not kind.gate or features.enabled(kind.gate):
+            enabled.append((kind, versions))
+        elif versions:
+            warn(f"{kind.resource} storage is disabled because the {kind.gate} feature gate is disabled")
     if features.emulated < features.release:
-        enabled = introduced_kinds(enabled, features, switches, forward)
+        enabled = list(introduced_kinds(enabled, features, switches, forward))
+        for api in sorted({f"{kind.group}/{one}" for kind, versions in enabled for one in versions if "alpha" in one}):
+            warn(
+                f"alpha api enabled with emulated version {format_release(features.emulated)} instead of the binary's"
+                f" version {format_release(features.release)}, this is unsupported, proceed at your own risk: api={api}"
+            )
     known_versions = {(kind.group, kind.resource): known for kind, known in present}
     infos = [
         _resource_info(kind, known_versions[kind.group, kind.resource], served, features)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from twisted.logger import Logger
+
 from ..admission.chain import AdmissionChain
 from ..admission.configuration import read_configurations
 from ..admission.plugins import build_chain
@@ -71,6 +73,8 @@ class APIs:
     @ivar streams: See L{kubetwist.http.site.KubeSite.streams}.
     """
 
+    _log = Logger()
+
     def __init__(self, config: APIConfig, aggregator: APIHost, kube: APIHost, extensions: APIHost) -> None:
         """
         @param config: The configuration of the server.
@@ -83,7 +87,11 @@ class APIs:
         self._definitions = definitions = Definitions.load(config.kubernetes_version)
         forward = options["emulation-forward-compatible"], options["runtime-config-emulation-forward-compatible"]
         self.infos: list[ResourceInfo] = kinds_for(
-            definitions.gvks(), config.features, options["runtime-config"], ForwardCompatibility(*forward)
+            definitions.gvks(),
+            config.features,
+            options["runtime-config"],
+            ForwardCompatibility(*forward),
+            lambda text: self._log.warn("{text}", text=text),
         )
         self.registry = make_registry(config, definitions, self.infos)
         self.flusher = WatchFlusher(config.reactor)

@@ -94,7 +94,7 @@ class APIServer:
         """
         config, options, apis, front = self.config, self._options, self.apis, self.front
         for warning in config.features.warnings():
-            self._log.warn("{warning}", warning=warning)
+            self._log.warn("{text}", text=warning)
         state = RunState()
         tracing = config.tracing
         if tracing is not None:

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.emulation import ForwardCompatibility
+from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.runtimeconfig import BadRuntimeConfig, version_rank
 
-from .test_kinds import served
+from .test_kinds import definitions, served
 
 CLAIMS = ("resource.k8s.io", "resourceclaims")
 MIGRATIONS = ("storagemigration.k8s.io", "storageversionmigrations")
@@ -77,6 +79,21 @@ class EmulationTests(SynchronousTestCase):
         before = served(emulated, "api/all=true")
         for key, info in served(minor, "api/all=true", emulated=emulated).items():
             self.assertLessEqual(set(info.versions), set(before[key].versions), key)
+
+    def test_warnings(self) -> None:
+        """Alpha versions in an emulated release are warned of."""
+        warnings: list[str] = []
+        config = {"api/all": "true"}
+        kinds_for(definitions(36), FeatureGates((1, 36), emulated=(1, 35)), config, warn=warnings.append)
+        self.assertIn(
+            "alpha api enabled with emulated version 1.35 instead of the binary's version 1.36, this is unsupported,"
+            " proceed at your own risk: api=internal.apiserver.k8s.io/v1alpha1",
+            warnings,
+        )
+        self.assertIn("workloads storage is disabled because the GenericWorkload feature gate is disabled", warnings)
+        warnings.clear()
+        kinds_for(definitions(36), FeatureGates((1, 36)), warn=warnings.append)
+        self.assertEqual(warnings, [])
 
     def test_ranks(self) -> None:
         """Stable versions precede beta and alpha versions, and higher numbers lower ones."""

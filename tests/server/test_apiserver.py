@@ -7,6 +7,7 @@ from typing import Any
 
 from klein import Klein
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs
 from twisted.web.resource import IResource, getChildForRequest
 
 from kubetwist.api.cbor import encode_cbor
@@ -38,6 +39,48 @@ class FeatureGateTests(EndpointCase):
         metrics = (await self.ask("GET", "/metrics", accept="*/*"))[1]
         self.assertIn('kubernetes_feature_enabled{name="CBORServingAndStorage",stage="ALPHA"} 0', metrics)
         self.assertIn('kubernetes_feature_enabled{name="APIResponseCompression",stage="BETA"} 1', metrics)
+
+    async def test_emulation(self) -> None:
+        """A server has the gates and the APIs of the emulated release, and names both releases."""
+        with capturedLogs() as events:
+            await self.serve(
+                "--emulated-version=1.33",
+                "--runtime-config=resource.k8s.io/v1beta1=true",
+                "--feature-gates=ComponentFlagz=true,ComponentStatusz=true,ImageMaximumGCAge=false",
+            )
+        warnings = [event["text"] for event in events if "text" in event and "features" in event["text"]]
+        self.assertEqual(
+            warnings,
+            [
+                "component has alpha features enabled in emulated version, this is unsupported:"
+                " features=[ComponentFlagz ComponentStatusz]"
+            ],
+        )
+        version = (await self.ask("GET", "/version"))[1]
+        self.assertEqual(
+            (version["minor"], version["emulationMinor"], version["minCompatibilityMinor"]), ("36", "33", "33")
+        )
+        group = (await self.ask("GET", "/apis/resource.k8s.io"))[1]
+        self.assertEqual([one["version"] for one in group["versions"]], ["v1beta1"])
+        self.assertIn("\nEmulation version: 1.33\n", (await self.ask("GET", "/statusz", accept="text/plain"))[1])
+        self.assertIn("\nemulated-version=[1.33]\n", (await self.ask("GET", "/flagz", accept="text/plain"))[1])
+        metrics = (await self.ask("GET", "/metrics", accept="*/*"))[1]
+        self.assertIn('version_info{binary="1.36.2",component="kube",emulation="1.33",min_compat="1.33"} 1', metrics)
+        self.assertIn('kubernetes_feature_enabled{name="ContainerStopSignals",stage="ALPHA"} 0', metrics)
+        self.assertNotIn('name="EnvFiles"', metrics)
+
+    async def test_gated_resources(self) -> None:
+        """Resources need their gates, which warnings name."""
+        with capturedLogs() as events:
+            await self.serve(
+                "--runtime-config=certificates.k8s.io/v1beta1=true", "--feature-gates=ClusterTrustBundle=true"
+            )
+        texts = [event.get("text") for event in events]
+        disabled = "{} storage is disabled because the {} feature gate is disabled"
+        self.assertIn(disabled.format("podcertificaterequests", "PodCertificateRequest"), texts)
+        self.assertNotIn(disabled.format("clustertrustbundles", "ClusterTrustBundle"), texts)
+        resources = (await self.ask("GET", "/apis/certificates.k8s.io/v1beta1"))[1]["resources"]
+        self.assertEqual([one["name"] for one in resources], ["clustertrustbundles"])
 
     async def test_changed(self) -> None:
         """A server with the gate serves CBOR, for resources of all servers of the chain."""
