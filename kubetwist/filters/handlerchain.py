@@ -8,10 +8,11 @@ L{build_handler_chain} from its last line to its first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
 
+from ..api.featuregates import FeatureGates
 from ..authentication.requestheader import RequestHeaderConfig
 from ..http.request import Handler
 from ..interfaces import (
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from .tracing import RequestTracing
 
 
+#: The features of a server of the default release.
+_DEFAULT_FEATURES: Final = FeatureGates()
+
+
 def build_handler_chain(
     handler: Handler,
     *,
@@ -49,7 +54,7 @@ def build_handler_chain(
     authorizer: IAuthorizer,
     request_timeout: float = 60.0,
     proxy_headers: RequestHeaderConfig | None = None,
-    constrained_impersonation: bool = True,
+    features: FeatureGates = _DEFAULT_FEATURES,
     auditor: Auditor | None = None,
     metrics: RequestMetrics | None = None,
     limit: Callable[[Handler], Handler] | None = None,
@@ -66,7 +71,7 @@ def build_handler_chain(
     @param authorizer: Decides whether a request is allowed.
     @param request_timeout: Seconds for requests that are not long-running.
     @param proxy_headers: Names of the headers of authenticating proxies, if not the default ones.
-    @param constrained_impersonation: Whether constrained impersonation is enabled.
+    @param features: The feature gates and the release of the server.
     @param limit: Wraps a handler with priority and fairness.
     @param consistency: Delays requests until this server's caches are as new as the storage; L{None} for a single
         server.
@@ -97,8 +102,9 @@ def build_handler_chain(
     handler = by_head(handler, early)
     if memory is not None:
         handler = memory(handler)
-    impersonation = "constrainedimpersonation" if constrained_impersonation else "impersonation"
-    handler = with_impersonation(timed(impersonation, handler), authorizer, constrained_impersonation, denials)
+    constrained = features.enabled("ConstrainedImpersonation")
+    impersonation = "constrainedimpersonation" if constrained else "impersonation"
+    handler = with_impersonation(timed(impersonation, handler), authorizer, features, denials)
     if auditor is not None:
         handler = with_audit(timed("audit", handler), auditor)
     if tracing is not None:

@@ -12,6 +12,7 @@ from typing import Final
 from twisted.internet.defer import Deferred
 
 from ..api.errors import APIStatusError
+from ..api.featuregates import FeatureGates
 from ..api.go.quote import quoted
 from ..api.identityheaders import AmbiguousHeaderError, check_names, decode_field_value, extra_key, optional_field
 from ..api.resource import UserInfo
@@ -20,6 +21,7 @@ from ..interfaces import IAuthorizer
 from .authorization import authorizer_attributes, forbid
 from .denials import DenialLog
 from .impersonationmodes import ImpersonationDenied, ImpersonationModesTracker
+from .requestinfo import escape_html
 
 #: Prefixes of the headers; gateways replace dashes by underscores, and vice versa.
 _PREFIXES: Final = (b"impersonate-", b"impersonate_")
@@ -27,22 +29,28 @@ _USER: Final = b"impersonate-user"
 _UID: Final = b"impersonate-uid"
 _GROUP: Final = b"impersonate-group"
 _EXTRA: Final = b"impersonate-extra-"
+_AUTHENTICATION: Final = "authentication.k8s.io/v1"
 _EXACT: Final = frozenset((_USER, _UID, _GROUP))
 
 
-def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: bool, denials: DenialLog) -> Handler:
+def with_impersonation(
+    handler: Handler, authorizer: IAuthorizer, features: FeatureGates, denials: DenialLog
+) -> Handler:
     """
     Set the user of a request to the one in its C{Impersonate-} headers, if the client may impersonate that user.
 
-    Answer 400 to headers without a user or with several meanings, and 403 without permission. Later filters find the
-    impersonated user in C{request.user} and the client in C{request.impersonator}; the headers are removed.
+    Answer 400 to headers without a user (500 in plain text before 1.35) or with several meanings, and 403 without
+    permission. Later filters find the impersonated user in C{request.user} and the client in C{request.impersonator};
+    the headers are removed.
 
     @param handler: The next handler.
     @param authorizer: Decides whether the client may impersonate.
-    @param constrained: Whether constrained impersonation is enabled.
+    @param features: The feature gates and the release of the server; C{ConstrainedImpersonation} enables modes.
     @param denials: Logs refused impersonations.
     """
+    constrained = features.enabled("ConstrainedImpersonation")
     modes = ImpersonationModesTracker(authorizer, constrained)
+    in_plain_text = not features.since(1, 35)
 
     def impersonation(request: KubeRequest) -> None:
         for name in request.fields:
@@ -52,7 +60,15 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
             handler(request)
             return
         try:
-            target = process_impersonation_headers(request.fields)
+            target = process_impersonation_headers(request.fields, constrained)
+        except MissingUserError as error:
+            if in_plain_text:
+                uri = quoted(request.uri.decode("utf-8", "replace"))
+                request.respond_text(500, escape_html(f"Internal Server Error: {uri}: {error.message}") + "\n")
+                return
+            request.setHeader(b"x-content-type-options", b"nosniff")
+            request.fail(error)
+            return
         except APIStatusError as error:
             request.setHeader(b"x-content-type-options", b"nosniff")
             request.fail(error)
@@ -79,13 +95,19 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
     return impersonation
 
 
-def process_impersonation_headers(fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
+class MissingUserError(APIStatusError):
+    """The error for impersonation headers that name groups, a UID or extra values, but no user: a 400."""
+
+
+def process_impersonation_headers(fields: Mapping[bytes, Sequence[bytes]], constrained: bool = True) -> UserInfo | None:
     """
     Return the user that impersonation headers name; L{None} without any (Go: C{processImpersonationHeaders}).
 
     @param fields: Header fields by lower-case name.
-    @raise APIStatusError: 400. The headers name no user but groups, a UID or extra values; or they are ambiguous. Of
-        two user names the reference takes the first, but a proxy before it may have checked the last.
+    @param constrained: Whether constrained impersonation is enabled, which has another text of the error.
+    @raise MissingUserError: The headers name no user but groups, a UID or extra values.
+    @raise APIStatusError: 400. The headers are ambiguous. Of two user names the reference takes the first, but a proxy
+        before it may have checked the last.
     """
     extra: dict[str, tuple[str, ...]] = {}
     try:
@@ -101,7 +123,11 @@ def process_impersonation_headers(fields: Mapping[bytes, Sequence[bytes]]) -> Us
     if user.name:
         return user
     if user.uid or user.groups or extra:
-        raise APIStatusError.bad_request(f"requested {_in_go(user)} without impersonating a user name")
+        if constrained:
+            text = f"requested {_in_go(user)} without impersonating a user name"
+        else:
+            text = f"requested {_references(user)} without impersonating a user"
+        raise MissingUserError.bad_request(text)
     return None
 
 
@@ -110,6 +136,16 @@ def _in_go(user: UserInfo) -> str:
     extra = ", ".join(f"{quoted(key)}:[]string{_listed(values)}" for key, values in sorted(user.extra.items()))
     extra = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
     return f"&user.DefaultInfo{{Name:{quoted(user.name)}, UID:{quoted(user.uid)}, Groups:{groups}, Extra:{extra}}}"
+
+
+def _references(user: UserInfo) -> str:
+    """Return what is impersonated as Go prints a list of C{ObjectReference}s."""
+    references = [f"{{Group  {group}    }}" for group in user.groups]
+    for key, values in user.extra.items():
+        references += [f"{{UserExtra  {value}  {_AUTHENTICATION}  {key}}}" for value in values]
+    if user.uid:
+        references.append(f"{{UID  {user.uid}  {_AUTHENTICATION}  }}")
+    return f"[{' '.join(references)}]"
 
 
 def _listed(values: Sequence[str]) -> str:

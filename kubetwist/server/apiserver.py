@@ -123,7 +123,7 @@ class APIServer:
             authorizer=config.authorizer,
             request_timeout=options["request-timeout"],
             proxy_headers=config.proxy_headers,
-            constrained_impersonation=config.constrained_impersonation,
+            features=config.features,
             auditor=config.auditor,
             metrics=metrics,
             limit=limit,

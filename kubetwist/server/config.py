@@ -201,11 +201,6 @@ class ServerConfig:
         """The headers in which authenticating proxies name the user."""
         return RequestHeaderConfig.from_options(self.options)
 
-    @property
-    def constrained_impersonation(self) -> bool:
-        """Return whether constrained impersonation is enabled."""
-        return self.features.enabled("ConstrainedImpersonation")
-
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = ()
     ) -> TokenAuthentication | Deferred[TokenAuthentication]:

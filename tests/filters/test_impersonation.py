@@ -9,8 +9,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.resource import UserInfo
-from kubetwist.filters.impersonation import process_impersonation_headers
+from kubetwist.filters.impersonation import MissingUserError, process_impersonation_headers
 from kubetwist.http.request import KubeRequest
 from tests.filters.requesters import BOSS
 from tests.http.harness import Answer, Client, Everyone, filtered_site
@@ -53,6 +54,20 @@ class HeaderTests(SynchronousTestCase):
             text = f'requested &user.DefaultInfo{{Name:"", {text}}} without impersonating a user name'
             self.assertEqual(error.message, text)
 
+    def test_no_name_without_modes(self) -> None:
+        """Without constrained impersonation, the text lists what is impersonated."""
+        fields = {
+            b"impersonate-group": [b"a", b"b"],
+            b"impersonate-extra-k": [b"v"],
+            b"impersonate-uid": [b"7"],
+        }
+        error = self.assertRaises(MissingUserError, process_impersonation_headers, fields, False)
+        references = "{Group  a    } {Group  b    } {UserExtra  v  authentication.k8s.io/v1  k}"
+        self.assertEqual(
+            error.message,
+            f"requested [{references} {{UID  7  authentication.k8s.io/v1  }}] without impersonating a user",
+        )
+
     def test_repeated(self) -> None:
         """Repeated user names or UIDs are refused, since proxies may evaluate another one."""
         for field in (b"impersonate-user", b"impersonate-uid"):
@@ -93,7 +108,7 @@ class ImpersonationTests(SynchronousTestCase):
         verdict = Verdict(Decision.NO_OPINION if refuse else Decision.ALLOW)
         return succeed(verdict) if self.late else verdict
 
-    def ask(self, **headers: str) -> Answer:
+    def ask(self, features: FeatureGates | None = None, **headers: str) -> Answer:
         """List pods; the response contains the user."""
 
         def handle(request: KubeRequest) -> None:
@@ -101,13 +116,29 @@ class ImpersonationTests(SynchronousTestCase):
             self.request = request
             request.respond(200, json.dumps([request.user.name, *request.user.groups]).encode(), b"application/json")
 
-        site = filtered_site(handle, authenticator=Everyone(BOSS), authorizer=self)
+        site = filtered_site(handle, authenticator=Everyone(BOSS), authorizer=self, features=features)
         return Client(site).request("GET", PODS, **headers)
 
     def test_none(self) -> None:
         """Without headers the user is unchanged, and no further authorization takes place."""
         self.assertEqual(json.loads(self.ask().body)[0], "boss")
         self.assertEqual([ask.verb for ask in self.authorized], ["list"])
+
+    def test_missing_user(self) -> None:
+        """A missing user name is a 400 since 1.35; before, a 500 in plain text."""
+        self.assertEqual(self.ask(FeatureGates((1, 35)), Impersonate_Group="<a>").code, 400)
+        answer = self.ask(FeatureGates((1, 34)), Impersonate_Group="<a>")
+        self.assertEqual(answer.code, 500)
+        self.assertEqual(answer.headers["content-type"], ["text/plain; charset=utf-8"])
+        text = "requested [{Group  &lt;a&gt;    }] without impersonating a user"
+        self.assertEqual(answer.body.decode(), f'Internal Server Error: "{PODS}": {text}\n')
+
+    def test_without_modes(self) -> None:
+        """Releases without constrained impersonation only check the permission to impersonate."""
+        answer = self.ask(FeatureGates((1, 34)), Impersonate_User="dave")
+        self.assertEqual(json.loads(answer.body), ["dave", "system:authenticated"])
+        self.assertEqual([ask.verb for ask in self.authorized], ["impersonate", "list"])
+        self.assertEqual(self.request.impersonation_constraint, "")
 
     def test_allowed(self) -> None:
         """An allowed impersonation replaces the user for the later filters."""

@@ -14,6 +14,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import Handler, KubeRequest
@@ -180,6 +181,7 @@ def filtered_site(
     authorizer: Any = None,
     clock: Clock | None = None,
     request_timeout: float = 60.0,
+    features: FeatureGates | None = None,
 ) -> KubeSite:
     """Return a site with all filters in front of one handler."""
     clock = clock or Clock()
@@ -189,6 +191,7 @@ def filtered_site(
         authenticator=authenticator or Everyone(),
         authorizer=authorizer or Allow(),
         request_timeout=request_timeout,
+        features=features or FeatureGates(),
     )
     site = make_site(handler, clock)
     site.heads_first = True

@@ -54,12 +54,7 @@ class TokenRequests:
         check_token_request(obj, name, scope.namespace)
         account = orjson.loads(self._accounts.existing(scope, name).item)
         meta, owner = obj["metadata"], account["metadata"]
-        if meta.get("uid") and meta["uid"] != owner["uid"]:
-            reason = (
-                f"the UID in the token request ({meta['uid']}) does not match the UID of the service account"
-                f" ({owner['uid']})"
-            )
-            raise APIStatusError.conflict(GroupResource("authentication.k8s.io", "TokenRequest"), name, reason)
+        uid = self._uid(scope, name, meta.get("uid") or "", owner["uid"])
         issuer = self._issuer
         if issuer is None:
             raise APIStatusError.service_unavailable("no issuer of service account tokens is configured")
@@ -87,7 +82,10 @@ class TokenRequests:
             seconds if extended else 0,
         )
         scope.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}", "Metadata")
-        metadata = {**meta, **{field: owner[field] for field in ("name", "namespace", "uid")}}
+        metadata = {**meta, **{field: owner[field] for field in ("name", "namespace")}}
+        metadata.pop("uid", None)
+        if uid:
+            metadata["uid"] = uid
         metadata["creationTimestamp"] = deletion.timestamp(now)
         return {
             "metadata": metadata,
@@ -97,6 +95,28 @@ class TokenRequests:
                 "expirationTimestamp": deletion.timestamp(now + timedelta(seconds=seconds)),
             },
         }
+
+    def _uid(self, scope: RequestScope, name: str, requested: str, uid: str) -> str:
+        """
+        Return the uid in the response: C{""} in releases before 1.34, which ignore the requested one.
+
+        @param name: The name of the service account.
+        @param requested: The uid in the request; C{""} without one.
+        @param uid: The uid of the service account.
+        @raise APIStatusError: They differ (409).
+        """
+        features = self._accounts.strategy.features
+        if not features.since(1, 34):
+            return ""
+        if not requested or requested == uid:
+            return uid
+        reason = f"the UID in the token request ({requested}) does not match the UID of the service account ({uid})"
+        gate = "TokenRequestServiceAccountUIDValidation"
+        if features.enabled(gate):
+            raise APIStatusError.conflict(GroupResource("authentication.k8s.io", "TokenRequest"), name, reason)
+        scope.annotate("authentication.k8s.io/token-request-uid-mismatch", reason, "Metadata")
+        scope.warn(f"{reason} but {gate} is not enabled. In the future, this will return a conflict error")
+        return requested
 
     def _bound(self, namespace: str, account: str, reference: JSONObject) -> dict[str, JSONObject]:
         """

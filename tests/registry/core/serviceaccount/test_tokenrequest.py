@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.interfaces import INamedCreator
@@ -73,6 +74,22 @@ class TokenRequestTests(StoreTestCase):
         metadata = answer["metadata"]
         self.assertEqual((metadata["labels"], metadata["generateName"], metadata["name"]), ({"a": "b"}, "x", "robot"))
         self.assertEqual(metadata["uid"], self.account["metadata"]["uid"])
+
+    def test_uid(self) -> None:
+        """Releases before 1.34 ignore the uid of a request; later ones may only warn when it differs."""
+        uid = self.account["metadata"]["uid"]
+        for features, requested, shown in (
+            (FeatureGates((1, 33)), "other", None),
+            (FeatureGates((1, 33)), "", None),
+            (FeatureGates((1, 34)), uid, uid),
+            (FeatureGates((1, 34), {"TokenRequestServiceAccountUIDValidation": False}), "other", "other"),
+        ):
+            self.accounts.strategy = self.accounts.strategy.with_features(features)
+            meta = {"uid": requested} if requested else {}
+            answer = self.successResultOf(Deferred.fromCoroutine(self.request_token(meta=meta)))
+            self.assertEqual(answer["metadata"].get("uid"), shown)
+        (warning,) = self.warnings
+        self.assertIn("TokenRequestServiceAccountUIDValidation is not enabled", warning)
 
     def test_limit(self) -> None:
         """The maximum lifetime shortens a request, with a warning; tokens of pods are extended unless disabled."""
