@@ -248,6 +248,7 @@ class CRDController:
         changed = self._sync_names(crd)
         changed = self._approval(crd) or changed
         changed = self._structure(name, crd) or changed
+        changed = self._observe(crd) or changed
         if changed:
             await self._write(name, crd)
             return
@@ -262,6 +263,7 @@ class CRDController:
 
     async def _write(self, name: str, crd: JSONObject, *, finalizers: bool = False) -> None:
         """Write the status, and optionally the finalizers, of a definition unless it has changed since."""
+        self._observe(crd)
 
         def change(stored: JSONObject | None) -> JSONObject:
             assert stored is not None
@@ -276,6 +278,21 @@ class CRDController:
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
         await self._store.update(RequestScope(), name, change, WriteOptions(), rules, patching=True)
+
+    def _observe(self, crd: JSONObject) -> bool:
+        """
+        Set the observed generation of the status and its conditions, and return whether anything changed.
+
+        See the feature gate C{CRDObservedGenerationTracking}.
+        """
+        if not self._store.strategy.features.enabled("CRDObservedGenerationTracking"):
+            return False
+        generation = crd["metadata"].get("generation", 0)
+        status = crd.setdefault("status", {})
+        behind = [one for one in (status, *conditions(crd)) if one.get("observedGeneration") != generation]
+        for one in behind:
+            one["observedGeneration"] = generation
+        return bool(behind)
 
     # --- names
 

@@ -10,6 +10,7 @@ from ...api.errors import FieldError
 from ...api.names import ValidateNameFunc
 from ...api.resource import JSONObject
 from ...schema.nodes import StructNode
+from ..generic.gates import ITEMS, DisabledFields, GatedField, field_at, fields_of, not_empty
 from ..generic.strategy import Strategy
 from .validation.definition import (
     coerce_default_metadata,
@@ -17,6 +18,17 @@ from .validation.definition import (
     validate_crd,
     validate_crd_name,
     validate_crd_status,
+)
+
+_SELECTABLE: Final = field_at("spec", "versions", ITEMS, "selectableFields")
+_FIELDS: Final = (GatedField(gate="CustomResourceFieldSelectors", find=_SELECTABLE, in_use=not_empty(_SELECTABLE)),)
+_STATUS: Final = (
+    GatedField(
+        gate="CRDObservedGenerationTracking",
+        find=fields_of(
+            field_at("status", "observedGeneration"), field_at("status", "conditions", ITEMS, "observedGeneration")
+        ),
+    ),
 )
 
 
@@ -34,6 +46,17 @@ class CustomResourceDefinitionStrategy(Strategy):
     def __init__(self, object_meta: StructNode | None = None) -> None:
         """@param object_meta: The type of C{metadata}, for defaults in schemas."""
         self._object_meta = object_meta
+        super().__init__()
+
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = DisabledFields(_FIELDS, self.features)
+        self._disabled_status = DisabledFields(_STATUS, self.features)
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Set the status, and drop the fields of disabled feature gates."""
+        super().prepare_for_create(obj)
+        self._disabled.drop(obj)
 
     def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
         """Return the validation of the name, which must be C{<plural>.<group>}."""
@@ -51,6 +74,11 @@ class CustomResourceDefinitionStrategy(Strategy):
         if not errors and self._object_meta is not None:
             coerce_default_metadata(obj, self._object_meta)
         return errors
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Restore the spec, and drop the fields of disabled feature gates that the stored object does not use."""
+        super().prepare_for_status_update(obj, old)
+        self._disabled_status.drop(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the accepted names."""
@@ -96,8 +124,12 @@ class CustomResourceDefinitionStrategy(Strategy):
         }
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Add a new storage version to C{status.storedVersions}."""
+        """
+        Add a new storage version to C{status.storedVersions}, and drop the fields of disabled feature gates that the
+        stored object does not use.
+        """
         super().prepare_for_update(obj, old)
+        self._disabled.drop(obj, old)
         status = obj.get("status")
         if status is None:
             return

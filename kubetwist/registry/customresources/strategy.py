@@ -58,6 +58,11 @@ class CustomStrategy(Strategy):
     def __init__(self, version: CustomVersion) -> None:
         self.version = version
         self.has_status = version.has_status
+        super().__init__()
+
+    def configure(self) -> None:
+        """Decide whether errors of unchanged values are ignored."""
+        self._ratchets = self.features.enabled("CRDValidationRatcheting")
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Keep everything except for the status."""
@@ -84,8 +89,8 @@ class CustomStrategy(Strategy):
         return self._with_rules(errors, obj, None)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
-        """Validate a change; errors of unchanged values are ignored (ratcheting)."""
-        errors = self._validate_schema(self.whole(obj), self.whole(old))
+        """Validate a change; errors of unchanged values are ignored (ratcheting) if the feature is enabled."""
+        errors = self._validate_schema(self.whole(obj), self.whole(old) if self._ratchets else None)
         errors += self._validate_scale(obj, spec=True)
         if self.version.has_embedded_resources:
             errors += validate_embedded_resources(obj, self.version.type.schema)
@@ -96,7 +101,8 @@ class CustomStrategy(Strategy):
         errors: list[FieldError] = []
         schema = self.version.values.properties.get("status")
         if schema is not None and "status" in obj:
-            before = CorrelatedObject(obj["status"], old["status"], schema) if "status" in old else None
+            ratchets = self._ratchets and "status" in old
+            before = CorrelatedObject(obj["status"], old["status"], schema) if ratchets else None
             errors += _validate_value_schema(schema, obj["status"], "status", before)
         errors += self._validate_scale(obj, spec=False)
         return self._with_rules(errors + self._validate_new_lists(obj, old), obj, old)
@@ -109,7 +115,8 @@ class CustomStrategy(Strategy):
         if any(field_error.reason in _BLOCKING for field_error in errors):
             return [*errors, _UNCHECKED]
         whole, before = self.whole(obj), None if old is None else self.whole(old)
-        correlation = None if before is None else CorrelatedObject(whole, before, self.version.values)
+        ratchets = before is not None and self._ratchets
+        correlation = CorrelatedObject(whole, before, self.version.values) if ratchets else None
         messages, _ = rules.validate(whole, before, correlation=correlation)
         return errors + messages
 
