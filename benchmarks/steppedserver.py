@@ -55,6 +55,7 @@ class PlainTLS:
         self._protocol = protocol
         self._received: list[bytes] = []
         self._sent: list[bytes] = []
+        self._began = False
 
     def set_accept_state(self) -> None:
         """Be the server."""
@@ -63,7 +64,14 @@ class PlainTLS:
         """Ignore what Twisted keeps with a connection."""
 
     def do_handshake(self) -> None:
-        """Need nothing of the client."""
+        """
+        Need nothing of the client, but as in TLS, not while the connection is made.
+
+        @raise WantReadError: It is the first call.
+        """
+        if not self._began:
+            self._began = True
+            raise WantReadError
 
     def get_alpn_proto_negotiated(self) -> bytes:
         """Return what ALPN has chosen."""
