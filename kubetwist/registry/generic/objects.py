@@ -333,6 +333,9 @@ class StoreBase(StoreHooks):
                 self.cache.metrics.observe_backend_request(operation, perf_counter() - began, failed)
         if self.cache.revision < revision:
             await self.cache.wait_until_fresh_or_timeout(revision)
+        if self.cache.deliveries.pending:
+            # The sockets of watches contain the event before the response is sent.
+            await self.cache.deliveries.wait(revision)
         return revision
 
     def _check_growth(self, key: str, value: bytes) -> None:

@@ -43,7 +43,7 @@ from ..errors import (
     WatchInterrupted,
     unchanged,
 )
-from ._delivery import deliver
+from ._delivery import DeliveryQueue
 from ._encodings import EncodingExpiry
 from ._history import PastReader
 from ._interning import intern_strings
@@ -101,6 +101,7 @@ class WatchCache:
     @ivar received: The number of events received from the backend.
     @ivar fills: The number of times that filling it began.
     @ivar metrics: The other metrics.
+    @ivar deliveries: The events that watches have not received.
     @ivar translate: See L{__init__}.
     """
 
@@ -156,8 +157,7 @@ class WatchCache:
         #: The joined forms of its records.
         self.forms = FormCache(clock, FormBudget() if form_budget is None else form_budget)
         self._indexes = Indexes(clock)
-        #: While events are sent: the revision before them, which all watches have reached.
-        self._served: int | None = None
+        self.deliveries = DeliveryQueue(clock, self._handle_sink_error)
         #: The values that cannot be decoded.
         self.unreadable = CorruptObjects(prefix, clock, self._reader.read, self._corrupt_object_readable, translate)
 
@@ -254,13 +254,9 @@ class WatchCache:
         if rewritten:
             # The earlier states cannot be rebuilt by undoing this event.
             self._window.forget(self.revision)
-        if self._watches:
+        if self._watches and changes:
             self.metrics.dispatched += len(changes)
-            self._served = before
-            try:
-                deliver(self._watches, changes, self._handle_sink_error)
-            finally:
-                self._served = None
+            self.deliveries.deliver(self._watches, changes, before)
 
     def progressed(self, revision: int) -> None:
         """See L{IStorageObserver.progressed}."""
@@ -316,6 +312,13 @@ class WatchCache:
                         watch.sink.end(translated)
                     except Exception:
                         self._log.failure("a watch of {prefix} failed at its end", prefix=self.prefix)
+        self.deliveries.clear()
+
+    @property
+    def delivered_revision(self) -> int:
+        """Return the newest revision whose events all watches have received."""
+        served = self.deliveries.served
+        return self.revision if served is None else served
 
     # --- reading
 
@@ -623,7 +626,7 @@ class WatchCache:
 
     def suspend_watch(self, watch: PacedWatch) -> None:
         """Stop sending to C{watch}, and set the revision after which it begins when it is resumed."""
-        watch.suspended_at(self.revision if self._served is None else self._served)
+        watch.suspended_at(self.delivered_revision)
 
     def _in_scope(self, scope: str, match: Match | None) -> Sequence[Record]:
         if not scope or scope[-1] == "/":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -58,6 +58,10 @@ class EventSource(Protocol):
         """Return the newest revision of the cache."""
 
     @property
+    def delivered_revision(self) -> int:
+        """Return the newest revision whose events all watches have received."""
+
+    @property
     def translate(self) -> ErrorTranslator:
         """Return the translator of errors for sinks."""
 
@@ -94,12 +98,14 @@ class CacheWatch:
     """
     A watch that receives every event as it happens.
 
+    @cvar paced: Whether it is a L{PacedWatch}, whose sink may receive events later than other sinks.
     @ivar active: Cleared by L{stop}.
     @ivar since: Events up to this revision are not sent.
     @ivar send_batch: Sends the events of a batch at once; L{None} if the sink does not provide L{IBatchSink}.
     """
 
     __slots__ = ("_cache", "active", "match", "scope", "send", "send_batch", "since", "sink")
+    paced: ClassVar[bool] = False
 
     def __init__(self, cache: EventSource, scope: str, match: Match | None, sink: IWatchSink) -> None:
         self._cache = cache
@@ -173,6 +179,7 @@ class PacedWatch(CacheWatch):
         "_sending",
     )
 
+    paced = True
     sink: IPacedSink
     _log = Logger()
 
@@ -213,7 +220,7 @@ class PacedWatch(CacheWatch):
     @property
     def revision(self) -> int:
         """See L{IPacedWatch.revision}."""
-        return max(self._cache.revision, self.since) if self.since != _NEVER else self._position
+        return max(self._cache.delivered_revision, self.since) if self.since != _NEVER else self._position
 
     def suspend(self) -> None:
         """See L{IPacedWatch.suspend}."""

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.internet.defer import CancelledError
 from zope.interface import implementer
 
+from kubetwist.api.record import Record
 from kubetwist.api.storage import StorageEvent
 from kubetwist.interfaces import IBatchSink, IPacedSink
+from kubetwist.storage.cache import _delivery
 from kubetwist.storage.cache.watches import PacedWatch
 from kubetwist.storage.cache.window import EventBatch
+from kubetwist.storage.errors import WatchInterrupted
 from tests.storage.cache.test_watches import PacedSink
 from tests.storage.cache.watchcache.cachecase import PREFIX, CacheCase, RecordingSink, drafted, labelled
 
@@ -22,6 +29,7 @@ class BatchSink(PacedSink):
 
     @ivar accepts: Whether it accepts them.
     @ivar reacts: Called with each batch.
+    @ivar revisions: The revisions of all events.
     """
 
     def __init__(self, reacts: Callable[[], object] = lambda: None) -> None:
@@ -29,13 +37,20 @@ class BatchSink(PacedSink):
         self.batches: list[EventBatch] = []
         self.accepts = True
         self.reacts = reacts
+        self.revisions: list[int] = []
 
     def send_batch(self, batch: EventBatch) -> bool:
         """See L{IBatchSink.send_batch}."""
         if self.accepts:
+            self.revisions += [event.revision for event in batch.events]
             self.batches.append(batch)
             self.reacts()
         return self.accepts
+
+    def send(self, event_type: str, record: Record, event: Any) -> None:
+        """See L{IPacedSink.send}."""
+        self.revisions.append(record.revision)
+        super().send(event_type, record, event)
 
     def keys(self) -> list[list[str]]:
         """Return the keys of the events of each batch."""
@@ -201,3 +216,135 @@ class DeliveryTests(CacheCase):
         self.cache.watch("", sink=sink)
         revisions = self.commit("a/x", "a/y")
         self.assertEqual([revision for _, _, revision in sink.wait_until_fresh_or_timeout()], revisions)
+
+
+_actions = st.lists(
+    st.tuples(st.sampled_from(("commit", "turn", "suspend", "resume", "begin", "stop")), st.integers(0, 9)), max_size=40
+)
+
+
+class Iterations:
+    """Runs calls in the next iteration; L{Clock.advance} would run those that it schedules in the same one."""
+
+    def __init__(self) -> None:
+        self.calls: list[Callable[[], object]] = []
+
+    def seconds(self) -> float:
+        """Return the time, which does not pass."""
+        return 0.0
+
+    def callLater(self, delay: float, call: Callable[[], object]) -> None:
+        """Schedule a call."""
+        self.calls.append(call)
+
+    def run(self) -> None:
+        """Run an iteration."""
+        calls, self.calls = self.calls, []
+        for call in calls:
+            call()
+
+
+class DividedTests(DeliveryTests):
+    """Deliveries that continue in later iterations: the tests of undivided ones, and further ones."""
+
+    def setUp(self) -> None:
+        """Divide each delivery into steps of two watches, of which one is made in each iteration."""
+        super().setUp()
+        self.iterations: Any = Iterations()
+        self.cache.deliveries._clock = self.iterations
+        self.patch(_delivery, "MIN_DIVIDED", 1)
+        self.patch(_delivery, "UNINTERRUPTED", 2)
+        self.divide(False)
+
+    def divide(self, divided: bool = True) -> None:
+        """Divide the following deliveries, or deliver at once."""
+        self.patch(_delivery, "DELIVERY_SECONDS", -1.0 if divided else 1.0)
+
+    def turn(self) -> None:
+        """Run an iteration of the reactor."""
+        self.clock.advance(0)
+        self.iterations.run()
+
+    def test_slices(self) -> None:
+        """Paced watches receive events in several iterations, in order; other watches receive them at once."""
+        self.divide()
+        sink = RecordingSink()
+        watches = [self.paced() for _ in range(5)]
+        self.cache.watch("", sink=sink)
+        (first,) = self.commit("a/x")
+        self.assertEqual([len(one.batches) for _, one in watches], [1, 1, 0, 0, 0])
+        (second,) = self.commit("a/y")
+        self.assertEqual([revision for _, _, revision in sink.wait_until_fresh_or_timeout()], [first, second])
+        self.assertEqual([watch.revision for watch, _ in watches], [first, first, *[first - 1] * 3])
+        while self.cache.deliveries.pending:
+            self.turn()
+        self.assertEqual([one.keys() for _, one in watches], [[["a/x"], ["a/y"]]] * 5)
+        self.assertEqual({watch.revision for watch, _ in watches}, {second})
+        self.assertEqual(self.iterations.calls, [])
+
+    def test_wait(self) -> None:
+        """A writer waits until all watches have received its event, and not for later ones."""
+        wait = self.cache.deliveries.wait
+        self.successResultOf(wait(self.storage.revision))
+        self.divide()
+        for _ in range(4):
+            self.paced()
+        (first,) = self.commit("a/x")
+        (second,) = self.commit("a/y")
+        self.successResultOf(wait(first - 1))
+        waiting, later, cancelled = wait(first), wait(second), wait(second)
+        cancelled.addErrback(lambda failure: failure.trap(CancelledError))
+        cancelled.cancel()
+        self.turn()
+        self.assertNoResult(waiting)
+        self.turn()
+        self.successResultOf(waiting)
+        self.assertNoResult(later)
+        self.turn()
+        self.turn()
+        self.successResultOf(later)
+
+    def test_end(self) -> None:
+        """When the cache stops or loses its backend, its watches receive no more events, and writers go on."""
+        for stops in (True, False):
+            self.setUp()
+            self.divide()
+            sinks = [self.paced()[1] for _ in range(4)]
+            (revision,) = self.commit("a/x")
+            waiting = self.cache.deliveries.wait(revision)
+            if stops:
+                self.cache.stop()
+            else:
+                self.cache.ended(WatchInterrupted())
+            self.successResultOf(waiting)
+            self.turn()
+            self.assertEqual([len(one.batches) for one in sinks], [1, 1, 0, 0])
+            self.assertFalse(self.cache.deliveries.pending)
+
+    @given(_actions)
+    @settings(max_examples=60, deadline=None)
+    def test_any_order(self, actions: list[tuple[str, int]]) -> None:
+        """Each watch receives each event once and in order, in any sequence of writes, pauses and iterations."""
+        self.setUp()
+        self.divide()
+        begun: list[tuple[PacedWatch, BatchSink, int]] = []
+        revisions: list[int] = []
+        for action, number in actions:
+            if action == "commit":
+                revisions += self.commit(f"a/{number}", *(["a/z"] if number % 2 else []))
+            elif action == "turn":
+                self.turn()
+            elif action == "begin":
+                begun.append((*self.paced(), self.storage.revision))
+            elif begun:
+                getattr(begun[number % len(begun)][0], action)()
+        for watch, _, _ in begun:
+            watch.resume()
+        while self.iterations.calls or self.clock.getDelayedCalls():
+            self.turn()
+        for watch, sink, since in begun:
+            expected = [revision for revision in revisions if revision > since]
+            if watch.active:
+                self.assertEqual(sink.revisions, expected)
+            else:
+                self.assertEqual(sink.revisions, expected[: len(sink.revisions)])

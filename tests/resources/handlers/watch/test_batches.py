@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from kubetwist.storage.cache import _delivery
 from kubetwist.storage.embedded import Transaction
 from tests.metrics.reading import parse_snapshots
 from tests.resources.handlers.watch.watchcase import MAPS, WatchTestCase, summary
@@ -91,6 +92,16 @@ class BatchTests(WatchTestCase):
             (chunk,) = chunks(watch.taken())
             found = [orjson.loads(line) for line in chunk.splitlines()]
             self.assertEqual(summary(found), [("ADDED", "c"), ("ADDED", "d"), ("ADDED", "e")])
+
+    def test_divided(self) -> None:
+        """A writer is answered after the last watch has its event, also if a delivery takes several iterations."""
+        watches = [self.watching() for _ in range(5)]
+        self.patch(_delivery, "MIN_DIVIDED", 1)
+        self.patch(_delivery, "UNINTERRUPTED", 2)
+        self.patch(_delivery, "DELIVERY_SECONDS", -1.0)
+        writers = self.create_together("c")
+        self.assertEqual([client for client, _ in self.writes], [*watches, *writers])
+        self.assertEqual([summary(self.more(watch)) for watch in watches], [[("ADDED", "c")]] * 5)
 
     def test_forms(self) -> None:
         """In every form, with and without selectors, the events equal those that a later watch gets one by one."""
