@@ -11,9 +11,27 @@ from kubetwist.registry.strategies import strategy_for
 from tests.registry.strategytools import copy
 
 
+def features(release: Release, **gates: bool) -> FeatureGates:
+    """
+    Return the gates of a server of a release.
+
+    The gates that an enabled gate needs are enabled too, and those that need a disabled gate are disabled.
+    """
+    settings = dict(gates)
+    names = list(gates)
+    for name in names:
+        needed = [other for other, _ in dependencies().get(name, ())]
+        needing = [other for other, needs in dependencies().items() if name in dict(needs)]
+        for other in needed if settings[name] else needing:
+            if other not in settings and _is_settable(other, release):
+                settings[other] = settings[name]
+                names.append(other)
+    return FeatureGates(release, settings)
+
+
 def gated(group: str, kind: str, release: Release = (1, 36), **gates: bool) -> Strategy:
-    """Return the strategy of a kind on a server of a release with some gates set."""
-    return strategy_for(group, kind).with_features(FeatureGates(release, gates))
+    """Return the strategy of a kind on a server of a release with some gates set; see L{features}."""
+    return strategy_for(group, kind).with_features(features(release, **gates))
 
 
 def positions(group: str, kind: str, gate: str, releases: Iterable[Release]) -> tuple[Strategy, Strategy]:

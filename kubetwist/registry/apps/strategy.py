@@ -11,6 +11,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_claim_spec, default_pod_template
 from ..core.pod.gates import disabled_pod_fields, drop_of_template
+from ..core.pod.validation.options import PodValidationOptions
 from ..core.pod.warnings import claim_warnings, name_warnings, template_warnings, unchanged
 from ..core.replicationcontroller.validation import validate_replica_set_status
 from ..generic.gates import DisabledFields, GatedField, field_at
@@ -48,8 +49,9 @@ class WorkloadStrategy(Strategy):
     status_protects: Sequence[str] = ()
 
     def configure(self) -> None:
-        """Select the fields to drop."""
+        """Decide which fields are dropped, and what the validation of templates permits."""
         self._disabled = disabled_pod_fields(self.features)
+        self._options = PodValidationOptions(self.features)
         self._disabled_own = DisabledFields(self.gated_fields, self.features)
         self._disabled_status = DisabledFields(self.gated_status_fields, self.features)
 
@@ -89,6 +91,10 @@ class WorkloadStrategy(Strategy):
     def reset_status(self, obj: JSONObject) -> None:
         """Set the status to the zero value of its Go type."""
         obj["status"] = {}
+
+    def _for_update(self, old: JSONObject) -> PodValidationOptions:
+        """Return what the validation of an update permits in the template."""
+        return self._options.for_update(old["spec"].get("template"))
 
 
 class DeploymentStrategy(WorkloadStrategy):
@@ -136,11 +142,11 @@ class DeploymentStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return validation.validate_deployment(obj)
+        return validation.validate_deployment(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec and that the selector is unchanged."""
-        return validation.validate_deployment_update(obj, old)
+        return validation.validate_deployment_update(obj, old, self._for_update(old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the replica counts."""
@@ -167,11 +173,11 @@ class ReplicaSetStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return validation.validate_replica_set(obj)
+        return validation.validate_replica_set(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec and that the selector is unchanged."""
-        return validation.validate_replica_set_update(obj, old)
+        return validation.validate_replica_set_update(obj, old, self._for_update(old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the replica counts."""
@@ -242,11 +248,11 @@ class DaemonSetStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return validation.validate_daemon_set(obj)
+        return validation.validate_daemon_set(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec and that the selector is unchanged."""
-        return validation.validate_daemon_set_update(obj, old)
+        return validation.validate_daemon_set_update(obj, old, self._for_update(old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the pod counts."""
@@ -344,11 +350,11 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return validation.validate_stateful_set(obj)
+        return validation.validate_stateful_set(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec and that only mutable fields changed."""
-        return validation.validate_stateful_set_update(obj, old)
+        return validation.validate_stateful_set_update(obj, old, self._for_update(old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the replica counts."""

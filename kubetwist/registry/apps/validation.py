@@ -8,6 +8,7 @@ from ...api.errors import FieldError, forbidden, go_json, invalid, required
 from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
 from ..core.persistentvolumeclaim.validation import validate_claim_spec
+from ..core.pod.validation.options import PodValidationOptions
 from ..core.pod.validation.template import always_restarts, template_metadata, validate_template
 from ..core.replicationcontroller.validation import check_within_replicas
 from ..generic.validation.fields import (
@@ -44,11 +45,13 @@ _STATEFUL_SET: Final = (
 # --- templates ---------------------------------------------------------------------------------------------------
 
 
-def _validate_selected_template(spec: JSONObject, path: str, owner: str, errors: ErrorList) -> None:
+def _validate_selected_template(
+    spec: JSONObject, path: str, owner: str, errors: ErrorList, options: PodValidationOptions
+) -> None:
     """Validate a template: the selector must match its labels, and its restart policy must be C{Always}."""
     template = spec.get("template") or {}
     _validate_template_labels(spec.get("selector"), template, path, errors)
-    validate_template(template, path, errors)
+    validate_template(template, path, errors, options)
     always_restarts(template.get("spec") or {}, path, owner, errors)
 
 
@@ -85,13 +88,13 @@ def _validate_immutable_selector(obj: JSONObject, old: JSONObject, errors: Error
 # --- deployments -------------------------------------------------------------------------------------------------
 
 
-def validate_deployment(obj: JSONObject) -> list[FieldError]:
+def validate_deployment(obj: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a Deployment."""
     errors: ErrorList = []
     spec = obj["spec"]
     not_negative(spec.get("replicas"), "spec.replicas", errors)
     if _validate_selector(spec, "deployment", errors):
-        _validate_selected_template(spec, "spec.template", "ReplicaSet", errors)
+        _validate_selected_template(spec, "spec.template", "ReplicaSet", errors, options)
     else:
         _add_invalid_selector(spec, errors)
     _validate_deployment_strategy(spec.get("strategy") or {}, errors)
@@ -146,9 +149,9 @@ def _validate_rolling_update(rolling: JSONObject, path: str, errors: ErrorList) 
     at_most_whole(max_unavailable, f"{path}.maxUnavailable", errors)
 
 
-def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_deployment_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a Deployment and that its selector is unchanged."""
-    errors = validate_deployment(obj)
+    errors = validate_deployment(obj, options)
     _validate_immutable_selector(obj, old, errors)
     return errors
 
@@ -187,22 +190,22 @@ def _validate_not_decremented(status: JSONObject, before: JSONObject, errors: Er
 # --- replica sets ------------------------------------------------------------------------------------------------
 
 
-def validate_replica_set(obj: JSONObject) -> list[FieldError]:
+def validate_replica_set(obj: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a ReplicaSet."""
     errors: ErrorList = []
     spec = obj["spec"]
     for name in ("replicas", "minReadySeconds"):
         not_negative(spec.get(name), f"spec.{name}", errors)
     if _validate_selector(spec, "deployment", errors):
-        _validate_selected_template(spec, "spec.template", "ReplicaSet", errors)
+        _validate_selected_template(spec, "spec.template", "ReplicaSet", errors, options)
     else:
         _add_invalid_selector(spec, errors)
     return errors
 
 
-def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_replica_set_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a ReplicaSet and that its selector is unchanged."""
-    errors = validate_replica_set(obj)
+    errors = validate_replica_set(obj, options)
     _validate_immutable_selector(obj, old, errors)
     return errors
 
@@ -210,7 +213,7 @@ def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[FieldE
 # --- daemon sets -------------------------------------------------------------------------------------------------
 
 
-def validate_daemon_set(obj: JSONObject) -> list[FieldError]:
+def validate_daemon_set(obj: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a DaemonSet."""
     errors: ErrorList = []
     spec = obj["spec"]
@@ -221,7 +224,7 @@ def validate_daemon_set(obj: JSONObject) -> list[FieldError]:
         _validate_template_labels(selector, template, "spec.template", errors)
     if selector is not None and selector_empty(selector):
         errors.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
-    validate_template(template, "spec.template", errors)
+    validate_template(template, "spec.template", errors, options)
     always_restarts(template.get("spec") or {}, "spec.template", "DaemonSet", errors)
     for name in ("minReadySeconds", "templateGeneration"):
         not_negative(spec.get(name), f"spec.{name}", errors)
@@ -252,11 +255,11 @@ def _validate_daemon_rolling_update(rolling: JSONObject, path: str, errors: Erro
         errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 
 
-def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_daemon_set_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate an update; errors of the immutable selector come first."""
     errors: ErrorList = []
     _validate_immutable_selector(obj, old, errors)
-    return errors + validate_daemon_set(obj)
+    return errors + validate_daemon_set(obj, options)
 
 
 def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[FieldError]:
@@ -283,8 +286,16 @@ def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[FieldEr
 # --- stateful sets -----------------------------------------------------------------------------------------------
 
 
-def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> list[FieldError]:
-    """Validate a StatefulSet; errors that C{old} has already are ignored."""
+def validate_stateful_set(
+    obj: JSONObject, options: PodValidationOptions, old: JSONObject | None = None
+) -> list[FieldError]:
+    """
+    Validate a StatefulSet.
+
+    @param obj: The StatefulSet.
+    @param options: What the server permits in templates.
+    @param old: The stored StatefulSet, whose errors are ignored; L{None} when it is created.
+    """
     errors: ErrorList = []
     spec = obj["spec"]
     policy = spec.get("podManagementPolicy") or ""
@@ -309,17 +320,17 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
     template = spec.get("template") or {}
     if _validate_selector(spec, "statefulset", errors):
         _validate_template_labels(spec.get("selector"), template, "spec.template", errors)
-        if old is None or not _validate_template(old["spec"]):
-            errors.extend(_validate_template(spec))
+        if old is None or not _validate_template(old["spec"], options):
+            errors.extend(_validate_template(spec, options))
         # The reference validates them separately, too.
-        template_metadata(template, "spec.template", errors)
+        template_metadata(template, "spec.template", errors, options)
     else:
         errors.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
     always_restarts(template.get("spec") or {}, "spec.template", "StatefulSet", errors)
     return errors
 
 
-def _validate_template(spec: JSONObject) -> list[FieldError]:
+def _validate_template(spec: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """
     Validate a template as its pods will be.
 
@@ -336,7 +347,7 @@ def _validate_template(spec: JSONObject) -> list[FieldError]:
         volumes: list[JSONObject] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
         volumes += [volume for volume in pod.get("volumes") or () if (volume.get("name") or "") not in names]
         template = {**template, "spec": {**pod, "volumes": volumes}}
-    validate_template(template, "spec.template", errors)
+    validate_template(template, "spec.template", errors, options)
     return errors
 
 
@@ -369,9 +380,9 @@ def _partition_shown(rolling: JSONObject | None) -> JSONObject | None:
     return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
 
 
-def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_stateful_set_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate that the identity and storage of the pods are unchanged."""
-    errors = validate_stateful_set(obj, old)
+    errors = validate_stateful_set(obj, options, old)
     spec, before = obj["spec"], old["spec"]
     changed = any(
         spec.get(name) != before.get(name) for name in spec.keys() | before.keys() if name not in _STATEFUL_SET

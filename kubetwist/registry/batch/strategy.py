@@ -10,6 +10,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_pod_template
 from ..core.pod.gates import disabled_pod_fields, drop_of_template
+from ..core.pod.validation.options import PodValidationOptions
 from ..core.pod.warnings import name_warnings, unchanged
 from ..generic.gates import DisabledFields, GatedField, field_at
 from ..generic.strategy import Strategy
@@ -63,6 +64,9 @@ class JobStrategy(Strategy):
         features = self.features
         self._disabled = disabled_pod_fields(features)
         self._disabled_own = DisabledFields(_GATED, features)
+        self._options = PodValidationOptions(features)
+        self._update_rules = job.JobUpdateRules.from_features(features)
+        self._status_rules = jobstatus.JobStatusRules.from_features(features)
         self._replaces_pods = features.enabled("JobPodReplacementPolicy")
 
     def default(self, obj: JSONObject) -> None:
@@ -123,15 +127,16 @@ class JobStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return job.validate_job(obj)
+        return job.validate_job(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate which fields may change, depending on whether the job is suspended."""
-        return job.validate_job_update(obj, old)
+        options = self._options.for_update(old["spec"].get("template"))
+        return job.validate_job_update(obj, old, options, self._update_rules)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the counts and the conditions."""
-        return jobstatus.validate_job_status_update(obj, old)
+        return jobstatus.validate_job_status_update(obj, old, self._status_rules)
 
     def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
         """Return a warning for a DELETE without a propagation policy, which orphans the pods."""
@@ -190,8 +195,9 @@ class CronJobStrategy(Strategy):
     status_protects = ()
 
     def configure(self) -> None:
-        """Select the fields of templates to drop."""
+        """Decide which fields of templates are dropped, and what their validation permits."""
         self._disabled = disabled_pod_fields(self.features)
+        self._options = PodValidationOptions(self.features)
 
     def default(self, obj: JSONObject) -> None:
         """Add defaults, see C{pkg/apis/batch/v1/defaults.go}; defaults of jobs are not added to the job template."""
@@ -231,11 +237,11 @@ class CronJobStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec and the length of the name, which is the prefix of the names of jobs."""
-        return cronjob.validate_cron_job(obj)
+        return cronjob.validate_cron_job(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return cronjob.validate_cron_job_update(obj, old)
+        return cronjob.validate_cron_job_update(obj, old, self._options.for_update(_job_spec(old).get("template")))
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"Job": JobStrategy(), "CronJob": CronJobStrategy()}

@@ -8,26 +8,27 @@ from typing import Final
 
 from ....api.errors import FieldError, invalid, required
 from ....api.resource import JSONObject
+from ...core.pod.validation.options import PodValidationOptions
 from ...generic.validation.fields import ErrorList, invalid_shown, not_negative, selector_shown, unsupported
 from ..schedule import CronError, check_schedule
 from .job import validate_job_spec
 
 
-def validate_cron_job(obj: JSONObject) -> list[FieldError]:
+def validate_cron_job(obj: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate a new CronJob; its name is the prefix of the names of jobs."""
-    errors = _validate_cron_job_spec(obj, None)
+    errors = _validate_cron_job_spec(obj, None, options)
     name = obj["metadata"].get("name") or ""
     if len(name) > 52:
         errors.append(invalid("metadata.name", name, "must be no more than 52 characters"))
     return errors
 
 
-def validate_cron_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_cron_job_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Validate the spec; a stored time zone remains valid."""
-    return _validate_cron_job_spec(obj, old)
+    return _validate_cron_job_spec(obj, old, options)
 
 
-def _validate_cron_job_spec(obj: JSONObject, old: JSONObject | None) -> list[FieldError]:
+def _validate_cron_job_spec(obj: JSONObject, old: JSONObject | None, options: PodValidationOptions) -> list[FieldError]:
     errors: ErrorList = []
     spec = obj["spec"]
     schedule = spec.get("schedule") or ""
@@ -55,7 +56,7 @@ def _validate_cron_job_spec(obj: JSONObject, old: JSONObject | None) -> list[Fie
         errors.append(required("spec.concurrencyPolicy"))
     elif policy not in choice:
         errors.append(unsupported("spec.concurrencyPolicy", policy, choice))
-    _validate_job_template(spec.get("jobTemplate") or {}, "spec.jobTemplate", errors)
+    _validate_job_template(spec.get("jobTemplate") or {}, "spec.jobTemplate", errors, options)
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         not_negative(spec.get(name), f"spec.{name}", errors)
     return errors
@@ -82,10 +83,10 @@ def _validate_time_zone(zone: str, errors: ErrorList) -> None:
         errors.append(invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
 
 
-def _validate_job_template(template: JSONObject, path: str, errors: ErrorList) -> None:
+def _validate_job_template(template: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions) -> None:
     """Validate a job template; as in the reference, its metadata is not validated."""
     spec = template.get("spec") or {}
-    validate_job_spec(spec, f"{path}.spec", errors, has_selector=False)
+    validate_job_spec(spec, f"{path}.spec", errors, options, has_selector=False)
     if spec.get("selector") is not None:
         shown = selector_shown(spec["selector"])
         errors.append(invalid_shown(f"{path}.spec.selector", shown, "`selector` will be auto-generated"))

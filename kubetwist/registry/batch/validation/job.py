@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from attrs import frozen
+
 from ....api.errors import FieldError, invalid, required, too_long, too_many
+from ....api.featuregates import FeatureGates
 from ....api.gostructs import (
     go_struct,
     pod_spec_struct,
@@ -15,6 +18,7 @@ from ....api.jsontypes import JSONValue
 from ....api.names import validate_dns1123_label, validate_domain_prefixed_path, validate_qualified_name
 from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
+from ...core.pod.validation.options import PodValidationOptions
 from ...core.pod.validation.template import validate_template
 from ...generic.validation.fields import (
     ErrorList,
@@ -45,16 +49,43 @@ _MAX_INDEXES_LENGTH: Final = 64 * 1024
 _ONLY_INDEXED: Final = "requires indexed completion mode"
 
 
-def validate_job(obj: JSONObject, prefixed: bool = True) -> list[FieldError]:
+@frozen
+class JobUpdateRules:
+    """
+    The parts of the template of a suspended Job that may change, by feature gates.
+
+    @ivar resources: Whether the resources of containers may change.
+    @ivar directives: Whether the scheduling directives may change if the Job has no pods; otherwise only if it never
+        started.
+    @ivar unconfirmed: Whether a Job that never started needs no condition that it is suspended.
+    """
+
+    resources: bool
+    directives: bool
+    unconfirmed: bool
+
+    @classmethod
+    def from_features(cls, features: FeatureGates) -> JobUpdateRules:
+        """Return the rules of a server."""
+        return cls(
+            features.enabled("MutablePodResourcesForSuspendedJobs"),
+            features.enabled("MutableSchedulingDirectivesForSuspendedJobs"),
+            features.since(1, 36),
+        )
+
+
+def validate_job(obj: JSONObject, options: PodValidationOptions, prefixed: bool = True) -> list[FieldError]:
     """
     Validate a Job.
 
+    @param obj: The Job.
+    @param options: What the server permits in templates.
     @param prefixed: Whether its pods must have the labels with a prefix, which jobs of old releases do not have.
     """
     errors: ErrorList = []
     spec = obj["spec"]
     _validate_generated_selector(obj, spec, prefixed, errors)
-    validate_job_spec(spec, "spec", errors, has_selector=True)
+    validate_job_spec(spec, "spec", errors, options, has_selector=True)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         name = obj["metadata"].get("name") or ""
         hostname = f"{name}-{spec['completions'] - 1}"
@@ -82,13 +113,16 @@ def _validate_generated_selector(obj: JSONObject, spec: JSONObject, prefixed: bo
         errors.append(invalid_shown("spec.selector", shown, "`selector` not auto-generated"))
 
 
-def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_selector: bool) -> None:
+def validate_job_spec(
+    spec: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions, *, has_selector: bool
+) -> None:
     """
     Validate the spec of a Job, or of the job template of a CronJob.
 
     @param spec: The spec.
     @param path: Its path.
     @param errors: Receives the errors.
+    @param options: What the server permits in templates.
     @param has_selector: Whether it is the spec of a Job, which has a selector.
     """
     names = (
@@ -131,7 +165,8 @@ def validate_job_spec(spec: JSONObject, path: str, errors: ErrorList, *, has_sel
             errors.append(unsupported(field_path, replacement, ("Failed",)))
         elif replacement not in ("Failed", "TerminatingOrFailed"):
             errors.append(unsupported(field_path, replacement, ("Failed", "TerminatingOrFailed")))
-    _validate_job_template(template, pod, f"{path}.template", spec.get("podFailurePolicy") is not None, errors)
+    validate_template(template, f"{path}.template", errors, options)
+    _validate_restart_policy(pod, f"{path}.template", spec.get("podFailurePolicy") is not None, errors)
     if not has_selector:
         return
     selector = spec.get("selector")
@@ -183,10 +218,7 @@ def _validate_indexed_job(spec: JSONObject, path: str, errors: ErrorList) -> Non
             errors.append(invalid(f"{path}.{name}", value, text))
 
 
-def _validate_job_template(
-    template: JSONObject, pod: JSONObject, path: str, has_failure_policy: bool, errors: ErrorList
-) -> None:
-    validate_template(template, path, errors)
+def _validate_restart_policy(pod: JSONObject, path: str, has_failure_policy: bool, errors: ErrorList) -> None:
     policy = pod.get("restartPolicy") or ""
     if policy in ("", "Always"):
         errors.append(required(f"{path}.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
@@ -309,17 +341,24 @@ def _validate_exit_codes(codes: JSONObject, names: set[JSONValue], path: str, er
         errors.append(invalid(f"{path}.values", values, "must be ordered"))
 
 
-def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_job_update(
+    obj: JSONObject, old: JSONObject, options: PodValidationOptions, rules: JobUpdateRules
+) -> list[FieldError]:
     """
     Validate a Job and that its immutable fields are unchanged.
 
     The errors of the new object come first, as in the reference.
+
+    @param obj: The Job.
+    @param old: The stored Job.
+    @param options: What the server permits in templates.
+    @param rules: The parts of the template that may change.
     """
     held_labels = ((old["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
-    first = validate_job(obj, prefixed=_UID in held_labels and _NAME in held_labels)
+    first = validate_job(obj, options, prefixed=_UID in held_labels and _NAME in held_labels)
     errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
-    validate_job_spec(spec, "spec", errors, has_selector=True)
+    validate_job_spec(spec, "spec", errors, options, has_selector=True)
     completions, was = spec.get("completions"), before.get("completions")
     if spec.get("completionMode") != "Indexed":
         immutable(completions, was, "spec.completions", errors)
@@ -329,7 +368,7 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     immutable(
         spec.get("selector"), before.get("selector"), "spec.selector", errors, selector_shown(spec.get("selector"))
     )
-    _validate_template_update(spec.get("template") or {}, before.get("template") or {}, old, errors)
+    _validate_template_update(spec.get("template") or {}, before.get("template") or {}, old, rules, errors)
     for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         result, was = spec.get(name), before.get(name)
         if name in _STRUCTS and result is not None and result != was:
@@ -343,22 +382,26 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
 _STRUCTS: Final = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
 
 
-def _validate_template_update(template: JSONObject, comparable: JSONObject, old: JSONObject, errors: ErrorList) -> None:
+def _validate_template_update(
+    template: JSONObject, comparable: JSONObject, old: JSONObject, rules: JobUpdateRules, errors: ErrorList
+) -> None:
     """
     Validate a change of the template: a suspended job without pods may change scheduling directives and resources.
+
+    @param template: The new template.
+    @param comparable: The stored template.
+    @param old: The stored Job.
+    @param rules: The parts of the template that may change.
+    @param errors: Receives the errors.
     """
-    if not _may_change_template(old):
+    if _may_change_directives(old, rules):
+        pod = template.get("spec") or {}
+        comparable = _with_directives(comparable, template, pod)
+    if not (old["spec"].get("suspend") and rules.resources and _may_change_template(old, rules)):
         if template != comparable:
             immutable(template, comparable, "spec.template", errors, go_json(pod_template_struct(template)))
         return
     pod, was = template.get("spec") or {}, dict(comparable.get("spec") or {})
-    for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        _copy_field(was, pod, name)
-    affinity = _with_node_affinity(was.get("affinity"), pod.get("affinity"))
-    if affinity is None:
-        was.pop("affinity", None)
-    else:
-        was["affinity"] = affinity
     for kind in ("containers", "initContainers"):
         containers, before = pod.get(kind) or [], was.get(kind) or []
         if containers and len(containers) == len(before):
@@ -367,14 +410,37 @@ def _validate_template_update(template: JSONObject, comparable: JSONObject, old:
         immutable(pod, was, "spec.template.spec", errors, go_json(pod_spec_struct(pod)))
 
 
-def _may_change_template(old: JSONObject) -> bool:
+def _with_directives(comparable: JSONObject, template: JSONObject, pod: JSONObject) -> JSONObject:
+    """Return the stored template with the labels, annotations and scheduling directives of the new one."""
+    was, metadata = dict(comparable.get("spec") or {}), dict(comparable.get("metadata") or {})
+    for name in ("nodeSelector", "tolerations", "schedulingGates"):
+        _copy_field(was, pod, name)
+    for name in ("labels", "annotations"):
+        _copy_field(metadata, template.get("metadata") or {}, name)
+    affinity = _with_node_affinity(was.get("affinity"), pod.get("affinity"))
+    if affinity is None:
+        was.pop("affinity", None)
+    else:
+        was["affinity"] = affinity
+    return {**comparable, "metadata": metadata, "spec": was}
+
+
+def _may_change_directives(old: JSONObject, rules: JobUpdateRules) -> bool:
     if not old["spec"].get("suspend"):
         return False
+    if rules.directives:
+        return _may_change_template(old, rules)
+    return (old.get("status") or {}).get("startTime") is None
+
+
+def _may_change_template(old: JSONObject, rules: JobUpdateRules) -> bool:
+    """Return whether a suspended Job has no pods: it never started, or a condition confirms that it is suspended."""
     status = old.get("status") or {}
     suspended = any(
         one.get("type") == "Suspended" and one.get("status") == "True" for one in status.get("conditions") or ()
     )
-    return (status.get("startTime") is None or suspended) and not status.get("active")
+    never_started = rules.unconfirmed and status.get("startTime") is None
+    return (never_started or suspended) and not status.get("active")
 
 
 def _copy_field(target: JSONObject, source: JSONObject, name: str) -> None:

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from attrs import frozen
+
 from ....api.errors import FieldError, duplicate, invalid, required
+from ....api.featuregates import FeatureGates
 from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, go_json, invalid_shown, invalid_without_value, not_negative, quote
@@ -43,22 +46,50 @@ class _View:
         return self._status.get(name) or 0
 
 
-def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
-    """Validate counts, times and conditions, and that a finished job stays finished."""
+@frozen
+class JobStatusRules:
+    """
+    The rules for the status of Jobs that depend on feature gates.
+
+    @ivar strict: Whether transitions are validated, since other controllers may manage Jobs.
+    @ivar any_succeeds: Whether Jobs without a success policy, or without indexes, may meet success criteria.
+    """
+
+    strict: bool
+    any_succeeds: bool
+
+    @classmethod
+    def from_features(cls, features: FeatureGates) -> JobStatusRules:
+        """Return the rules of a server."""
+        managed = features.enabled("JobManagedBy")
+        return cls(managed, managed or features.enabled("JobPodReplacementPolicy"))
+
+
+def validate_job_status_update(obj: JSONObject, old: JSONObject, rules: JobStatusRules) -> list[FieldError]:
+    """
+    Validate counts, times and conditions, and that a finished job stays finished.
+
+    @param obj: The Job.
+    @param old: The stored Job.
+    @param rules: The rules of the server.
+    """
     errors: ErrorList = []
     spec, now, was = obj["spec"], _View(obj), _View(old)
     for name in ("active", "succeeded", "failed", "ready", "terminating"):
         not_negative(now[name], f"status.{name}", errors)
     _validate_uncounted_pods(now["uncountedTerminatedPods"], errors)
-    _validate_conditions(now, was, errors)
-    _validate_finished_job(spec, now, was, errors)
-    _validate_indexes(spec, now, was, errors)
-    _validate_no_pods_in_state("terminating", now, was, errors)
-    changed = now["ready"] != was["ready"] or now["active"] != was["active"]
-    if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
-        errors.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
-    _validate_success_criteria(spec, now, errors)
-    _validate_monotonic_fields(spec, now, was, errors)
+    if rules.strict:
+        _validate_conditions(now, was, errors)
+        _validate_finished_job(spec, now, was, errors)
+        _validate_indexes(spec, now, was, errors)
+        _validate_no_pods_in_state("terminating", now, was, errors)
+        changed = now["ready"] != was["ready"] or now["active"] != was["active"]
+        if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
+            errors.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
+    _validate_success_criteria(spec, now, errors, rules.any_succeeds or was.succeeding)
+    if rules.strict:
+        _validate_monotonic_fields(spec, now, was, errors)
+    _validate_success_transition(now, was, errors)
     return errors
 
 
@@ -124,12 +155,23 @@ def _validate_no_pods_in_state(name: str, now: _View, was: _View, errors: ErrorL
         errors.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
 
 
-def _validate_success_criteria(spec: JSONObject, now: _View, errors: ErrorList) -> None:
-    """Validate that success criteria are not combined with a failure, and that completion requires success."""
+def _validate_success_criteria(spec: JSONObject, now: _View, errors: ErrorList, any_succeeds: bool) -> None:
+    """
+    Validate that success criteria are not combined with a failure, and that completion requires success.
+
+    @param spec: The spec of the Job.
+    @param now: The new status.
+    @param errors: Receives the errors.
+    @param any_succeeds: Whether Jobs without a success policy, or without indexes, may meet success criteria.
+    """
+    if now.succeeding and not any_succeeds and spec.get("completionMode") != "Indexed":
+        errors.append(_condition("cannot set SuccessCriteriaMet to NonIndexed Job"))
     if now.succeeding and now.failed:
         errors.append(_condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
     if now.succeeding and now.failing:
         errors.append(_condition("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
+    if now.succeeding and not any_succeeds and spec.get("successPolicy") is None:
+        errors.append(_condition("cannot set SuccessCriteriaMet=True for Job without SuccessPolicy"))
     if spec.get("successPolicy") is not None and now.complete and not now.succeeding:
         text = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
         errors.append(_condition(text))
@@ -246,6 +288,10 @@ def _validate_monotonic_fields(spec: JSONObject, now: _View, was: _View, errors:
     if started is not None and now["startTime"] != started and not spec.get("suspend") and not resumes:
         text = "field is immutable for unsuspended job once set"
         errors.append(invalid("status.startTime", now["startTime"], text))
+
+
+def _validate_success_transition(now: _View, was: _View, errors: ErrorList) -> None:
+    """Validate that success criteria remain met, and are met before the Job is complete."""
     if was.succeeding and not now.succeeding:
         errors.append(_condition("cannot disable the SuccessCriteriaMet=True condition"))
     if was.complete and now.succeeding and not was.succeeding:

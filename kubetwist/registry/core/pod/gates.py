@@ -200,6 +200,14 @@ def _resource_claims(spec: JSONObject) -> Iterator[tuple[JSONObject, str]]:
     yield from field_at("resourceClaims")(spec)
 
 
+_ENV_FILES: Final = _in_containers("env", ITEMS, "valueFrom", "fileKeyRef")
+
+
+def has_env_files(spec: JSONObject) -> bool:
+    """Return whether an environment variable of a spec is in a file."""
+    return any(_ENV_FILES(spec))
+
+
 _RECURSIVE: Final = _in_containers("volumeMounts", ITEMS, "recursiveReadOnly")
 _GROUPS_POLICY: Final = field_at("securityContext", "supplementalGroupsPolicy")
 _SPREAD: Final = ("topologySpreadConstraints", ITEMS)
@@ -240,7 +248,7 @@ _SPEC: Final = (
     GatedField(gate="ContainerRestartRules", find=_restart_rules, in_use=has_restart_rules),
     GatedField(gate="RecursiveReadOnlyMounts", find=_RECURSIVE),
     GatedField(gate="HostnameOverride", find=field_at("hostnameOverride")),
-    GatedField(gate="EnvFiles", find=_in_containers("env", ITEMS, "valueFrom", "fileKeyRef")),
+    GatedField(gate="EnvFiles", find=_ENV_FILES),
     GatedField(gate="PodLifecycleSleepAction", find=_SLEEP, drop=_drop_sleep),
     GatedField(gate="ImageVolume", find=_IMAGE_VOLUMES, drop=_drop_image_volumes),
     GatedField(gate="SELinuxChangePolicy", find=field_at("securityContext", "seLinuxChangePolicy")),

@@ -16,6 +16,7 @@ from .gates import disabled_pod_fields, disabled_status_fields
 from .qos import qos_class
 from .validation import pod as pods
 from .validation import updates as podupdates
+from .validation.options import PodValidationOptions
 from .warnings import pod_name_warnings, pod_warnings
 
 if TYPE_CHECKING:
@@ -41,7 +42,12 @@ class PodStrategy(Strategy):
         features = self.features
         self._disabled = disabled_pod_fields(features)
         self._disabled_status = disabled_status_fields(features)
+        self._options = PodValidationOptions(features)
         self._merges_affinity = features.enabled("MatchLabelKeysInPodAffinity")
+        self._resized = ["containers"]
+        if features.enabled("SidecarContainers") and features.since(1, 33):
+            self._resized.append("initContainers")
+        self._resizes_whole = features.enabled("InPlacePodLevelResourcesVerticalScaling")
         self._merges_spread = features.enabled("MatchLabelKeysInPodTopologySpread") and features.enabled(
             "MatchLabelKeysInPodTopologySpreadSelectorMerge"
         )
@@ -119,33 +125,35 @@ class PodStrategy(Strategy):
         if any(len(requested.get(name) or ()) != len(before.get(name) or ()) for name in kinds):
             return  # Validation rejects the object.
         _take(obj, old)
-        for name in kinds:
+        for name in self._resized:
             if requested.get(name):
                 obj["spec"][name] = _resized(requested[name], before[name])
-        if "resources" in requested:
-            obj["spec"]["resources"] = requested["resources"]
-        else:
-            obj["spec"].pop("resources", None)
+        if self._resizes_whole:
+            if "resources" in requested:
+                obj["spec"]["resources"] = requested["resources"]
+            else:
+                obj["spec"].pop("resources", None)
+        self._disabled.drop(obj["spec"], before)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate a new pod."""
-        return pods.validate_pod_create(obj)
+        return pods.validate_pod_create(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate that only mutable fields change."""
-        return podupdates.validate_pod_update(obj, old)
+        return podupdates.validate_pod_update(obj, old, self._options)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate container states, whose transitions are restricted, and addresses."""
-        return podupdates.validate_pod_status_update(obj, old)
+        return podupdates.validate_pod_status_update(obj, old, self._options)
 
     def validate_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate that ephemeral containers are only added."""
-        return podupdates.validate_ephemeral_update(obj, old)
+        return podupdates.validate_ephemeral_update(obj, old, self._options)
 
     def validate_resize(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate that the QoS class does not change."""
-        return podupdates.validate_resize(obj, old)
+        return podupdates.validate_resize(obj, old, self._options)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings for new pods; updates are mostly by controllers and get none."""

@@ -10,6 +10,7 @@ from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import default_pod_template
 from ..pod.gates import disabled_pod_fields, drop_of_template
+from ..pod.validation.options import PodValidationOptions
 from ..pod.warnings import template_warnings, unchanged
 from . import validation
 
@@ -21,8 +22,9 @@ class PodTemplateStrategy(Strategy):
     delete_returns_object = True
 
     def configure(self) -> None:
-        """Select the fields of templates to drop."""
+        """Decide which fields of templates are dropped, and what their validation permits."""
         self._disabled = disabled_pod_fields(self.features)
+        self._options = PodValidationOptions(self.features)
 
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of the template."""
@@ -38,11 +40,11 @@ class PodTemplateStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the template."""
-        return validation.validate_pod_template(obj)
+        return validation.validate_pod_template(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the template."""
-        return validation.validate_pod_template(obj)
+        return validation.validate_pod_template(obj, self._options.for_update(old.get("template")))
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return the warnings about the template."""

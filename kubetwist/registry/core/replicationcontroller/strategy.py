@@ -11,6 +11,7 @@ from ....api.resource import JSONObject
 from ...generic.strategy import Strategy
 from ..pod.defaults import default_pod_template
 from ..pod.gates import disabled_pod_fields, drop_of_template
+from ..pod.validation.options import PodValidationOptions
 from ..pod.warnings import name_warnings, template_warnings, unchanged
 from . import validation
 
@@ -24,8 +25,9 @@ class ReplicationControllerStrategy(Strategy):
     default_garbage_collection = "orphan"
 
     def configure(self) -> None:
-        """Select the fields of templates to drop."""
+        """Decide which fields of templates are dropped, and what their validation permits."""
         self._disabled = disabled_pod_fields(self.features)
+        self._options = PodValidationOptions(self.features)
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Return the errors of a name; see L{validate_long_name}."""
@@ -63,11 +65,12 @@ class ReplicationControllerStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
-        return validation.validate_replication_controller(obj)
+        return validation.validate_replication_controller(obj, self._options)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec, whose selector may change."""
-        return validation.validate_replication_controller(obj)
+        options = self._options.for_update(old["spec"].get("template"))
+        return validation.validate_replication_controller(obj, options)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the numbers of replicas."""

@@ -7,6 +7,7 @@ from typing import Final
 from ....api.errors import FieldError, invalid, required
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, not_negative
+from ..pod.validation.options import PodValidationOptions
 from ..pod.validation.template import always_restarts, validate_template
 
 _BEYOND: Final = "cannot be greater than status.replicas"
@@ -42,7 +43,7 @@ def validate_replica_set_status(obj: JSONObject) -> list[FieldError]:
     return errors
 
 
-def validate_replication_controller(obj: JSONObject) -> list[FieldError]:
+def validate_replication_controller(obj: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Return the validation errors of a ReplicationController."""
     errors: ErrorList = []
     spec = obj["spec"]
@@ -59,6 +60,6 @@ def validate_replication_controller(obj: JSONObject) -> list[FieldError]:
     if selector and any(labels.get(key) != value for key, value in selector.items()):
         text = "`selector` does not match template `labels`"
         errors.append(invalid("spec.template.metadata.labels", template_labels, text))
-    validate_template(template, "spec.template", errors)
+    validate_template(template, "spec.template", errors, options)
     always_restarts(template.get("spec") or {}, "spec.template", "ReplicationController", errors)
     return errors

@@ -6,8 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.batch.validation import cronjob, jobstatus
-from kubetwist.registry.batch.validation import job as batch
+from kubetwist.registry.batch.validation import jobstatus
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.strategytools import CONTAINER, made, problems
 
@@ -132,7 +131,7 @@ class JobTests(SynchronousTestCase):
         obj = {"metadata": {"name": "j", "uid": "u"}, "spec": spec}
         path = "spec.template.metadata.labels"
         self.assertEqual(
-            [str(cause) for cause in batch.validate_job(obj)][:5],
+            [str(cause) for cause in strategy_for("batch", "Job").validate(obj)][:5],
             [
                 f"{path}[controller-uid]: Required value: must be 'u'",
                 f'{path}[job-name]: Invalid value: {{"job-name":"x"}}: must be \'j\'',
@@ -230,7 +229,8 @@ class JobTests(SynchronousTestCase):
             obj = {"metadata": {"name": name, "uid": "u"}, "spec": {"completionMode": "Indexed", "completions": 3}}
             text = f"will not able to create pod with invalid DNS label: {name}-2"
             self.assertIn(
-                f'metadata.name: Invalid value: "{name}": {text}', [str(one) for one in batch.validate_job(obj)]
+                f'metadata.name: Invalid value: "{name}": {text}',
+                [str(one) for one in strategy_for("batch", "Job").validate(obj)],
             )
 
     def test_local_time(self) -> None:
@@ -243,14 +243,15 @@ class JobTests(SynchronousTestCase):
         """A stored time zone in a schedule is accepted, but not beside the field timeZone."""
 
         def found(schedule: str, was: str, **more: Any) -> list[str]:
-            old: Any = {"spec": {"schedule": was}}
+            old: Any = {"spec": {"schedule": was, "jobTemplate": {}}}
             spec = {
                 "schedule": schedule,
                 "concurrencyPolicy": "Allow",
                 "jobTemplate": {"spec": {"template": {}}},
                 **more,
             }
-            texts = [cause.message for cause in cronjob.validate_cron_job_update({"spec": spec}, old)]
+            updates = strategy_for("batch", "CronJob").validate_update({"spec": spec}, old)
+            texts = [cause.message for cause in updates]
             return [text for text in texts if "TZ" in text or "zone" in text]
 
         self.assertEqual(found("TZ=UTC 1 * * * *", "TZ=UTC 0 * * * *"), [])
@@ -269,7 +270,8 @@ class IndexTests(SynchronousTestCase):
         """Only the intervals of thousands of millions of indexes are examined."""
         spec = {"completions": 2_000_000_000, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
         status = {"completedIndexes": "0-1999999998", "failedIndexes": "7,1999999999"}
-        errors = jobstatus.validate_job_status_update({"spec": spec, "status": status}, {"spec": spec, "status": {}})
+        obj = {"spec": spec, "status": status}
+        errors = strategy_for("batch", "Job").validate_status_update(obj, {"spec": spec, "status": {}})
         self.assertEqual(
             [str(cause) for cause in errors],
             [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.batch.validation.jobstatus import validate_job_status_update
+from kubetwist.registry.strategies import strategy_for
 
 SPEC = {"completions": 2, "parallelism": 1, "completionMode": "Indexed"}
 BEGUN = "2026-02-03T04:05:06Z"
@@ -20,11 +20,11 @@ DONE = [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "
 def problems(status: Any, before: Any = None, **spec: Any) -> list[str]:
     """Return the messages of the errors of an update."""
     obj, old = ({"spec": {**SPEC, **spec}, "status": one or {}} for one in (status, before))
-    return [str(cause) for cause in validate_job_status_update(obj, old)]
+    return [str(cause) for cause in strategy_for("batch", "Job").validate_status_update(obj, old)]
 
 
 class JobStatusTests(SynchronousTestCase):
-    """Tests for L{validate_job_status_update}."""
+    """Tests for L{kubetwist.registry.batch.validation.jobstatus}."""
 
     def test_lifecycle(self) -> None:
         """A Job starts, runs and completes."""

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.featuregates import FeatureGates, Release
 from kubetwist.registry.core.pod.gates import disabled_pod_fields, disabled_status_fields, drop_of_template
-from tests.registry.gatetools import created, gated, updated, with_status
+from tests.registry.gatetools import created, features, gated, updated, with_status
 from tests.registry.strategytools import copy
 
 
@@ -175,7 +175,7 @@ class SpecTests(SynchronousTestCase):
     def dropped(self, case: Case, enabled: bool, old: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the spec of a case on a server with or without its gate."""
         spec: dict[str, Any] = copy(case.spec)
-        disabled_pod_fields(FeatureGates(case.release, {case.gate: enabled})).drop(spec, old)
+        disabled_pod_fields(features(case.release, **{case.gate: enabled})).drop(spec, old)
         return spec
 
     def test_disabled(self) -> None:
@@ -364,7 +364,7 @@ class StatusTests(SynchronousTestCase):
         """Return the status of a case on a server with or without its gate."""
         pod = copy({"spec": {}, "status": case.status})
         stored = {"spec": {}, "status": {}, **old}
-        disabled_status_fields(FeatureGates(case.release, {case.gate: enabled})).drop(pod, stored)
+        disabled_status_fields(features(case.release, **{case.gate: enabled})).drop(pod, stored)
         return pod["status"]
 
     def test_positions(self) -> None:

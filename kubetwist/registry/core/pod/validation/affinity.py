@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from .....api.errors import duplicate, forbidden, invalid, required
@@ -17,8 +18,12 @@ from ....generic.validation.fields import (
     label_selector,
     unsupported,
 )
+from .options import PodValidationOptions
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+#: The feature gates of C{matchLabelKeys} in topology spread constraints, and of their merge into label selectors.
+_SPREAD_KEYS: Final = "MatchLabelKeysInPodTopologySpread"
+_SPREAD_MERGE: Final = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -157,8 +162,17 @@ def _spread_key(constraint: JSONObject) -> tuple[str, str]:
     return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
 
 
-def validate_topology_spread(constraints: list[JSONObject], path: str, errors: ErrorList) -> None:
-    """Validate topology spread constraints."""
+def validate_topology_spread(
+    constraints: list[JSONObject], path: str, errors: ErrorList, options: PodValidationOptions
+) -> None:
+    """
+    Validate topology spread constraints.
+
+    @param constraints: The constraints.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param options: What the server permits.
+    """
     remaining = Counter(map(_spread_key, constraints))
     for index, constraint in enumerate(constraints):
         item_path = f"{path}[{index}]"
@@ -185,5 +199,50 @@ def validate_topology_spread(constraints: list[JSONObject], path: str, errors: E
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(name) is not None and constraint[name] not in ("Honor", "Ignore"):
                 errors.append(unsupported(f"{item_path}.{name}", constraint[name], ("Honor", "Ignore")))
-        _label_keys(constraint, item_path, errors)
+        if constraint.get("matchLabelKeys"):
+            _spread_label_keys(constraint, item_path, errors, options)
         label_selector(constraint.get("labelSelector"), f"{item_path}.labelSelector", errors)
+
+
+def _spread_label_keys(constraint: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions) -> None:
+    """
+    Validate C{matchLabelKeys} of a constraint.
+
+    Since 1.34, the label selectors of new pods contain the keys. The rule before that, for keys that are not merged,
+    still applies if the gates are disabled. If the stored pod violates one of the rules, the other one applies.
+    """
+    validate, other = _label_keys, _separate_label_keys
+    if not (options.features.enabled(_SPREAD_KEYS) and options.features.enabled(_SPREAD_MERGE)):
+        validate, other = other, validate
+    found: ErrorList = []
+    validate(constraint, path, found)
+    tolerates = validate is _label_keys or options.features.enabled(_SPREAD_KEYS)
+    if found and tolerates and options.old is not None and _violates(validate, options.old):
+        found = []
+        other(constraint, path, found)
+    errors.extend(found)
+
+
+def _violates(validate: Callable[[JSONObject, str, ErrorList], None], spec: JSONObject) -> bool:
+    """Return whether the topology spread constraints of a stored pod violate a rule for label keys."""
+    found: ErrorList = []
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        validate(constraint, "", found)
+    return bool(found)
+
+
+def _separate_label_keys(holder: JSONObject, path: str, errors: ErrorList) -> None:
+    """Validate label keys that are not added to the label selector, and must not be in it."""
+    keys, selector = holder.get("matchLabelKeys") or [], holder.get("labelSelector")
+    if not keys:
+        return
+    if selector is None:
+        errors.append(forbidden(f"{path}.matchLabelKeys", "must not be specified when labelSelector is not set"))
+        selector = {}
+    selected = set(selector.get("matchLabels") or ())
+    selected.update(expression.get("key") or "" for expression in selector.get("matchExpressions") or ())
+    for index, key in enumerate(keys):
+        item_path = f"{path}.matchLabelKeys[{index}]"
+        check(key, item_path, validate_qualified_name, errors)
+        if key in selected:
+            errors.append(invalid(item_path, key, "exists in both matchLabelKeys and labelSelector"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from .....api.errors import duplicate, forbidden, invalid, not_found, required, too_many
+from .....api.errors import duplicate, forbidden, invalid, not_found, required
+from .....api.gostructs import go_struct
 from .....api.names import (
     validate_config_map_key,
     validate_dns1123_subdomain,
@@ -19,6 +20,8 @@ from ....generic.validation.fields import (
     check,
     dns_label,
     dns_subdomain,
+    go_json,
+    invalid_shown,
     local_path,
     need,
     no_backsteps,
@@ -28,6 +31,8 @@ from ....generic.validation.fields import (
     port_number_or_name,
     unsupported,
 )
+from ._restarts import validate_restart, validate_restart_of_init_container
+from .options import PodValidationOptions
 from .resources import validate_requirements
 from .security import validate_security_context
 from .volumes import field_selector, resource_selector
@@ -48,10 +53,6 @@ ENV_FIELDS: Final = (
     "status.podIPs",
 )
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_RESTART: Final = ("Always", "Never", "OnFailure")
-_RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
-_MAX_RESTART_RULES: Final = 20
-_MAX_EXIT_CODES: Final = 255
 _SIDECAR_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 #: Fields that ephemeral containers must not have, in the order of the struct in Go.
 _NOT_EPHEMERAL: Final = (
@@ -72,11 +73,12 @@ _POINTERS: Final = frozenset(("livenessProbe", "readinessProbe", "startupProbe",
 class PodContext:
     """The parts of a pod that the validation of its containers needs."""
 
-    __slots__ = ("claims", "grace", "host_users", "old", "restart_policy", "volumes")
+    __slots__ = ("claims", "env_name", "grace", "host_users", "options", "restart_policy", "volumes")
 
-    def __init__(self, spec: JSONObject, volumes: Mapping[str, JSONObject], old: JSONObject | None = None) -> None:
+    def __init__(self, spec: JSONObject, volumes: Mapping[str, JSONObject], options: PodValidationOptions) -> None:
         self.volumes = volumes
-        self.old = old
+        self.options = options
+        self.env_name = options.env_name_validator(spec)
         self.grace: int | None = spec.get("terminationGracePeriodSeconds")
         self.restart_policy: str = spec.get("restartPolicy") or ""
         self.host_users: bool = spec.get("hostUsers") is not False
@@ -104,7 +106,8 @@ def validate_containers(containers: list[JSONObject] | None, pod: PodContext, pa
             errors.append(duplicate(f"{item_path}.name", name))
         names.add(name)
         _lifecycle_and_probes(container, pod, item_path, errors)
-        _restart(container, item_path, errors)
+        if container.get("restartPolicy") is not None or container.get("restartPolicyRules"):
+            validate_restart(container, item_path, errors, pod.options)
     _host_ports(containers, path, errors)
 
 
@@ -125,14 +128,17 @@ def validate_init_containers(
     @param errors: Receives the errors.
     """
     names = {container.get("name") or "" for container in regular or ()}
-    tolerated = pod.old is not None and any(
-        one.get("restartPolicy") != "Always" and _restarted_for(one) for one in pod.old.get("initContainers") or ()
+    old, since = pod.options.old, pod.options.features.since
+    tolerated = not since(1, 36) or (
+        old is not None
+        and any(one.get("restartPolicy") != "Always" and _restarted_for(one) for one in old.get("initContainers") or ())
     )
     for index, container in enumerate(containers or ()):
         item_path = f"{path}[{index}]"
         _common(container, pod, item_path, errors)
         policy = container.get("restartPolicy")
-        _restart(container, item_path, errors, starting=True)
+        if policy is not None or container.get("restartPolicyRules"):
+            validate_restart_of_init_container(container, item_path, errors, pod.options)
         name = container.get("name") or ""
         if name in names:
             errors.append(duplicate(f"{item_path}.name", name))
@@ -145,6 +151,10 @@ def validate_init_containers(
             for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                 if container.get(field) is not None:
                     errors.append(forbidden(f"{item_path}.{field}", _SIDECAR_ONLY))
+        if container.get("resizePolicy") and not pod.options.allows_sidecar_resize_policy:
+            shown = go_json([go_struct(one, "ContainerResizePolicy") for one in container["resizePolicy"]])
+            errors.append(invalid_shown(f"{item_path}.resizePolicy", shown, "must not be set for init containers"))
+        if policy != "Always":
             for position in () if tolerated else _restarted_for(container):
                 text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
                 errors.append(invalid(f"{item_path}.resizePolicy[{position}].restartPolicy", "RestartContainer", text))
@@ -154,36 +164,6 @@ def _restarted_for(container: JSONObject) -> list[int]:
     """Return the indexes of resize policies that restart the container."""
     policies = container.get("resizePolicy") or ()
     return [position for position, policy in enumerate(policies) if policy.get("restartPolicy") == "RestartContainer"]
-
-
-def _restart(container: JSONObject, path: str, errors: ErrorList, *, starting: bool = False) -> None:
-    """
-    Validate the restart policy of a container and its rules.
-
-    @param starting: Whether the container is an init container.
-    """
-    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
-    if policy is not None and policy not in _RESTART:
-        errors.append(unsupported(f"{path}.restartPolicy", policy, _RESTART))
-    elif policy is None and rules:
-        text = "must specify restartPolicy when restart rules are used"
-        errors.append(required(f"{path}.restartPolicy", text))
-        if starting:
-            return
-    if len(rules) > _MAX_RESTART_RULES:
-        errors.append(too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RESTART_RULES))
-    for index, rule in enumerate(rules):
-        item_path, codes = f"{path}.restartPolicyRules[{index}]", rule.get("exitCodes")
-        if rule.get("action") not in _RESTART_ACTIONS:
-            errors.append(unsupported(f"{item_path}.action", rule.get("action") or "", _RESTART_ACTIONS))
-        if codes is None:
-            errors.append(required(f"{item_path}.exitCodes", "must be specified"))
-            continue
-        if codes.get("operator") not in ("In", "NotIn"):
-            errors.append(unsupported(f"{item_path}.exitCodes.operator", codes.get("operator") or "", ("In", "NotIn")))
-        values = codes.get("values") or ()
-        if len(values) > _MAX_EXIT_CODES:
-            errors.append(too_many(f"{item_path}.exitCodes.values", len(values), _MAX_EXIT_CODES))
 
 
 def validate_ephemeral_containers(spec: JSONObject, pod: PodContext, path: str, errors: ErrorList) -> None:
@@ -240,9 +220,9 @@ def _common(container: JSONObject, pod: PodContext, path: str, errors: ErrorList
     if container.get("ports"):
         _ports(container["ports"], f"{path}.ports", errors)
     if container.get("env"):
-        _env(container["env"], f"{path}.env", errors)
+        _env(container["env"], pod, f"{path}.env", errors)
     if container.get("envFrom"):
-        _env_from(container["envFrom"], f"{path}.envFrom", errors)
+        _env_from(container["envFrom"], pod, f"{path}.envFrom", errors)
     if mounts:
         _mounts(mounts, devices or [], pod.volumes, container, f"{path}.volumeMounts", errors)
     if devices:
@@ -287,19 +267,21 @@ def _host_ports(containers: list[JSONObject], path: str, errors: ErrorList) -> N
             host_ports.add(text)
 
 
-def _env(variables: list[JSONObject], path: str, errors: ErrorList) -> None:
+def _env(variables: list[JSONObject], pod: PodContext, path: str, errors: ErrorList) -> None:
     for index, variable in enumerate(variables):
         name = variable.get("name")
         if not name:
             errors.append(required(f"{path}[{index}].name"))
         else:
-            check(name, f"{path}[{index}].name", validate_env_var_name, errors)
+            check(name, f"{path}[{index}].name", pod.env_name, errors)
         source = variable.get("valueFrom")
         if source is not None:
-            _env_source(variable, source, f"{path}[{index}].valueFrom", errors)
+            _env_source(variable, source, pod.options, f"{path}[{index}].valueFrom", errors)
 
 
-def _env_source(variable: JSONObject, source: JSONObject, path: str, errors: ErrorList) -> None:
+def _env_source(
+    variable: JSONObject, source: JSONObject, options: PodValidationOptions, path: str, errors: ErrorList
+) -> None:
     count = 0
     if source.get("fieldRef") is not None:
         count += 1
@@ -322,7 +304,10 @@ def _env_source(variable: JSONObject, source: JSONObject, path: str, errors: Err
         count += 1
         _file_key(source["fileKeyRef"], f"{path}.fileKeyRef", errors)
     if not count:
-        text = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        choice = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+        if options.allows("EnvFiles"):
+            choice = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        text = f"must specify one of: {choice}"
         errors.append(invalid(path, "", text))
     elif variable.get("value"):
         errors.append(invalid(path, "", "may not be specified when `value` is not empty"))
@@ -368,11 +353,11 @@ def validate_files_of_variables(
                 errors.append(invalid(target_path, name, "referenced volume must be of type emptyDir"))
 
 
-def _env_from(sources: list[JSONObject], path: str, errors: ErrorList) -> None:
+def _env_from(sources: list[JSONObject], pod: PodContext, path: str, errors: ErrorList) -> None:
     for index, source in enumerate(sources):
         item_path = f"{path}[{index}]"
         if source.get("prefix"):
-            check(source["prefix"], f"{item_path}.prefix", validate_env_var_name, errors)
+            check(source["prefix"], f"{item_path}.prefix", pod.env_name, errors)
         count = 0
         for kind in ("configMapRef", "secretRef"):
             reference = source.get(kind)
@@ -520,7 +505,7 @@ def _lifecycle_and_probes(container: JSONObject, pod: PodContext, path: str, err
     if lifecycle is not None:
         for name in ("postStart", "preStop"):
             if lifecycle.get(name) is not None:
-                _handler(lifecycle[name], pod.grace, f"{path}.lifecycle.{name}", errors)
+                _handler(lifecycle[name], pod, f"{path}.lifecycle.{name}", errors)
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         probe = container.get(name)
         if probe is not None:
@@ -528,7 +513,7 @@ def _lifecycle_and_probes(container: JSONObject, pod: PodContext, path: str, err
 
 
 def _probe(probe: JSONObject, pod: PodContext, name: str, path: str, errors: ErrorList) -> None:
-    _handler(probe, pod.grace, path, errors)
+    _handler(probe, pod, path, errors)
     for field in ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"):
         not_negative(probe.get(field), f"{path}.{field}", errors)
     grace = probe.get("terminationGracePeriodSeconds")
@@ -542,7 +527,7 @@ def _probe(probe: JSONObject, pod: PodContext, name: str, path: str, errors: Err
         errors.append(invalid(f"{path}.successThreshold", probe.get("successThreshold") or 0, "must be 1"))
 
 
-def _handler(handler: JSONObject, grace: int | None, path: str, errors: ErrorList) -> None:
+def _handler(handler: JSONObject, pod: PodContext, path: str, errors: ErrorList) -> None:
     count = 0
     for kind in _HANDLERS:
         action = handler.get(kind)
@@ -566,9 +551,22 @@ def _handler(handler: JSONObject, grace: int | None, path: str, errors: ErrorLis
         elif kind in ("tcpSocket", "grpc"):
             port_number_or_name(action.get("port", 0), f"{item_path}.port", errors)
         else:
-            seconds = action.get("seconds") or 0
-            if grace is not None and not 0 <= seconds <= grace:
-                text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
-                errors.append(invalid(item_path, seconds, text))
+            _sleep(action.get("seconds") or 0, pod, item_path, errors)
     if not count:
         errors.append(required(path, "must specify a handler type"))
+
+
+def _sleep(seconds: int, pod: PodContext, path: str, errors: ErrorList) -> None:
+    """Validate the duration of a sleep, which must end within the grace period."""
+    grace = pod.grace
+    if grace is None or 0 < seconds <= grace:
+        return
+    if pod.options.allows("PodLifecycleSleepActionAllowZero"):
+        if seconds != 0:
+            text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+            errors.append(invalid(path, seconds, text))
+        return
+    text = f"must be greater than 0 and less than terminationGracePeriodSeconds ({grace})"
+    if pod.options.features.since(1, 32):
+        text += ". Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep."
+    errors.append(invalid(path, seconds, text))

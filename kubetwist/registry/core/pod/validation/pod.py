@@ -10,27 +10,27 @@ from .....api.resource import JSONObject
 from ....generic.validation.fields import ErrorList, local_path, quote, unsupported_string
 from ..warnings import APP_ARMOR, SECCOMP, SECCOMP_POD
 from .containers import trimmed_image
+from .options import DELETION_COST, PodValidationOptions, is_deletion_cost
 from .spec import MIRROR, validate_pod_spec, with_paths
 
-_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PATH: Final = "metadata.annotations"
 #: The names of profile types in deprecated annotations, for seccomp and AppArmor.
 _SECCOMP_NAMES: Final = {"RuntimeDefault": ("runtime/default", "docker/default"), "Unconfined": ("unconfined",)}
 _APP_ARMOR_NAMES: Final = {"RuntimeDefault": ("runtime/default",), "Unconfined": ("unconfined",)}
 
 
-def validate_pod(obj: JSONObject, errors: ErrorList, old: JSONObject | None = None) -> None:
+def validate_pod(obj: JSONObject, errors: ErrorList, options: PodValidationOptions) -> None:
     """
     Validate a new or changed pod.
 
     @param obj: The pod.
     @param errors: Receives the errors.
-    @param old: The stored pod; L{None} when it is created.
+    @param options: What the server permits.
     """
     spec, metadata = obj["spec"], obj["metadata"]
     if metadata.get("annotations"):
-        validate_pod_annotations(metadata["annotations"], spec, _PATH, errors)
-    validate_pod_spec(spec, "spec", errors, pod=metadata, old=None if old is None else old["spec"])
+        validate_pod_annotations(metadata["annotations"], spec, _PATH, errors, options)
+    validate_pod_spec(spec, "spec", errors, options, pod=metadata)
     if not spec.get("serviceAccountName"):
         for index, volume in enumerate(spec.get("volumes") or ()):
             for position, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
@@ -42,10 +42,10 @@ def validate_pod(obj: JSONObject, errors: ErrorList, old: JSONObject | None = No
             trimmed_image(container, f"spec.{kind}[{index}]", errors)
 
 
-def validate_pod_create(obj: JSONObject) -> list[FieldError]:
+def validate_pod_create(obj: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Return the validation errors of a new pod."""
     errors: ErrorList = []
-    validate_pod(obj, errors)
+    validate_pod(obj, errors, options)
     spec = obj["spec"]
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
@@ -72,8 +72,17 @@ def validate_profile_annotations(
             _app_armor_matches(annotations, spec, path, errors)
 
 
-def validate_annotation_update(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    """Validate that annotations for kubelets are unchanged, and the other annotations."""
+def validate_annotation_update(
+    obj: JSONObject, old: JSONObject, errors: ErrorList, options: PodValidationOptions
+) -> None:
+    """
+    Validate that annotations for kubelets are unchanged, and the other annotations.
+
+    @param obj: The pod.
+    @param old: The stored pod.
+    @param errors: Receives the errors.
+    @param options: What the server permits.
+    """
     new, was = obj["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
     for before, text in ((True, "may not remove or update"), (False, "may not add")):
         for key in sorted(was if before else new.keys() - was.keys()):
@@ -84,10 +93,12 @@ def validate_annotation_update(obj: JSONObject, old: JSONObject, errors: ErrorLi
             elif key == MIRROR:
                 errors.append(forbidden(f"{_PATH}[{key}]", f"{text} mirror pod annotation"))
     if new:
-        validate_pod_annotations(new, obj["spec"], _PATH, errors)
+        validate_pod_annotations(new, obj["spec"], _PATH, errors, options)
 
 
-def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList) -> None:
+def validate_pod_annotations(
+    annotations: JSONObject, spec: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions
+) -> None:
     """
     Validate the annotations of a pod that have a meaning for pods.
 
@@ -95,16 +106,14 @@ def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: st
     @param spec: The spec of the pod.
     @param path: The field path of the annotations.
     @param errors: Receives the errors.
+    @param options: What the server permits.
     """
     if MIRROR in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
         errors.append(invalid(f"{path}[{MIRROR}]", annotations[MIRROR], text))
-    cost = annotations.get(_DELETION_COST)
-    if cost is not None:
-        digits = cost.removeprefix("-")
-        canonical = digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0") and cost != "-0"
-        if not canonical or not -(2**31) <= int(cost) < 2**31:
-            errors.append(invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
+    cost = annotations.get(DELETION_COST)
+    if cost is not None and not is_deletion_cost(cost) and options.validates_deletion_cost():
+        errors.append(invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer"))
     for key in sorted(annotations, key=lambda key: (key != SECCOMP_POD, key)):
         if key == SECCOMP_POD or key.startswith(SECCOMP):
             _seccomp(annotations[key], f"{path}.{key}", errors)

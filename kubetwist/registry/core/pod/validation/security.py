@@ -20,6 +20,7 @@ from ....generic.validation.fields import (
     local_path,
     unsupported,
 )
+from .options import PodValidationOptions
 
 _SECCOMP: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
@@ -34,12 +35,10 @@ _DOMAIN: Final = re.compile(rf"{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*")
 _CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f]")
 _NOT_IN_USER: Final = frozenset('"/\\:;|=,+*?<>@[]')
 _CREDENTIAL_SPEC_KIB: Final = 64
-#: The values of C{seLinuxChangePolicy} that are supported without SELinux mount options.
-_SELINUX_CHANGES: Final = ("Recursive",)
 
 
 def validate_pod_security_context(
-    context: JSONObject, spec: JSONObject, path: str, errors: ErrorList, old: JSONObject | None = None
+    context: JSONObject, spec: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions
 ) -> None:
     """
     Validate the security context of a pod.
@@ -48,7 +47,7 @@ def validate_pod_security_context(
     @param spec: The spec of the pod.
     @param path: The field path for errors.
     @param errors: Receives the errors.
-    @param old: The spec of the stored pod; L{None} when it is created.
+    @param options: What the server permits.
     """
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
         id_number(context.get(name), f"{path}.{name}", errors)
@@ -63,9 +62,9 @@ def validate_pod_security_context(
     _windows(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
     _choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"), f"{path}.supplementalGroupsPolicy", errors)
-    was = ((old or {}).get("securityContext") or {}).get("seLinuxChangePolicy")
-    changes = _SELINUX_CHANGES if was is None else ("MountOption", "Recursive")
-    _choice(context.get("seLinuxChangePolicy"), changes, f"{path}.seLinuxChangePolicy", errors)
+    if context.get("seLinuxChangePolicy") is not None:
+        changes = ("MountOption", "Recursive") if options.allows("SELinuxMount") else ("Recursive",)
+        _choice(context["seLinuxChangePolicy"], changes, f"{path}.seLinuxChangePolicy", errors)
 
 
 def validate_security_context(context: JSONObject, path: str, host_users: bool, errors: ErrorList) -> None:

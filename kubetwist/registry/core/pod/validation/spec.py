@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from .....api.addresses import validate_ip
 from .....api.errors import duplicate, forbidden, invalid, required, too_long
-from .....api.names import validate_label_value, validate_qualified_name, validate_search_domain
+from .....api.names import (
+    validate_dns1123_subdomain,
+    validate_label_value,
+    validate_qualified_name,
+    validate_search_domain,
+)
 from .....api.podspecs import containers as containers_of
 from .....api.quantity import Quantity
 from .....api.resource import JSONObject
@@ -24,6 +30,7 @@ from ....generic.validation.fields import (
     labels,
     one_of,
     quantity,
+    quote,
     unsupported,
 )
 from .affinity import validate_affinity, validate_topology_spread
@@ -34,6 +41,7 @@ from .containers import (
     validate_files_of_variables,
     validate_init_containers,
 )
+from .options import PodValidationOptions
 from .resources import is_huge_pages, pod_resource_name, validate_requirements
 from .security import validate_pod_security_context
 from .volumes import validate_volumes
@@ -41,13 +49,18 @@ from .volumes import validate_volumes
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+#: Operators of tolerations that compare numbers.
+_COMPARISONS: Final = ("Lt", "Gt")
+_COMPARISON_GATE: Final = "TaintTolerationComparisonOperators"
+_INTEGER: Final = re.compile("0|-?[1-9][0-9]*")
+_GO_INTEGER: Final = re.compile("[-+]?[0-9]+")
 #: The annotation of mirror pods, which represent static pods of a kubelet.
 MIRROR: Final = "kubernetes.io/config.mirror"
 MAX_HOSTNAME_LENGTH: Final = 64
 
 
 def validate_pod_spec(
-    spec: JSONObject, path: str, errors: ErrorList, *, pod: JSONObject | None = None, old: JSONObject | None = None
+    spec: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions, *, pod: JSONObject | None = None
 ) -> None:
     """
     Validate the spec of a pod or template.
@@ -55,8 +68,8 @@ def validate_pod_spec(
     @param spec: The spec.
     @param path: The field path for errors.
     @param errors: Receives the errors.
+    @param options: What the server permits.
     @param pod: The metadata of the pod; L{None} for a template.
-    @param old: The spec of the stored pod, whose invalid values are accepted; L{None} when it is created.
     """
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
@@ -68,14 +81,14 @@ def validate_pod_spec(
             errors.extend(forbidden(NO_FIELD, text) for _ in spec["resourceClaims"])
         else:
             _resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", errors)
-    context = PodContext(spec, volumes, old)
+    context = PodContext(spec, volumes, options)
     containers = spec.get("containers")
     validate_containers(containers, context, f"{path}.containers", errors)
     if spec.get("initContainers"):
         validate_init_containers(spec["initContainers"], containers, context, f"{path}.initContainers", errors)
     if spec.get("ephemeralContainers"):
         validate_ephemeral_containers(spec, context, f"{path}.ephemeralContainers", errors)
-    if spec.get("resources") is not None:
+    if spec.get("resources") is not None and options.features.enabled("PodLevelResources"):
         _pod_resources(spec, context, f"{path}.resources", errors)
     if spec.get("hostNetwork"):
         _host_network(spec, path, pod is not None, errors)
@@ -84,20 +97,20 @@ def validate_pod_spec(
     labels(spec.get("nodeSelector"), f"{path}.nodeSelector", errors)
     security = spec.get("securityContext")
     if security or spec.get("shareProcessNamespace"):
-        validate_pod_security_context(security or {}, spec, f"{path}.securityContext", errors, old)
+        validate_pod_security_context(security or {}, spec, f"{path}.securityContext", errors, options)
     if spec.get("affinity"):
         validate_affinity(spec["affinity"], f"{path}.affinity", errors)
-    _dns_config(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig", errors)
+    _dns_config(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig", errors, options)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         field_path = f"{path}.readinessGates[{index}].conditionType"
         check(gate.get("conditionType") or "", field_path, validate_qualified_name, errors)
     _scheduling_gates(spec.get("schedulingGates") or [], f"{path}.schedulingGates", errors)
     if spec.get("topologySpreadConstraints"):
         field_path = f"{path}.topologySpreadConstraints"
-        validate_topology_spread(spec["topologySpreadConstraints"], field_path, errors)
+        validate_topology_spread(spec["topologySpreadConstraints"], field_path, errors, options)
     _host_process(spec, path, errors)
     if spec.get("hostUsers") is False:
-        _user_namespace(spec, old, path, errors)
+        _user_namespace(spec, path, errors, options)
     if spec.get("hostnameOverride") is not None:
         _hostname_override(spec, f"{path}.hostnameOverride", errors)
     for name in ("serviceAccountName", "nodeName"):
@@ -111,7 +124,7 @@ def validate_pod_spec(
         if spec.get(name):
             check(spec[name], f"{path}.{name}", dns_label, errors)
     if spec.get("tolerations"):
-        validate_tolerations(spec["tolerations"], f"{path}.tolerations", errors)
+        validate_tolerations(spec["tolerations"], f"{path}.tolerations", errors, options)
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         item_path = f"{path}.hostAliases[{index}]"
         for text in validate_ip(alias.get("ip") or "", canonical=False):
@@ -158,13 +171,16 @@ def _resource_claims(claims: list[JSONObject], path: str, errors: ErrorList) -> 
                 check(value, f"{item_path}.{field}", dns_subdomain, errors)
 
 
-def _user_namespace(spec: JSONObject, old: JSONObject | None, path: str, errors: ErrorList) -> None:
+def _user_namespace(spec: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions) -> None:
     """Validate that a pod with a user namespace does not use other namespaces of the host."""
     text = "when `hostUsers` is false"
     # Two of the three field paths of the reference begin with a capital letter.
     for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
-        if spec.get(name):
+        if spec.get(name) and not (name == "hostNetwork" and options.allows("UserNamespacesHostNetworkSupport")):
             errors.append(forbidden(f"{path}.{field}", text))
+    old = options.old
+    if not options.features.since(1, 34):
+        return
     if old is not None and old.get("hostUsers") is False and any(_with_devices(old, path)):
         return
     errors.extend(forbidden(f"{field_path}.volumeDevices", text) for field_path in _with_devices(spec, path))
@@ -251,7 +267,9 @@ def _host_network(spec: JSONObject, path: str, is_pod: bool, errors: ErrorList) 
                 errors.append(invalid(field_path, host, "must match `containerPort` when `hostNetwork` is true"))
 
 
-def _dns_config(config: JSONObject | None, policy: str | None, path: str, errors: ErrorList) -> None:
+def _dns_config(
+    config: JSONObject | None, policy: str | None, path: str, errors: ErrorList, options: PodValidationOptions
+) -> None:
     if policy == "None":
         if config is None:
             errors.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
@@ -273,10 +291,11 @@ def _dns_config(config: JSONObject | None, policy: str | None, path: str, errors
     if len(" ".join(searches)) > 2048:
         text = "must not have more than 2048 characters (including spaces) in the search list"
         errors.append(invalid(f"{path}.searches", searches, text))
+    relaxed = bool(searches) and options.allows("RelaxedDNSSearchValidation")
     for index, search in enumerate(searches):
-        if search != ".":
+        if search != "." or not relaxed:
             name = search.removesuffix(".")
-            for text in validate_search_domain(name):
+            for text in validate_search_domain(name) if relaxed else validate_dns1123_subdomain(name):
                 errors.append(invalid(f"{path}.searches[{index}]", name, text))
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
@@ -293,8 +312,17 @@ def _scheduling_gates(gates: list[JSONObject], path: str, errors: ErrorList) -> 
         seen.add(name)
 
 
-def validate_tolerations(tolerations: list[JSONObject], path: str, errors: ErrorList) -> None:
-    """Validate tolerations."""
+def validate_tolerations(
+    tolerations: list[JSONObject], path: str, errors: ErrorList, options: PodValidationOptions | None = None
+) -> None:
+    """
+    Validate tolerations.
+
+    @param tolerations: The tolerations.
+    @param path: The field path for errors.
+    @param errors: Receives the errors.
+    @param options: What the server permits in a pod; L{None} for RuntimeClasses, which never compare numbers.
+    """
     for index, toleration in enumerate(tolerations):
         item_path = f"{path}[{index}]"
         key, operator = toleration.get("key") or "", toleration.get("operator") or ""
@@ -315,12 +343,27 @@ def validate_tolerations(tolerations: list[JSONObject], path: str, errors: Error
             if value:
                 text = "value must be empty when `operator` is 'Exists'"
                 errors.append(invalid(f"{item_path}.operator", value, text))
+        elif operator in _COMPARISONS and options is not None and options.allows(_COMPARISON_GATE):
+            _compared_number(value, f"{item_path}.value", errors)
         else:
-            # The operators Lt and Gt have a feature gate, which is disabled.
-            choice = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+            # The message names the operators even if their feature gate is disabled.
+            known = operator in _COMPARISONS and (options is None or options.features.since(1, 35))
+            choice = ("Equal", "Exists", *_COMPARISONS) if known else ("Equal", "Exists")
             errors.append(unsupported(f"{item_path}.operator", operator, choice))
         if effect and effect not in TAINT_EFFECTS:
             errors.append(unsupported(f"{item_path}.effect", effect, TAINT_EFFECTS))
+
+
+def _compared_number(value: str, path: str, errors: ErrorList) -> None:
+    """Validate a number that is compared with the value of a taint."""
+    if not value:
+        errors.append(invalid(path, value, "must be non-empty"))
+    elif not _INTEGER.fullmatch(value):
+        errors.append(invalid(path, value, "must be a valid decimal integer in canonical form"))
+    if not _GO_INTEGER.fullmatch(value):
+        errors.append(invalid(path, value, f"strconv.ParseInt: parsing {quote(value)}: invalid syntax"))
+    elif not -(2**63) <= int(value) < 2**63:
+        errors.append(invalid(path, value, f"strconv.ParseInt: parsing {quote(value)}: value out of range"))
 
 
 def with_paths(spec: JSONObject, path: str) -> Iterator[tuple[JSONObject, str]]:

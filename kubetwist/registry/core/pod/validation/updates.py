@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from .....api.addresses import parse_ip
-from .....api.errors import FieldError, duplicate, forbidden, invalid, required
+from .....api.errors import FieldError, duplicate, forbidden, invalid, required, too_long
+from .....api.featuregates import FeatureGates
 from .....api.go.diff import diff
 from .....api.go.quote import quoted
 from .....api.gostructs import (
@@ -13,7 +15,6 @@ from .....api.gostructs import (
     pod_spec_struct,
 )
 from .....api.names import validate_qualified_name
-from .....api.podspecs import declared_containers
 from .....api.resource import JSONObject
 from ....generic.validation.fields import (
     MAX_INT32,
@@ -31,7 +32,9 @@ from ....generic.validation.fields import (
     unsupported,
 )
 from ..qos import qos_class
+from ._restarts import validate_transitions
 from .containers import trimmed_image
+from .options import PodValidationOptions
 from .pod import validate_annotation_update, validate_pod
 from .spec import MIRROR, validate_tolerations
 
@@ -40,21 +43,24 @@ _UPDATABLE: Final = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
+#: Maximum length of the reference of an image in bytes.
+_MAX_IMAGE_REFERENCE_LENGTH: Final = 256
 _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
 
 
-def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_pod_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Return the validation errors of an update: images, the deadline, tolerations and gates may change."""
     errors: ErrorList = []
-    validate_pod(obj, errors, old)
-    validate_annotation_update(obj, old, errors)
+    options = options.for_update(old)
+    validate_pod(obj, errors, options)
+    validate_annotation_update(obj, old, errors, options)
     spec, before = obj["spec"], old["spec"]
     for kind in ("containers", "initContainers"):
         if not _same_containers(spec, before, kind, errors):
             return errors
     if not _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"), errors):
         return errors
-    _added_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [], errors)
+    _added_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [], errors, options)
     existing = {gate.get("name") or "" for gate in before.get("schedulingGates") or ()}
     # The last of gates with the same name.
     gates = {gate.get("name") or "": index for index, gate in enumerate(spec.get("schedulingGates") or ())}
@@ -101,14 +107,16 @@ def _deadline(new: int | None, old: int | None, errors: ErrorList) -> bool:
     return True
 
 
-def _added_tolerations(new: list[JSONObject], old: list[JSONObject], errors: ErrorList) -> None:
+def _added_tolerations(
+    new: list[JSONObject], old: list[JSONObject], errors: ErrorList, options: PodValidationOptions
+) -> None:
     remaining = set(map(_lasting, new))
     for toleration in old:
         if _lasting(toleration) not in remaining:
             text = "existing toleration can not be modified except its tolerationSeconds"
             errors.append(forbidden("spec.tolerations", text))
             return
-    validate_tolerations(new, "spec.tolerations", errors)
+    validate_tolerations(new, "spec.tolerations", errors, options)
 
 
 def _lasting(toleration: JSONObject) -> frozenset[tuple[str, str]]:
@@ -189,10 +197,11 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, errors
 # --- status ------------------------------------------------------------------------------------------------------
 
 
-def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_pod_status_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Return the validation errors of an update of the status."""
     errors: ErrorList = []
-    validate_annotation_update(obj, old, errors)
+    options = options.for_update(old)
+    validate_annotation_update(obj, old, errors, options)
     status, before, spec = obj.get("status") or {}, old.get("status") or {}, old["spec"]
     for index, condition in enumerate(status.get("conditions") or ()):
         name = condition.get("type") or ""
@@ -203,15 +212,12 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     nominated = status.get("nominatedNodeName")
     if nominated and nominated != before.get("nominatedNodeName"):
         check(nominated, "status.nominatedNodeName", dns_subdomain, errors)
-        if spec.get("nodeName"):
+        if spec.get("nodeName") and options.features.enabled("ClearingNominatedNodeNameAfterBinding"):
             text = "may not be set on pods that are already bound to a node"
             errors.append(forbidden("status.nominatedNodeName", text))
     _generation(status, "status", errors)
     immutable(status.get("qosClass"), before.get("qosClass"), "status.qosClass", errors)
-    if not _all_can_restart(spec):
-        _transitions(status, before, spec, "containers", "containerStatuses", errors)
-        _transitions(status, before, spec, "initContainers", "initContainerStatuses", errors)
-    _transitions(status, before, {}, "ephemeralContainers", "ephemeralContainerStatuses", errors)
+    validate_transitions(status, before, spec, errors, options)
     _claim_statuses(status.get("resourceClaimStatuses") or [], spec, errors)
     if status.get("extendedResourceClaimStatus") is not None:
         _extended(status["extendedResourceClaimStatus"], spec, errors)
@@ -226,7 +232,25 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
         if container_status.get("allocatedResourcesStatus"):
             field_path = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
             errors.append(forbidden(field_path, "must not be specified in container status"))
+    if options.features.enabled("ImageVolumeWithDigest"):
+        _volume_statuses(status, errors)
     return errors
+
+
+def _volume_statuses(status: JSONObject, errors: ErrorList) -> None:
+    """Validate the images of mounted volumes."""
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for index, container_status in enumerate(status.get(kind) or ()):
+            for position, mount in enumerate(container_status.get("volumeMounts") or ()):
+                image = (mount.get("volumeStatus") or {}).get("image")
+                if image is None:
+                    continue
+                path = f"status.{kind}[{index}].volumeMounts[{position}].volumeStatus.imageVolumeStatus.imageRef"
+                reference = image.get("imageRef") or ""
+                if not reference:
+                    errors.append(required(path, "imageRef must not be empty"))
+                if len(reference.encode()) > _MAX_IMAGE_REFERENCE_LENGTH:
+                    errors.append(too_long(path, _MAX_IMAGE_REFERENCE_LENGTH))
 
 
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -237,50 +261,6 @@ def _generation(observer: JSONObject, path: str, errors: ErrorList) -> None:
     generation = observer.get("observedGeneration") or 0
     if generation < 0:
         errors.append(invalid(f"{path}.observedGeneration", generation, "must be a non-negative integer"))
-
-
-def _all_can_restart(spec: JSONObject) -> bool:
-    """Return whether a rule of a container can restart all containers."""
-    return any(
-        rule.get("action") == "RestartAllContainers"
-        for container, _, _ in declared_containers(spec)
-        for rule in container.get("restartPolicyRules") or ()
-    )
-
-
-def _restarts(container: JSONObject, whole: str | None, code: int) -> bool:
-    """
-    Return whether a container that exited with C{code} is restarted.
-
-    @param whole: The restart policy of the pod.
-    """
-    policy = container.get("restartPolicy")
-    if policy is not None:
-        for rule in container.get("restartPolicyRules") or ():
-            codes = rule.get("exitCodes") or {}
-            inside = code in (codes.get("values") or ())
-            if codes.get("operator") == ("In" if inside else "NotIn"):
-                return rule.get("action") in ("Restart", "RestartAllContainers")
-    policy = whole if policy is None else policy
-    return policy != "Never" and (policy != "OnFailure" or code != 0)
-
-
-def _transitions(
-    status: JSONObject, before: JSONObject, spec: JSONObject, containers: str, kind: str, errors: ErrorList
-) -> None:
-    """Validate that terminated containers stay terminated unless they are restarted."""
-    existing = {one.get("name"): one for one in spec.get(containers) or ()}
-    new: dict[str | None, JSONObject] = {}
-    for container_status in status.get(kind) or ():
-        new.setdefault(container_status.get("name"), container_status)
-    for index, old in enumerate(before.get(kind) or ()):
-        ended, now = (old.get("state") or {}).get("terminated"), new.get(old.get("name"))
-        if ended is None or now is None or (now.get("state") or {}).get("terminated") is not None:
-            continue
-        container = existing.get(old.get("name"))
-        if container is None or not _restarts(container, spec.get("restartPolicy"), ended.get("exitCode") or 0):
-            text = "may not be transitioned to non-terminated state"
-            errors.append(forbidden(f"status.{kind}[{index}].state", text))
 
 
 def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, errors: ErrorList) -> None:
@@ -411,13 +391,14 @@ def _address_list(status: JSONObject, before: JSONObject, field: str, errors: Er
 # --- other subresources ------------------------------------------------------------------------------------------
 
 
-def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_ephemeral_update(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Return the validation errors of an update: existing ephemeral containers must be unchanged."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods do not support ephemeral containers")]
     errors: ErrorList = []
-    validate_pod(obj, errors, old)
-    validate_annotation_update(obj, old, errors)
+    options = options.for_update(old)
+    validate_pod(obj, errors, options)
+    validate_annotation_update(obj, old, errors, options)
     now = {one.get("name"): one for one in obj["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")
@@ -431,43 +412,81 @@ def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[FieldErr
     return errors
 
 
-def validate_resize(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_resize(obj: JSONObject, old: JSONObject, options: PodValidationOptions) -> list[FieldError]:
     """Return the validation errors of a resize, which must not change the QoS class."""
+    features = options.features
     spec, before = obj["spec"], old["spec"]
+    if not features.since(1, 35) and (_has_pod_resources(spec) or _has_pod_resources(before)):
+        return [forbidden(NO_FIELD, "pods with pod-level resources cannot be resized")]
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden(NO_FIELD, "static pods cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
         return [forbidden(NO_FIELD, "windows pods cannot be resized")]
     errors: ErrorList = []
-    validate_pod(obj, errors, old)
+    validate_pod(obj, errors, options.for_update(old))
     if ((old.get("status") or {}).get("qosClass") or qos_class(before)) != qos_class(spec):
         formatted = (obj.get("status") or {}).get("qosClass") or ""
         errors.append(invalid("spec", formatted, "Pod QOS Class may not change as a result of resizing"))
     if not _resizable(old):
         errors.append(forbidden("spec", "Pod running on node without support for resize"))
-    _resized_whole(spec, before, errors)
+    if _has_pod_resources(spec) or _has_pod_resources(before):
+        if not features.enabled("InPlacePodLevelResourcesVerticalScaling"):
+            text = (
+                "resize of pods with pod-level resources is forbidden when "
+                "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
+            )
+            errors.append(forbidden(NO_FIELD, text))
+            return errors
+        _resized_whole(spec, before, errors)
+    if (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
+        errors.append(forbidden("spec", "pods with node allocatable resource claims cannot be resized"))
     if not _same_order(spec, before, errors):
         return errors
     pairs = {kind: list(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)) for kind in _RESIZED}
+    resizes_all = features.enabled(_RESIZES_INIT_CONTAINERS)
     for kind, both in pairs.items():
         for index, (container, earlier) in enumerate(both):
+            if kind == "initContainers" and not resizes_all and earlier.get("restartPolicy") != "Always":
+                continue
             item_path = f"spec.{kind}[{index}].resources"
             _removed(container.get("resources"), earlier.get("resources"), item_path, "resource", errors)
     for container, earlier in pairs["containers"]:
         if _differs(container, earlier):
             errors.append(forbidden("spec", "only cpu and memory resources are mutable"))
-    for index, (container, earlier) in enumerate(pairs["initContainers"]):
-        item_path = f"spec.initContainers[{index}]"
-        if _differs(container, earlier):
-            text = "only cpu and memory resources for init or sidecar containers are mutable"
-            errors.append(forbidden(item_path, text))
-        if container != earlier and container.get("restartPolicy") != "Always":
-            text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-            policies = [policy.get("restartPolicy") for policy in container.get("resizePolicy") or ()]
-            errors.extend([forbidden(item_path, text)] * policies.count("RestartContainer"))
+    _resized_init_containers(pairs["initContainers"], errors, features)
     return errors
 
 
+def _resized_init_containers(
+    pairs: Sequence[tuple[JSONObject, JSONObject]], errors: ErrorList, features: FeatureGates
+) -> None:
+    """
+    Validate the changes of init containers and sidecars.
+
+    @param pairs: The new and the stored containers.
+    @param errors: Receives the errors.
+    @param features: The feature gates and the release of the server.
+    """
+    resizes_all = features.enabled(_RESIZES_INIT_CONTAINERS)
+    for index, (container, earlier) in enumerate(pairs):
+        item_path = f"spec.initContainers[{index}]"
+        is_sidecar = container.get("restartPolicy") == "Always"
+        if not is_sidecar and not resizes_all:
+            if container != earlier:
+                errors.append(forbidden("spec", "resources for non-sidecar init containers are immutable"))
+        elif not features.since(1, 36):
+            if _differs(container, earlier):
+                errors.append(forbidden("spec", "only cpu and memory resources for sidecar containers are mutable"))
+        elif _differs(container, earlier):
+            text = "only cpu and memory resources for init or sidecar containers are mutable"
+            errors.append(forbidden(item_path, text))
+        if resizes_all and container != earlier and not is_sidecar:
+            text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+            policies = [policy.get("restartPolicy") for policy in container.get("resizePolicy") or ()]
+            errors.extend([forbidden(item_path, text)] * policies.count("RestartContainer"))
+
+
+_RESIZES_INIT_CONTAINERS: Final = "InPlacePodVerticalScalingInitContainers"
 #: The lists of containers in the order of validation.
 _RESIZED: Final = ("initContainers", "containers")
 _MUTABLE: Final = ("cpu", "memory")
@@ -481,11 +500,14 @@ def _resizable(pod: JSONObject) -> bool:
     return True
 
 
+def _has_pod_resources(spec: JSONObject) -> bool:
+    resources = spec.get("resources") or {}
+    return bool(resources.get("requests") or resources.get("limits"))
+
+
 def _resized_whole(spec: JSONObject, before: JSONObject, errors: ErrorList) -> None:
     """Validate the resize of pod-level resources."""
     new, old = spec.get("resources"), before.get("resources")
-    if not any((requirements or {}).get(section) for requirements in (new, old) for section in ("limits", "requests")):
-        return
     if old is not None and new is None:
         errors.append(forbidden("spec.resources", "pod-level resources cannot be removed"))
         return

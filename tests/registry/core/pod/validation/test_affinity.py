@@ -8,7 +8,9 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.core.pod.validation.affinity import validate_topology_spread
+from kubetwist.registry.core.pod.validation.options import PodValidationOptions
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.pods import (
     CONTAINER,
@@ -60,5 +62,5 @@ class SpreadTests(SynchronousTestCase):
         constraint = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
         constraints = [{**constraint, "topologyKey": key} for key in ("a", "b", "a", "a")]
         causes: list[Any] = []
-        validate_topology_spread(constraints, "c", causes)
+        validate_topology_spread(constraints, "c", causes, PodValidationOptions(FeatureGates()))
         self.assertEqual([cause.field.partition(".")[0] for cause in causes], ["c[0]", "c[2]"])

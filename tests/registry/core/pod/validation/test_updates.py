@@ -10,7 +10,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.core.pod.strategy import PodStrategy
-from kubetwist.registry.core.pod.validation.updates import validate_pod_status_update, validate_resize
 from kubetwist.registry.strategies import strategy_for
 
 from ....pods import APP_ARMOR_C, CONTAINER, MIRROR, pod
@@ -43,7 +42,7 @@ class ChangeTests(SynchronousTestCase):
             ],
         )
         self.assertEqual(self.changed(marked, marked), [])
-        self.assertEqual(len(validate_pod_status_update(plain, marked)), 2)
+        self.assertEqual(len(strategy_for("", "Pod").validate_status_update(plain, marked)), 2)
 
     def test_tolerations(self) -> None:
         """Existing tolerations are immutable, except for their seconds."""
@@ -134,8 +133,9 @@ class ResizeTests(SynchronousTestCase):
 
     def resized(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """Return the validation errors of a resize."""
-        PodStrategy().prepare_for_resize(new, old)
-        return [str(cause) for cause in validate_resize(new, old)]
+        strategy = PodStrategy()
+        strategy.prepare_for_resize(new, old)
+        return [str(cause) for cause in strategy.validate_resize(new, old)]
 
     def sized(self, name: str = "c", cpu: str = "1", **more: Any) -> dict[str, Any]:
         """Return a container with requests."""
@@ -235,7 +235,8 @@ class StatusTests(SynchronousTestCase):
 
     def reported(self, status: Any, before: Any = None, **spec: Any) -> list[str]:
         """Return the validation errors of an update of the status."""
-        found = validate_pod_status_update(pod(status=status, **spec), pod(status=before or {}, **spec))
+        obj, old = pod(status=status, **spec), pod(status=before or {}, **spec)
+        found = strategy_for("", "Pod").validate_status_update(obj, old)
         return [str(cause).removeprefix("status.") for cause in found]
 
     def test_restarts(self) -> None:
