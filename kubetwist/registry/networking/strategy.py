@@ -132,10 +132,24 @@ class ServiceCIDRStrategy(Strategy):
 
     has_status = True
 
+    def configure(self) -> None:
+        """Decide whether clients may set the status with the main resource, as before 1.36."""
+        self._keeps_status = not self.features.enabled("ServiceCIDRStatusFieldWiping")
+
     def default(self, obj: JSONObject) -> None:
         """Add C{spec} and C{status}, structs in Go that are always encoded."""
         obj.setdefault("spec", {})
         obj.setdefault("status", {})
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Clear the status, unless clients may set it."""
+        if not self._keeps_status:
+            super().prepare_for_create(obj)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Restore the status, unless clients may set it."""
+        if not self._keeps_status:
+            super().prepare_for_update(obj, old)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Clear the conditions."""

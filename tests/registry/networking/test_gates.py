@@ -7,9 +7,10 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.generic.strategy import Strategy
-from tests.registry.gatetools import create_errors, created, gated
+from tests.registry.gatetools import create_errors, created, gated, updated
 
 GATE = "StrictIPCIDRValidation"
+WIPING = "ServiceCIDRStatusFieldWiping"
 #: An address and a block that libraries parse differently.
 ADDRESS = "10.000.0.4"
 BLOCK = "10.000.0.0/24"
@@ -76,3 +77,19 @@ class StrictTests(SynchronousTestCase):
         parts = OBJECTS[0][2]
         for minor, count in ((33, 0), (35, 0), (36, 1), (37, 1)):
             self.assertEqual(len(create_errors(gated("", "Service", (1, minor)), **parts)), count)
+
+
+class RangeTests(SynchronousTestCase):
+    """The status of ServiceCIDRs."""
+
+    def test_status(self) -> None:
+        """Clients may set the status with the main resource if the gate is disabled, as before 1.36."""
+        status = {"conditions": [{"type": "Ready"}]}
+        spec = {"cidrs": ["10.1.0.0/24"]}
+        for release, gates, kept in (((1, 33), {}, True), ((1, 36), {}, False), ((1, 36), {WIPING: False}, True)):
+            strategy = gated("networking.k8s.io", "ServiceCIDR", release, **gates)
+            obj = created(strategy, spec=spec, status=status)
+            self.assertEqual(obj["status"], status if kept else {})
+            self.assertEqual(updated(strategy, obj, spec=spec, status={})["status"], {})
+            after = updated(strategy, obj, spec=spec, status=status)
+            self.assertEqual(after["status"], status if kept else {})

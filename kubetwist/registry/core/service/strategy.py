@@ -13,9 +13,13 @@ from typing import Final
 from ....api.errors import FieldError
 from ....api.names import validate_dns1123_label
 from ....api.resource import JSONObject
+from ...generic.gates import DisabledFields, GatedField, field_at
 from ...generic.strategy import Strategy
 from ...generic.validation.fields import STRICT_ADDRESSES
 from . import validation
+from .validation import DISTRIBUTIONS
+
+_FIELDS: Final = (GatedField(gate="ServiceTrafficDistribution", find=field_at("spec", "trafficDistribution")),)
 
 
 class ServiceStrategy(Strategy):
@@ -27,8 +31,12 @@ class ServiceStrategy(Strategy):
     allow_create_on_update = True
 
     def configure(self) -> None:
-        """Decide how to validate addresses."""
-        self._strict = self.features.enabled(STRICT_ADDRESSES)
+        """Select the fields to drop, and decide how to validate addresses, the status and traffic distributions."""
+        features = self.features
+        self._strict = features.enabled(STRICT_ADDRESSES)
+        self._any_status = features.enabled("AllowServiceLBStatusOnNonLB")
+        self._distributions = DISTRIBUTIONS if features.enabled("PreferSameTrafficDistribution") else DISTRIBUTIONS[:1]
+        self._disabled = DisabledFields(_FIELDS, features)
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """Return the errors of a name, which must be a DNS label."""
@@ -85,34 +93,39 @@ class ServiceStrategy(Strategy):
         obj["status"] = {"loadBalancer": {}}
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """Set C{clusterIPs} from C{clusterIP}."""
+        """Set C{clusterIPs} from C{clusterIP}, and drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
+        self._disabled.drop(obj)
         normalize_cluster_ips(obj["spec"], None)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Keep allocated values that a PUT leaves out; drop those that the new type does not have."""
+        """
+        Keep allocated values that a PUT leaves out; drop those that the new type does not have, and the fields of
+        disabled feature gates that the stored object does not use.
+        """
         super().prepare_for_update(obj, old)
+        self._disabled.drop(obj, old)
         validation.patch_allocated_values(obj, old)
         normalize_cluster_ips(obj["spec"], old["spec"])
         validation.drop_type_dependent_fields(obj, old)
-        if validation.needs_no_load_balancer(obj["spec"]):
+        if not self._any_status and validation.needs_no_load_balancer(obj["spec"]):
             obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate a new service."""
-        return validation.validate_service(obj, strict=self._strict)
+        return validation.validate_service(obj, strict=self._strict, distributions=self._distributions)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate an update; addresses are immutable."""
-        return validation.validate_service_update(obj, old, strict=self._strict)
+        return validation.validate_service_update(obj, old, strict=self._strict, distributions=self._distributions)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the addresses of the load balancer."""
-        return validation.validate_service_status(obj, old, strict=self._strict)
+        return validation.validate_service_status(obj, old, strict=self._strict, any_type=self._any_status)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about fields without effect."""
-        return validation.service_warnings(obj, strict=self._strict)
+        return validation.service_warnings(obj, strict=self._strict, distributions=self._distributions)
 
 
 def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:

@@ -39,7 +39,8 @@ _FAMILIES: Final = ("IPv4", "IPv6")
 _POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _TRAFFIC: Final = ("Cluster", "Local")
 _DAY: Final = 86400
-_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+#: All traffic distributions.
+DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
 _TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -55,18 +56,21 @@ def is_headless(spec: JSONObject) -> bool:
     return len(many) == 1 and many[0] == "None"
 
 
-def validate_service(obj: JSONObject, old: JSONObject | None = None, *, strict: bool = True) -> list[FieldError]:
+def validate_service(
+    obj: JSONObject, old: JSONObject | None = None, *, strict: bool, distributions: Sequence[str]
+) -> list[FieldError]:
     """
     Return the validation errors of a service; invalid addresses that C{old} also has are accepted.
 
     @param strict: Whether ambiguous notations of addresses are errors.
+    @param distributions: The supported traffic distributions.
     """
     errors = validate_cluster_ips(obj["spec"], {} if old is None else old["spec"], strict=strict)
     # In the reference, errors of addresses occur in the allocation, before validation.
-    return errors or _validate_rest(obj, {} if old is None else old, strict=strict)
+    return errors or _validate_rest(obj, {} if old is None else old, strict=strict, distributions=distributions)
 
 
-def _validate_rest(obj: JSONObject, old: JSONObject, *, strict: bool) -> list[FieldError]:
+def _validate_rest(obj: JSONObject, old: JSONObject, *, strict: bool, distributions: Sequence[str]) -> list[FieldError]:
     errors: ErrorList = []
     spec = obj["spec"]
     kind = spec.get("type") or ""
@@ -107,7 +111,7 @@ def _validate_rest(obj: JSONObject, old: JSONObject, *, strict: bool) -> list[Fi
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
         errors.append(required("allocateLoadBalancerNodePorts"))
     _balancer_class(spec, errors)
-    _traffic(spec, kind, errors)
+    _traffic(spec, kind, distributions, errors)
     return errors
 
 
@@ -323,7 +327,7 @@ def needs_health_check(spec: JSONObject) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def _traffic(spec: JSONObject, kind: str, errors: ErrorList) -> None:
+def _traffic(spec: JSONObject, kind: str, distributions: Sequence[str], errors: ErrorList) -> None:
     outer, inner = spec.get("externalTrafficPolicy") or "", spec.get("internalTrafficPolicy")
     path = "spec.externalTrafficPolicy"
     if not _outside(spec):
@@ -342,18 +346,21 @@ def _traffic(spec: JSONObject, kind: str, errors: ErrorList) -> None:
     elif inner is not None and inner not in _TRAFFIC:
         errors.append(unsupported("spec.internalTrafficPolicy", inner, _TRAFFIC))
     distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in _DISTRIBUTIONS:
-        errors.append(unsupported_string("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
+    if distribution is not None and distribution not in distributions:
+        errors.append(unsupported_string("spec.trafficDistribution", distribution, distributions))
 
 
 # --- updates -----------------------------------------------------------------------------------------------------
 
 
-def validate_service_update(obj: JSONObject, old: JSONObject, *, strict: bool = True) -> list[FieldError]:
+def validate_service_update(
+    obj: JSONObject, old: JSONObject, *, strict: bool, distributions: Sequence[str]
+) -> list[FieldError]:
     """
     Return the validation errors of an update of a service, whose addresses are immutable.
 
     @param strict: Whether ambiguous notations of addresses are errors.
+    @param distributions: The supported traffic distributions.
     """
     errors: ErrorList = []
     spec, before = obj["spec"], old["spec"]
@@ -373,7 +380,7 @@ def validate_service_update(obj: JSONObject, old: JSONObject, *, strict: bool = 
     health, held_health = (service_spec.get("healthCheckNodePort") or 0 for service_spec in (spec, before))
     if health != held_health and needs_health_check(before) and needs_health_check(spec):
         errors.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
-    errors.extend(_validate_rest(obj, old, strict=strict))
+    errors.extend(_validate_rest(obj, old, strict=strict, distributions=distributions))
     return errors
 
 
@@ -493,15 +500,18 @@ def needs_no_load_balancer(spec: JSONObject) -> bool:
     return spec.get("type") != "LoadBalancer"
 
 
-def validate_service_status(obj: JSONObject, old: JSONObject, *, strict: bool = True) -> list[FieldError]:
+def validate_service_status(
+    obj: JSONObject, old: JSONObject, *, strict: bool, any_type: bool = False
+) -> list[FieldError]:
     """
     Return the validation errors of the status: the addresses of the load balancer.
 
     @param strict: Whether ambiguous notations of addresses are errors.
+    @param any_type: Whether services of all types may have them.
     """
     errors: ErrorList = []
     ingresses = _ingresses(obj)
-    if ingresses and obj["spec"].get("type") != "LoadBalancer":
+    if ingresses and not any_type and obj["spec"].get("type") != "LoadBalancer":
         errors.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"))
         return errors
     stored = frozenset(ingress.get("ip") or "" for ingress in _ingresses(old))
@@ -550,8 +560,13 @@ def balancer_ingress(
             errors.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
 
 
-def service_warnings(obj: JSONObject, *, strict: bool = True) -> Sequence[str]:
-    """Return the warnings of C{pkg/api/service/warnings.go}; see L{ambiguous_text}."""
+def service_warnings(obj: JSONObject, *, strict: bool, distributions: Sequence[str]) -> Sequence[str]:
+    """
+    Return the warnings of C{pkg/api/service/warnings.go}.
+
+    @param strict: See L{ambiguous_text}.
+    @param distributions: The supported traffic distributions.
+    """
     spec = obj["spec"]
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
@@ -578,7 +593,7 @@ def service_warnings(obj: JSONObject, *, strict: bool = True) -> Sequence[str]:
         texts.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):
         texts.append('spec.externalName is ignored when spec.type is not "ExternalName"')
-    if spec.get("trafficDistribution") == "PreferClose":
+    if distributions == DISTRIBUTIONS and spec.get("trafficDistribution") == "PreferClose":
         texts.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
     return texts
 
