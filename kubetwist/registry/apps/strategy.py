@@ -86,7 +86,11 @@ class WorkloadStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return the warnings of the pod template, unless it is unchanged."""
-        return [] if unchanged(obj, old) else template_warnings(obj["spec"].get("template"), "spec.template")
+        return (
+            []
+            if unchanged(obj, old)
+            else template_warnings(obj["spec"].get("template"), "spec.template", self.features)
+        )
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the status to the zero value of its Go type."""

@@ -123,7 +123,7 @@ class JobStrategy(Strategy):
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about the name, which is part of the names of pods, and about the spec."""
         texts = [] if old else name_warnings(obj["metadata"]["name"])
-        return texts if unchanged(obj, old) else texts + job_warnings(obj["spec"], "spec")
+        return texts if unchanged(obj, old) else texts + job_warnings(obj["spec"], "spec", self.features)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec."""
@@ -233,7 +233,8 @@ class CronJobStrategy(Strategy):
         texts = [] if old else name_warnings(obj["metadata"]["name"])
         if unchanged(obj, old):
             return texts
-        return texts + job_warnings(obj["spec"]["jobTemplate"].get("spec") or {}, "spec.jobTemplate.spec")
+        job = obj["spec"]["jobTemplate"].get("spec") or {}
+        return texts + job_warnings(job, "spec.jobTemplate.spec", self.features)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the spec and the length of the name, which is the prefix of the names of jobs."""

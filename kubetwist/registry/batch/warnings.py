@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...api.featuregates import FeatureGates
 from ...api.resource import JSONObject
 from ..core.pod.warnings import template_warnings
 
@@ -16,10 +17,10 @@ _MANY_INDEXES: Final = (
 )
 
 
-def job_warnings(spec: JSONObject, path: str) -> list[str]:
+def job_warnings(spec: JSONObject, path: str, features: FeatureGates) -> list[str]:
     """Return warnings for the spec of a job."""
     texts = []
     completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
     if spec.get("completionMode") == "Indexed" and completions > _MANY_COMPLETIONS and parallelism > _MUCH_PARALLELISM:
         texts.append(f"{path}: {_MANY_INDEXES}")
-    return texts + template_warnings(spec.get("template"), f"{path}.template")
+    return texts + template_warnings(spec.get("template"), f"{path}.template", features)

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.batch.warnings import job_warnings
 
 
@@ -14,7 +15,7 @@ class JobWarningTests(SynchronousTestCase):
 
     def job_warnings_of(self, **spec: Any) -> list[str]:
         """Return the warnings of a Job."""
-        return job_warnings(spec, "spec")
+        return job_warnings(spec, "spec", FeatureGates())
 
     def test_many_indexes(self) -> None:
         """Many indexes with high parallelism give a warning for indexed Jobs."""

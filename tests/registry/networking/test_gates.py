@@ -14,6 +14,7 @@ WIPING = "ServiceCIDRStatusFieldWiping"
 #: An address and a block that libraries parse differently.
 ADDRESS = "10.000.0.4"
 BLOCK = "10.000.0.0/24"
+CONTAINER = {"name": "c", "image": "i"}
 #: Group, kind, and the parts of an object with one of them.
 OBJECTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("", "Service", {"spec": {"ports": [{"port": 80}], "clusterIP": ADDRESS}}),
@@ -26,6 +27,8 @@ OBJECTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "NetworkPolicy",
         {"spec": {"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": BLOCK}}]}]}},
     ),
+    ("", "Pod", {"spec": {"containers": [CONTAINER], "hostAliases": [{"ip": ADDRESS, "hostnames": ["a"]}]}}),
+    ("", "Pod", {"spec": {"containers": [CONTAINER], "dnsPolicy": "None", "dnsConfig": {"nameservers": [ADDRESS]}}}),
     ("discovery.k8s.io", "EndpointSlice", {"addressType": "IPv4", "endpoints": [{"addresses": [ADDRESS]}]}),
 )
 
@@ -58,6 +61,13 @@ class StrictTests(SynchronousTestCase):
             for strategy, count in zip(both(group, kind), (1, 0), strict=True):
                 old = created(strategy, spec=spec)
                 self.assertEqual(len(strategy.validate_status_update({**old, "status": status}, old)), count, kind)
+
+    def test_pod_status(self) -> None:
+        """The same for the addresses of a pod."""
+        for strategy, count in zip(both("", "Pod"), (1, 0), strict=True):
+            old = created(strategy, spec={"containers": [CONTAINER]})
+            new = {**old, "status": {**old["status"], "podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}]}}
+            self.assertEqual(len(strategy.validate_status_update(new, old)), count)
 
     def test_warnings(self) -> None:
         """The text of warnings follows the gate."""

@@ -159,7 +159,9 @@ class PodStrategy(Strategy):
         """Return warnings for new pods; updates are mostly by controllers and get none."""
         if old is not None:
             return ()
-        return pod_name_warnings(obj["metadata"].get("name", "")) + pod_warnings(obj["spec"], obj["metadata"])
+        return pod_name_warnings(obj["metadata"].get("name", "")) + pod_warnings(
+            obj["spec"], obj["metadata"], self.features
+        )
 
     def early_warnings(self, obj: JSONObject) -> Sequence[str]:
         """Return warnings about deprecated annotations."""

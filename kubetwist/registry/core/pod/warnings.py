@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from ....api.featuregates import FeatureGates
 from ....api.jsontypes import JSONValue
 from ....api.names import validate_dns1123_label
 from ....api.podspecs import containers
 from ....api.quantity import Quantity
 from ....api.resource import JSONObject
 from ...generic.validation.addresses import address_warnings
-from ...generic.validation.fields import quote
+from ...generic.validation.fields import STRICT_ADDRESSES, quote
 from ..node.labels import DEPRECATED_LABELS, term_warnings
 
 APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
@@ -44,12 +45,13 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list[str]:
+def pod_warnings(spec: JSONObject, metadata: JSONObject, features: FeatureGates, path: str = "") -> list[str]:
     """
     Return the warnings about a pod or pod template.
 
     @param spec: The spec.
     @param metadata: The metadata of the pod or the template.
+    @param features: The feature gates of the server.
     @param path: The field path of the template in its object; C{""} for a pod.
     """
     prefix = f"{path}." if path else ""
@@ -99,17 +101,19 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
     if affinity:
         texts += _pod_affinity(affinity, f"{item_path}.affinity")
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
-        texts += address_warnings(server, f"{item_path}.dnsConfig.nameservers[{index}]")
+        server_path = f"{item_path}.dnsConfig.nameservers[{index}]"
+        texts += address_warnings(server, server_path, strict=features.enabled(STRICT_ADDRESSES))
     for index, alias in enumerate(spec.get("hostAliases") or ()):
-        texts += address_warnings(alias.get("ip") or "", f"{item_path}.hostAliases[{index}].ip")
+        alias_path = f"{item_path}.hostAliases[{index}].ip"
+        texts += address_warnings(alias.get("ip") or "", alias_path, strict=features.enabled(STRICT_ADDRESSES))
     return texts
 
 
-def template_warnings(template: JSONObject | None, path: str) -> list[str]:
+def template_warnings(template: JSONObject | None, path: str, features: FeatureGates) -> list[str]:
     """Return the warnings about a template; empty without one."""
     if template is None:
         return []
-    return pod_warnings(template.get("spec") or {}, template.get("metadata") or {}, path)
+    return pod_warnings(template.get("spec") or {}, template.get("metadata") or {}, features, path)
 
 
 def unchanged(obj: JSONObject, old: JSONObject | None) -> bool:

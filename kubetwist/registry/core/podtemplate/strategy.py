@@ -48,7 +48,7 @@ class PodTemplateStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return the warnings about the template."""
-        return [] if unchanged(obj, old) else template_warnings(obj.get("template"), "template")
+        return [] if unchanged(obj, old) else template_warnings(obj.get("template"), "template", self.features)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

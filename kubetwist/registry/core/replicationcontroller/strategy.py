@@ -79,7 +79,11 @@ class ReplicationControllerStrategy(Strategy):
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about the name, which is part of the names of pods, and the template."""
         texts = [] if old else name_warnings(obj["metadata"]["name"])
-        return texts if unchanged(obj, old) else texts + template_warnings(obj["spec"].get("template"), "spec.template")
+        return (
+            texts
+            if unchanged(obj, old)
+            else texts + template_warnings(obj["spec"].get("template"), "spec.template", self.features)
+        )
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.quantity import Quantity
 from kubetwist.api.resource import JSONObject
 from kubetwist.registry.core.pod.warnings import MAX_OVERLAPS, _overlapping, pod_warnings
@@ -23,7 +24,7 @@ NULL = "a null labelSelector results in matching no pod"
 
 def warnings_for(annotations: dict[str, str] | None = None, path: str = "", **spec: Any) -> list[str]:
     """Return the warnings about a pod."""
-    return pod_warnings(spec, {"annotations": annotations or {}}, path)
+    return pod_warnings(spec, {"annotations": annotations or {}}, FeatureGates(), path)
 
 
 class PodTests(SynchronousTestCase):

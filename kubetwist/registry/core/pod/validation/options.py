@@ -9,7 +9,7 @@ from .....api.featuregates import FeatureGates
 from .....api.names import validate_env_var_name, validate_strict_env_var_name
 from .....api.podspecs import containers
 from .....api.resource import JSONObject
-from ....generic.validation.fields import Problems
+from ....generic.validation.fields import STRICT_ADDRESSES, Problems
 from ..gates import has_env_files, has_restart_rules, has_zero_sleep
 
 #: The annotation for the cost of the deletion of a pod.
@@ -53,6 +53,11 @@ class PodValidationOptions:
     def allows(self, gate: str) -> bool:
         """Return whether a gate is enabled, or the stored object uses its feature."""
         return self.features.enabled(gate) or (self.old is not None and _IN_USE[gate](self.old))
+
+    @property
+    def strict_addresses(self) -> bool:
+        """Whether ambiguous notations of addresses are errors."""
+        return self.features.enabled(STRICT_ADDRESSES)
 
     @property
     def allows_sidecar_resize_policy(self) -> bool:

@@ -127,7 +127,7 @@ def validate_pod_spec(
         validate_tolerations(spec["tolerations"], f"{path}.tolerations", errors, options)
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         item_path = f"{path}.hostAliases[{index}]"
-        for text in validate_ip(alias.get("ip") or "", canonical=False):
+        for text in validate_ip(alias.get("ip") or "", options.strict_addresses, canonical=False):
             errors.append(invalid(f"{item_path}.ip", alias.get("ip") or "", text))
         for position, name in enumerate(alias.get("hostnames") or ()):
             check(name, f"{item_path}.hostnames[{position}]", dns_subdomain, errors)
@@ -284,7 +284,7 @@ def _dns_config(
     if len(servers) > 3:
         errors.append(invalid(f"{path}.nameservers", servers, "must not have more than 3 nameservers"))
     for index, server in enumerate(servers):
-        for text in validate_ip(server, canonical=False):
+        for text in validate_ip(server, options.strict_addresses, canonical=False):
             errors.append(invalid(f"{path}.nameservers[{index}]", server, text))
     if len(searches) > 32:
         errors.append(invalid(f"{path}.searches", searches, "must not have more than 32 search paths"))

@@ -221,7 +221,7 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject, options: PodVal
     _claim_statuses(status.get("resourceClaimStatuses") or [], spec, errors)
     if status.get("extendedResourceClaimStatus") is not None:
         _extended(status["extendedResourceClaimStatus"], spec, errors)
-    _addresses(status, before, errors)
+    _addresses(status, before, errors, strict=options.strict_addresses)
     windows = (spec.get("os") or {}).get("name") == "windows"
     for kind in _STATUS_LISTS:
         for index, container_status in enumerate(status.get(kind) or ()):
@@ -361,22 +361,22 @@ def _allocated(name: str, resources: JSONObject, path: str, errors: ErrorList) -
         errors.append(invalid(path, name, text))
 
 
-def _addresses(status: JSONObject, before: JSONObject, errors: ErrorList) -> None:
-    _address_list(status, before, "podIPs", errors)
+def _addresses(status: JSONObject, before: JSONObject, errors: ErrorList, *, strict: bool) -> None:
+    _address_list(status, before, "podIPs", errors, strict=strict)
     hosts = status.get("hostIPs")
     if hosts:
         first = hosts[0].get("ip") or ""
         if (status.get("hostIP") or "") != first:
             errors.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
-        _address_list(status, before, "hostIPs", errors)
+        _address_list(status, before, "hostIPs", errors, strict=strict)
 
 
-def _address_list(status: JSONObject, before: JSONObject, field: str, errors: ErrorList) -> None:
+def _address_list(status: JSONObject, before: JSONObject, field: str, errors: ErrorList, *, strict: bool) -> None:
     addresses = [entry.get("ip") or "" for entry in status.get(field) or ()]
     existing = {entry.get("ip") or "" for entry in before.get(field) or ()}
     for index, address in enumerate(addresses):
         if address not in existing:
-            ip(address, f"status.{field}[{index}]", errors)
+            ip(address, f"status.{field}[{index}]", errors, strict=strict)
     if len(addresses) < 2:
         return
     bad = next(((index, address) for index, address in enumerate(addresses) if parse_ip(address) is None), None)
