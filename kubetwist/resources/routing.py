@@ -8,12 +8,12 @@ Deferred. The map of the Klein app remains the only source of routes, and Klein 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from inspect import unwrap
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from werkzeug.routing import Map, Rule, RuleFactory
+from werkzeug.routing import Map, MapAdapter, Rule, RuleFactory
 
 from klein import Klein
 from twisted.internet.defer import CancelledError, Deferred
@@ -47,31 +47,38 @@ _log = Logger()
 def new_app() -> Klein:
     """Return a Klein app without routes; it does not skip empty segments."""
     app = Klein()
-    app._url_map = _PathMap(merge_slashes=False)
+    app._url_map = _UncompiledMap(merge_slashes=False)
     app.url_map.converters.update(CONVERTERS)
     return app
 
 
-class _PathMap(Map):
+class _UncompiledMap(Map):
     """
-    A map of werkzeug whose rules match paths, but do not build them.
+    A map that compiles its rules when werkzeug matches paths or builds URLs by them.
 
-    werkzeug generates and compiles two functions for each rule that build URLs. They take four fifths of the time to
-    create the rule, and most of the memory that it keeps.
+    L{RouteTree} needs neither. For each rule werkzeug generates regular expressions and compiles two functions that
+    build URLs, which takes 0.3 ms.
     """
+
+    def __init__(self, **options: Any) -> None:
+        self._added: list[Rule] = []
+        self._compiled = 0
+        super().__init__(**options)
 
     def add(self, rulefactory: RuleFactory) -> None:
         """Add rules."""
-        for rule in rulefactory.get_rules(self):
-            vars(rule)["_compile_builder"] = _no_builder
-        super().add(rulefactory)
+        self._added.extend(rulefactory.get_rules(self))
 
+    def iter_rules(self, endpoint: Any = None) -> Iterator[Rule]:
+        """Return the rules in the order of their registration."""
+        return (rule for rule in self._added if endpoint is None or rule.endpoint == endpoint)
 
-def _no_builder(append_unknown: bool = True) -> Callable[..., NoReturn]:
-    def build(rule: Rule, **values: object) -> NoReturn:
-        raise NotImplementedError(f"no URL is built from {rule.rule}")
-
-    return build
+    def bind(self, *arguments: Any, **options: Any) -> MapAdapter:
+        """Return what matches paths and builds URLs."""
+        for rule in self._added[self._compiled :]:
+            super().add(rule)
+        self._compiled = len(self._added)
+        return super().bind(*arguments, **options)
 
 
 def add_route(
