@@ -277,11 +277,10 @@ class StreamingClient:
         if tls is None:
             opening = endpoint.connect(factory)
         else:
-            from twisted.protocols.tls import TLSMemoryBIOFactory
+            from ..http.connection.coalescingtls import CoalescingTLSFactory
 
-            # Twisted's wrapClientTLS uses the global reactor.
             offered = tls.with_protocols(_HTTP1) if upgrade else tls
-            opening = endpoint.connect(TLSMemoryBIOFactory(offered, True, factory, self._reactor))
+            opening = endpoint.connect(CoalescingTLSFactory(offered, factory, self._reactor, is_client=True))
         connecting = Deferred.fromCoroutine(self._connected_and_secured(opening, upgrade))
         self._connecting.add(connecting)
         try:

@@ -16,7 +16,13 @@ from typing import Any, Final
 from OpenSSL.crypto import X509
 from OpenSSL.SSL import Error, WantReadError
 
-from twisted.internet.interfaces import IOpenSSLContextFactory, IProtocol, IProtocolFactory, IReactorTime
+from twisted.internet.interfaces import (
+    IOpenSSLClientConnectionCreator,
+    IOpenSSLContextFactory,
+    IProtocol,
+    IProtocolFactory,
+    IReactorTime,
+)
 from twisted.internet.protocol import connectionDone
 from twisted.internet.tcp import Connection
 from twisted.logger import Logger
@@ -262,7 +268,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         if (
             reason is not None
             and reason.check(Error)
-            and not self._handshakeDone
+            and not (self._handshakeDone or self.factory.is_client)
             and _HTTP_REQUEST in str(reason.value)
         ):
             socket: Any = self.transport
@@ -333,9 +339,10 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
 class CoalescingTLSFactory(TLSMemoryBIOFactory):
     """
-    Factory of TLS connections to a site, in place of C{reactor.listenSSL}.
+    Factory of TLS connections to a site, in place of C{reactor.listenSSL}, or of outgoing ones.
 
     @ivar received: The number of times that data were received.
+    @ivar is_client: Whether the connections are outgoing.
     """
 
     protocol = CoalescingTLSTransport
@@ -343,16 +350,20 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
 
     def __init__(
         self,
-        context: IOpenSSLContextFactory,
+        context: IOpenSSLContextFactory | IOpenSSLClientConnectionCreator,
         site: IProtocolFactory,
         reactor: IReactorTime,
         write_events: Callable[[], object] | None = None,
+        *,
+        is_client: bool = False,
     ) -> None:
         """
         @param context: Creates the TLS part of a connection.
         @param write_events: Writes the watch events of this iteration; called before a response is sent.
+        @param is_client: Whether the connections are outgoing.
         """
-        super().__init__(context, False, site, reactor)
+        super().__init__(context, is_client, site, reactor)
+        self.is_client = is_client
         self.received = 0
         self._encryptor: RecordEncryptor | None = None
         self._reactor = reactor

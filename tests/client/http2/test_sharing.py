@@ -229,7 +229,7 @@ class ConnectionTests(SharingCase):
         pending = self.get(client, b"POST", b"x" * 50_000_000)
         await server.request()
         server.wire.transport.pauseProducing()
-        server.wire.close()
+        server.wire.transport.abortConnection()
         await self.assertFailure(pending, Unreachable)
         await self.until(lambda: not client._open)
 

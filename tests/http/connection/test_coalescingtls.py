@@ -9,9 +9,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
+from OpenSSL.SSL import Error
+
 from twisted.internet import reactor as global_reactor
 from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.ssl import CertificateOptions
 from twisted.internet.task import Clock, deferLater
 from twisted.internet.testing import StringTransport
 from twisted.internet.threads import deferToThread
@@ -97,6 +101,54 @@ class CoalescingTLSTests(TestCase):
         alerts = await deferToThread(read, b"EHLO mail.example.com\r\n")
         await self.lost
         self.assertNotIn(b"HTTP", alerts)
+
+    async def test_outgoing(self) -> None:
+        """An outgoing connection sends short data together in one iteration, for which its socket is not registered."""
+        self.answer = lambda transport: transport.write(b"answer")
+        answers: list[Deferred[bytes]] = [Deferred(), Deferred()]
+        waiting = iter(answers)
+        client = Protocol()
+        client.dataReceived = lambda data: next(waiting).callback(data)  # type: ignore[method-assign]
+        factory = CoalescingTLSFactory(
+            CertificateOptions(), Factory.forProtocol(lambda: client), reactor, is_client=True
+        )
+        endpoint = TCP4ClientEndpoint(reactor, "127.0.0.1", self.port)
+        opened: Any = await endpoint.connect(factory)
+        sent: list[bytes] = []
+        send = opened._send
+        opened._send = lambda data: (sent.append(data), send(data))
+        client.transport.write(b"?")
+        client.transport.write(b"!")
+        await deferLater(reactor, 0)
+        self.assertEqual(sent, [b"?!"])
+        self.assertEqual(await answers[0], b"answer")
+        client.transport.write(b"?")
+        await deferLater(reactor, 0)
+        self.assertNotIn(opened.transport, reactor.getWriters())
+        self.assertEqual(await answers[1], b"answer")
+        client.transport.loseConnection()
+        await self.lost
+
+    async def test_no_tls_outgoing(self) -> None:
+        """A server without TLS is never sent Go's answer to HTTP requests."""
+        received: list[bytes] = []
+
+        class Plain(Protocol):
+            def dataReceived(self, data: bytes) -> None:
+                received.append(data)
+                self.transport.write(b"GET / HTTP/1.1\r\n\r\n")
+
+        port = reactor.listenTCP(0, Factory.forProtocol(Plain), interface="127.0.0.1")
+        self.addCleanup(port.stopListening)
+        lost: Deferred[Any] = Deferred()
+        client = Protocol()
+        client.connectionLost = lost.callback  # type: ignore[method-assign,assignment]
+        factory = CoalescingTLSFactory(
+            CertificateOptions(), Factory.forProtocol(lambda: client), reactor, is_client=True
+        )
+        await TCP4ClientEndpoint(reactor, "127.0.0.1", port.getHost().port).connect(factory)
+        await self.assertFailure(lost, Error)
+        self.assertNotIn(b"HTTP request", b"".join(received))
 
     async def test_order(self) -> None:
         """Short and long pieces and sequences arrive in order."""
