@@ -31,10 +31,13 @@ _KUBELET_SIGNERS: Final = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-
 _AUDIENCE_VERB: Final = "request-serviceaccounts-token-audience"
 
 
-async def admit_service_account_token(attributes: AdmissionAttributes, request: JSONObject, node: str) -> None:
+async def admit_service_account_token(
+    attributes: AdmissionAttributes, request: JSONObject, node: str, *, audiences: bool = True
+) -> None:
     """
     Check a token request of a node: the token must be bound to a pod on the node, for audiences that the pod needs.
 
+    @param audiences: Whether audiences are checked: the feature gate ServiceAccountNodeAudienceRestriction.
     @raise APIStatusError: The token is not allowed (403), or the pod does not exist (404).
     """
     spec = request.get("spec") or {}
@@ -54,7 +57,8 @@ async def admit_service_account_token(attributes: AdmissionAttributes, request: 
         )
     if pod["spec"].get("nodeName") != node:
         raise attributes.forbidden("node requested token bound to a pod scheduled on a different node")
-    await _check_audience(attributes, spec.get("audiences") or [], pod)
+    if audiences:
+        await _check_audience(attributes, spec.get("audiences") or [], pod)
 
 
 async def _check_audience(attributes: AdmissionAttributes, audiences: list[str], pod: JSONObject) -> None:

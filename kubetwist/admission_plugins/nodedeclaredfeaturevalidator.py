@@ -16,7 +16,6 @@ from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import amounts
-from .pluginconfig import release_minor
 
 if TYPE_CHECKING:
     from ..api.admission import AdmissionContext
@@ -28,7 +27,7 @@ class NodeDeclaredFeatureValidator:
     """
     See kubernetes, C{plugin/pkg/admission/nodedeclaredfeatures/admission.go}.
 
-    @ivar active: Whether the release has the check, which 1.36 added.
+    @ivar active: Whether the feature gate NodeDeclaredFeatures is enabled.
     """
 
     name: ClassVar[str] = "NodeDeclaredFeatureValidator"
@@ -39,7 +38,7 @@ class NodeDeclaredFeatureValidator:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> NodeDeclaredFeatureValidator:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(release_minor(server) >= 36)
+        return cls(server.features.enabled("NodeDeclaredFeatures"))
 
     def handles(self, operation: str) -> bool:
         """Return true for UPDATE."""

@@ -9,10 +9,11 @@ Requests of kubelets for tokens and certificates are checked by L{kubetwist.admi
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from zope.interface import implementer
 
@@ -34,6 +35,9 @@ from .nodecredentials import (
     admit_pod_certificate_request,
     admit_service_account_token,
 )
+
+if TYPE_CHECKING:
+    from ..api.admission import AdmissionContext
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
@@ -63,12 +67,35 @@ _IGNORED_METADATA: Final = ("resourceVersion", "managedFields")
 _CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
 
 
+#: Checks a write of a kubelet, with the name of its node.
+Check = Callable[[AdmissionAttributes, str], Any]
+
+
 @implementer(IMutatingAdmission)
 @frozen
 class NodeRestriction:
-    """Checks writes of kubelets. It runs in the mutating phase, before other plugins change the object."""
+    """
+    Checks writes of kubelets. It runs in the mutating phase, before other plugins change the object.
+
+    @ivar checks: The check of each resource, by group and resource.
+    """
 
     name: ClassVar[str] = "NodeRestriction"
+
+    checks: Mapping[tuple[str, str], Check] = field(factory=lambda: _CHECKS)
+
+    @classmethod
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> NodeRestriction:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        features = server.features
+        checks = dict(_CHECKS)
+        if features.enabled("AllowInsecureKubeletCertificateSigningRequests"):
+            del checks["certificates.k8s.io", "certificatesigningrequests"]
+        if not features.enabled("ServiceAccountNodeAudienceRestriction"):
+            checks["", "serviceaccounts"] = partial(_admit_service_account, audiences=False)
+        if not features.enabled("RecoverVolumeExpansionFailure"):
+            checks["", "persistentvolumeclaims"] = partial(_admit_pvc_status, writable=_CLAIM_STATUS[:2])
+        return cls(checks)
 
     def handles(self, operation: str) -> bool:
         """Return true for all operations that write."""
@@ -81,7 +108,7 @@ class NodeRestriction:
             return None
         if not node:
             raise attributes.forbidden(f"could not determine node from user {quoted(attributes.user.name)}")
-        check = _CHECKS.get((attributes.group, attributes.resource))
+        check = self.checks.get((attributes.group, attributes.resource))
         return None if check is None else check(attributes, node)
 
 
@@ -245,12 +272,13 @@ def _is_below(domain: str, parents: Iterable[str]) -> bool:
 # --- other resources
 
 
-def _admit_pvc_status(attributes: AdmissionAttributes, node: str) -> None:
+def _admit_pvc_status(attributes: AdmissionAttributes, node: str, writable: Sequence[str] = _CLAIM_STATUS) -> None:
     if attributes.subresource != "status":
         raise attributes.forbidden("may only update PVC status")
     if attributes.operation != UPDATE:
         raise attributes.forbidden(f"unexpected operation {quoted(attributes.operation)}")
-    changed = sorted(_differences(_comparable(_old(attributes)), _comparable(_object(attributes))))
+    before, after = (_comparable(one(attributes), writable) for one in (_old, _object))
+    changed = sorted(_differences(before, after))
     if changed:
         raise attributes.forbidden(
             f"node {quoted(node)} is not allowed to update fields other than status.quantity and status.conditions:"
@@ -258,12 +286,16 @@ def _admit_pvc_status(attributes: AdmissionAttributes, node: str) -> None:
         )
 
 
-def _comparable(claim: JSONObject) -> JSONObject:
-    """Return a claim without the fields that kubelets may change and the metadata that every write changes."""
+def _comparable(claim: JSONObject, writable: Sequence[str]) -> JSONObject:
+    """
+    Return a claim without the fields that kubelets may change and the metadata that every write changes.
+
+    @param writable: The fields of the status.
+    """
     meta = {
         name: value for name, value in claim["metadata"].items() if name not in ("resourceVersion", "managedFields")
     }
-    status = {name: value for name, value in (claim.get("status") or {}).items() if name not in _CLAIM_STATUS}
+    status = {name: value for name, value in (claim.get("status") or {}).items() if name not in writable}
     other_fields = {name: value for name, value in claim.items() if name not in ("kind", "apiVersion")}
     return {**other_fields, "metadata": meta, "status": status}
 
@@ -280,9 +312,9 @@ def _differences(old: JSONObject, new: JSONObject) -> Iterable[str]:
             yield name
 
 
-def _admit_service_account(attributes: AdmissionAttributes, node: str) -> JSONValue:
+def _admit_service_account(attributes: AdmissionAttributes, node: str, audiences: bool = True) -> JSONValue:
     if attributes.operation == CREATE and attributes.subresource == "token":
-        return admit_service_account_token(attributes, _object(attributes), node)
+        return admit_service_account_token(attributes, _object(attributes), node, audiences=audiences)
     return None
 
 
@@ -339,7 +371,7 @@ def _old(attributes: AdmissionAttributes) -> JSONObject:
     return attributes.old_object
 
 
-_CHECKS: Final[Mapping[tuple[str, str], Callable[[AdmissionAttributes, str], Any]]] = {
+_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("", "pods"): _admit_pod,
     ("", "nodes"): _admit_node,
     ("", "persistentvolumeclaims"): _admit_pvc_status,

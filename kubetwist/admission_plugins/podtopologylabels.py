@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
 from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
+from ..api.jsontypes import JSONValue
 from ..interfaces import IMutatingAdmission
+
+if TYPE_CHECKING:
+    from ..api.admission import AdmissionContext
 
 #: The labels that are copied.
 LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
@@ -18,7 +22,11 @@ LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 @implementer(IMutatingAdmission)
 @frozen
 class PodTopologyLabels:
-    """See kubernetes, C{plugin/pkg/admission/podtopologylabels/admission.go}."""
+    """
+    See kubernetes, C{plugin/pkg/admission/podtopologylabels/admission.go}.
+
+    @ivar active: Whether the feature gate PodTopologyLabelsAdmission is enabled.
+    """
 
     name: ClassVar[str] = "PodTopologyLabels"
     resources: ClassVar[tuple[str, ...]] = (
@@ -26,9 +34,16 @@ class PodTopologyLabels:
         "pods/binding",
     )
 
+    active: bool = True
+
+    @classmethod
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodTopologyLabels:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(server.features.enabled("PodTopologyLabelsAdmission"))
+
     def handles(self, operation: str) -> bool:
         """Return true for CREATE: of bindings, and of pods created with a node."""
-        return operation == "CREATE"
+        return self.active and operation == "CREATE"
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import frozen
 
 from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
+from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
+
+if TYPE_CHECKING:
+    from ..api.admission import AdmissionContext
 
 _GROUP: Final = "scheduling.k8s.io"
 _PREEMPT: Final = "PreemptLowerPriority"
@@ -22,10 +26,21 @@ SYSTEM: Final = {"system-node-critical": 2000001000, "system-cluster-critical": 
 @implementer(IMutatingAdmission, IValidatingAdmission)
 @frozen
 class Priority:
-    """See kubernetes, C{plugin/pkg/admission/priority/admission.go}."""
+    """
+    See kubernetes, C{plugin/pkg/admission/priority/admission.go}.
+
+    @ivar groups: Whether pod groups have priorities: the feature gate WorkloadAwarePreemption.
+    """
 
     name: ClassVar[str] = "Priority"
-    resources: ClassVar[tuple[str, ...]] = ("pods", f"priorityclasses.{_GROUP}")
+    resources: ClassVar[tuple[str, ...]] = ("pods", f"podgroups.{_GROUP}", f"priorityclasses.{_GROUP}")
+
+    groups: bool = False
+
+    @classmethod
+    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> Priority:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(server.features.enabled("WorkloadAwarePreemption"))
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE and UPDATE."""
@@ -33,6 +48,8 @@ class Priority:
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
+        if attributes.resource == "podgroups" and self.groups and attributes.operation == "CREATE":
+            _admit_group(attributes)
         if attributes.resource != "pods":
             return
         assert attributes.object is not None
@@ -62,7 +79,7 @@ class Priority:
         """See L{IValidatingAdmission.validate}: only one PriorityClass can be the default."""
         obj = attributes.object
         assert obj is not None
-        if attributes.resource == "pods" or not obj.get("globalDefault"):
+        if attributes.resource != "priorityclasses" or not obj.get("globalDefault"):
             return
         default = _default_class(attributes)
         if default is None:
@@ -71,6 +88,21 @@ class Priority:
         if attributes.operation == "CREATE" or name != obj["metadata"].get("name"):
             message = f"PriorityClass {name} is already marked as default. Only one default can exist"
             raise attributes.forbidden(message)
+
+
+def _admit_group(attributes: AdmissionAttributes) -> None:
+    """Set the priority of a pod group from its class."""
+    assert attributes.object is not None
+    spec = attributes.object.setdefault("spec", {})
+    value, _ = _class_of(spec, attributes)
+    requested = spec.get("priority")
+    if requested is not None and requested != value:
+        message = (
+            f"priority set in the pod group ({requested}) must match the priority computed ({value}) based on the"
+            " priority class set in the spec"
+        )
+        raise attributes.forbidden(message)
+    spec["priority"] = value
 
 
 def _keep_old_values(spec: JSONObject, attributes: AdmissionAttributes) -> None:
@@ -83,7 +115,7 @@ def _keep_old_values(spec: JSONObject, attributes: AdmissionAttributes) -> None:
 
 def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> tuple[int, str]:
     """
-    Return the value and the preemption policy of the pod's class; set the default class on pods without one.
+    Return the value and the preemption policy of the class; set the default class in a spec without one.
 
     @raise APIStatusError: The class does not exist (403).
     """

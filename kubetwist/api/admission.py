@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from .authorization import Authorizer
 from .errors import APIStatusError
+from .featuregates import FeatureGates
 from .frozen import frozen
 from .names import is_qualified_name
 from .options import (
@@ -78,6 +79,10 @@ class AdmissionContext(Protocol):
     @property
     def release(self) -> str:
         """Return the Kubernetes release that the server emulates: C{"1.36"}."""
+
+    @property
+    def features(self) -> FeatureGates:
+        """Return the feature gates and the release of the server, which plugins ask when they are created."""
 
     def get_copy(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """

@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..api.admission import RENAMED_CONTEXT_METHODS, Commit
 from ..api.errors import APIStatusError
+from ..api.featuregates import FeatureGates, parse_release
 from ..api.options import CreateOptions
 from ..api.renamed import renamed_attributes
 from ..api.requestscope import RequestScope
@@ -44,6 +45,7 @@ class ServerAdmissionContext:
     @ivar authorizer: The authorizer of further permissions; L{None} if none are granted.
     @ivar outgoing: The factory of clients for other servers; L{None} if no server is called.
     @ivar toleration_seconds: Seconds until pods are evicted from nodes that are not ready, and from unreachable ones.
+    @ivar features: The feature gates and the release of the server.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class ServerAdmissionContext:
         authorizer: IAuthorizer | None = None,
         outgoing: ClientFactory | None = None,
         toleration_seconds: tuple[int, int] = (300, 300),
+        features: FeatureGates | None = None,
     ) -> None:
         self.stores = stores
         self.reactor = reactor
@@ -62,6 +65,7 @@ class ServerAdmissionContext:
         self.authorizer = authorizer
         self.outgoing = outgoing
         self.toleration_seconds = toleration_seconds
+        self.features = features or FeatureGates(parse_release(self.release))
         self.versions = VersionConverter(stores, definitions)
         # Plugins call these methods in every request: attributes save a call.
         self.get_copy = stores.get_copy

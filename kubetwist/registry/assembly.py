@@ -156,6 +156,7 @@ class ResourceRegistry:
             authorizer=authorizer,
             outgoing=outgoing,
             toleration_seconds=options.toleration_seconds,
+            features=options.features,
         )
         self.admission = admission(self.context)
         self.environment = StoreEnvironment(

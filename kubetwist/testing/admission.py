@@ -28,6 +28,7 @@ from ..api.admission import (
     ReinvocationContext,
 )
 from ..api.errors import APIStatusError
+from ..api.featuregates import FeatureGates, parse_release
 from ..api.frozen import frozen
 from ..api.jsontypes import JSONValue
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions, WriteOptions
@@ -62,6 +63,11 @@ class StubServer:
     outgoing: Any = None
     release: str = "1.36"
     toleration_seconds: tuple[int, int] = (300, 300)
+
+    @property
+    def features(self) -> FeatureGates:
+        """Return the feature gates of the release, with their defaults."""
+        return FeatureGates(parse_release(self.release))
 
     if not TYPE_CHECKING:
         __getattr__ = renamed_attributes("StubServer", RENAMED_CONTEXT_METHODS)

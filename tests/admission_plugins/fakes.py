@@ -19,6 +19,7 @@ from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.admission import AdmissionAttributes
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.featuregates import FeatureGates, parse_release
 from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import GroupResource, JSONObject, UserInfo
 from kubetwist.api.storage import Page
@@ -63,6 +64,11 @@ class Context:
     toleration_seconds: tuple[int, int] = (300, 300)
     outgoing: Any = None
     created: list[JSONObject] = field(factory=list)
+
+    @property
+    def features(self) -> FeatureGates:
+        """See the interface."""
+        return FeatureGates(parse_release(self.release))
 
     def add(self, group: str, resource: str, obj: JSONObject) -> None:
         """Add an object."""

@@ -313,19 +313,23 @@ class MutatingAdmissionPolicy:
     #: The cost of expressions is limited by their budget.
     timeout: ClassVar[None] = None
 
-    def __init__(self, server: ServerAdmissionContext, policies: PolicySource[MutatingPolicy]) -> None:
+    def __init__(
+        self, server: ServerAdmissionContext, policies: PolicySource[MutatingPolicy], *, active: bool = True
+    ) -> None:
         self._server = server
         self._policies = policies
+        self._active = active
 
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> MutatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
         manifests = read_manifests(configuration, cls.name, server)
-        return cls(server, PolicySource(server, "mutatingadmissionpolicies", MutatingPolicy, manifests))
+        policies = PolicySource(server, "mutatingadmissionpolicies", MutatingPolicy, manifests)
+        return cls(server, policies, active=server.features.enabled("MutatingAdmissionPolicy"))
 
     def handles(self, operation: str) -> bool:
         """Return true except for DELETE, which has no object to change."""
-        return operation != "DELETE"
+        return self._active and operation != "DELETE"
 
     def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
