@@ -180,7 +180,7 @@ class APIs:
                 clients=clients,
                 defer_to_thread=self._computing,
                 traced=config.traced,
-                watch_list=config.features.enabled("WatchList"),
+                features=config.features,
             )
             installer.install([info for info in self.infos if groups(info.group)])
             installers.append(installer)
@@ -205,7 +205,7 @@ class APIs:
             min_request_timeout=config.options["min-request-timeout"],
             defer_to_thread=self._computing,
             traced=config.traced,
-            watch_list=config.features.enabled("WatchList"),
+            features=config.features,
         )
 
     def install_documents(self) -> None:

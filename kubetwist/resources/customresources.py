@@ -15,6 +15,7 @@ from klein import Klein
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError, named
+from ..api.featuregates import FeatureGates
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
 from ..flowcontrol.computing import Computing
 from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
@@ -146,7 +147,7 @@ class CRDVersionHandlers:
             authorizer=self._server.authorizer,
             min_request_timeout=self._server.min_request_timeout,
             traced=self._server.traced,
-            watch_list=self._server.watch_list,
+            features=self._server.features,
         )
 
     def described(self) -> object:
@@ -298,7 +299,7 @@ class CustomResources:
         min_request_timeout: float = 1800.0,
         defer_to_thread: DeferToThread | None = None,
         traced: bool = False,
-        watch_list: bool = True,
+        features: FeatureGates | None = None,
     ) -> None:
         """
         @param mux: The server that serves the paths.
@@ -313,7 +314,7 @@ class CustomResources:
         @param min_request_timeout: Minimum duration of watches without a timeout, in seconds.
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests are traced.
-        @param watch_list: Whether watches may request initial events.
+        @param features: The feature gates and the release of the server; by default those of the default release.
         """
         self.served_resources = served_resources
         self.reactor = reactor
@@ -324,7 +325,7 @@ class CustomResources:
             defer_to_thread = self._computing = Computing(thread_deferrer(reactor), reactor)
         self.defer_to_thread = defer_to_thread
         self.traced = traced
-        self.watch_list = watch_list
+        self.features = features or FeatureGates()
         self._mux = mux
         self._all_resources = all_resources
         self._registry = registry

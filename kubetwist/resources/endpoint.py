@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorThreads
 from twisted.internet.threads import deferToThreadPool
 
+from ..api.featuregates import FeatureGates
 from ..api.requestscope import RequestScope
 from ..http.negotiation import (
     APPLY_CBOR_PATCH,
@@ -54,6 +55,10 @@ def thread_deferrer(reactor: IReactorThreads) -> DeferToThread:
     return defer_to_thread
 
 
+#: The features of a server of the default release.
+_DEFAULT_FEATURES: Final = FeatureGates()
+
+
 @define(eq=False)
 class Endpoint:
     """
@@ -76,7 +81,9 @@ class Endpoint:
     @ivar zero_metadata: Metadata of new objects that is encoded even if it is not set.
     @ivar traced: Whether reading and encoding are traced.
     @ivar min_request_timeout: Minimum seconds of watches without a timeout.
+    @ivar features: The feature gates and the release of the server.
     @ivar watch_list: Whether watches may request initial events.
+    @ivar options_first: Whether the errors of list options have precedence over those of media types.
     """
 
     storage: Any
@@ -94,16 +101,20 @@ class Endpoint:
     field_manager: FieldManager | None = None
     authorizer: IAuthorizer | None = None
     min_request_timeout: float = 1800.0
-    watch_list: bool = True
+    features: FeatureGates = _DEFAULT_FEATURES
     traced: bool = False
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)
     built_in: bool = field(init=False)
+    watch_list: bool = field(init=False)
+    options_first: bool = field(init=False)
     zero_metadata: JSONObject = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.built_in = self.patch_types is PATCH_TYPES
         self.tables = has_tables(self.storage)
+        self.watch_list = self.features.enabled("WatchList")
+        self.options_first = self.features.meets(">=1.32,<1.36")
         self.zero_metadata = self.codec.zero_metadata
 
     def negotiators(self, request: KubeRequest) -> EndpointNegotiators:

@@ -16,6 +16,7 @@ from attrs import frozen
 from klein import Klein
 from zope.interface import Interface
 
+from ..api.featuregates import FeatureGates
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..flowcontrol.computing import Computing
 from ..interfaces import (
@@ -116,14 +117,14 @@ class Installer:
         clients: UpstreamClientPool | None = None,
         defer_to_thread: DeferToThread | None = None,
         traced: bool = False,
-        watch_list: bool = True,
+        features: FeatureGates | None = None,
     ) -> None:
         """
         @param context: The stores, and the server's dependencies of actions and reviews.
         @param clients: The clients for proxies, logs and streams; L{None} if these are not served.
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests are traced.
-        @param watch_list: Whether watches may request initial events.
+        @param features: The feature gates and the release of the server; by default those of the default release.
         """
         self.mux = mux
         self.served_resources = ServedResources()
@@ -134,7 +135,7 @@ class Installer:
         self._context = context
         self._clients = clients
         self._traced = traced
-        self._watch_list = watch_list
+        self._features = features or FeatureGates()
         self._defer_to_thread = defer_to_thread or Computing(thread_deferrer(reactor), reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
@@ -217,7 +218,7 @@ class Installer:
             authorizer=self._context.authorizer,
             min_request_timeout=self._min_request_timeout,
             traced=self._traced,
-            watch_list=self._watch_list,
+            features=self._features,
         )
 
     def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:

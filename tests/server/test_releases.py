@@ -26,6 +26,9 @@ class ReleaseTests(ServerCase):
         answer = await self.ask_on(connection, watch)
         self.assertEqual(answer.code, 422)
         self.assertIn(b"unless the WatchList feature gate is enabled", answer.body)
+        # The errors of options have precedence over those of media types.
+        answer = await self.ask_on(connection, watch, Accept="text/html")
+        self.assertEqual(answer.code, 422)
         health = (await self.ask_on(connection, "/healthz?verbose")).body
         for absent in (b"storage-readiness", b"peer-endpoint", b"loopback-serving-certificate"):
             self.assertNotIn(absent, health)

@@ -104,11 +104,24 @@ class ReadHandlers:
         """Handle the GET of a collection, or a watch if the query requests one."""
         if request.info.verb == "watch":
             return self.watch(request, namespace)
-        endpoint = self.endpoint
-        output = negotiate_output(endpoint, request, collection=True)
+        output = self._negotiate_collection(request)
         if len(request.uri) > MAX_QUERY_IN_REACTOR:
             return self._list_long_query(request, output, namespace)
         return self._list(request, output, namespace, self.options(request))
+
+    def _negotiate_collection(self, request: KubeRequest) -> AnyOutputFormat:
+        """
+        Return the format of a list or a watch.
+
+        @raise APIStatusError: No accepted media type is available, or the list options are invalid, if that error has
+            precedence.
+        """
+        try:
+            return negotiate_output(self.endpoint, request, collection=True)
+        except APIStatusError:
+            if self.endpoint.options_first:
+                self.options(request)
+            raise
 
     async def _list_long_query(self, request: KubeRequest, output: AnyOutputFormat, namespace: str) -> None:
         """Respond with the list that a long query selects; the query is parsed in a thread."""
@@ -274,7 +287,7 @@ class ReadHandlers:
     async def watch(self, request: KubeRequest, namespace: str = "", name: str = "") -> None:
         """Handle the watch of a collection or of one object."""
         endpoint = self.endpoint
-        output = negotiate_output(endpoint, request, collection=True)
+        output = self._negotiate_collection(request)
         options = await self.options_async(request)
         if not IWatcher.providedBy(endpoint.storage):
             raise APIStatusError.method_not_supported(
