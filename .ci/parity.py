@@ -1,9 +1,10 @@
 """
 Start the installed server, replay the recordings of kube-apiserver from a sibling checkout, and check the agreement.
 
-There are three corpora: C{main}, and C{r2} and C{r3}, which were recorded from public bug reports. Each has a floor in
-F{.ci/}: a line for each area and one for the total, with the lowest accepted percentage of steps whose code, shape and
-whole answer agree. C{--raise} lifts the floors to just below what this run reached.
+There are four corpora: C{main}, C{r2} and C{r3}, which were recorded from public bug reports, and C{1.33}: the answers
+of that release to the scenarios of C{main}. Each has a floor in F{.ci/}: a line for each area and one for the total,
+with the lowest accepted percentage of steps whose code, shape and whole answer agree. C{--raise} lifts the floors to
+just below what this run reached.
 
 Usage: parity.py [--raise] [FOLDER with parity.py; default ../shared/parity beside the checkout]
 """
@@ -42,25 +43,28 @@ class Corpus:
     One set of recordings.
 
     @ivar folder: Its place below the folder of parity.py; C{""} for that folder itself.
+    @ivar release: The release that answered, if it is not the default one.
     """
 
     name: str
     folder: str = ""
+    release: str = ""
 
     @property
     def floor(self) -> Path:
         """The file with the lowest accepted figures."""
-        return HERE / ("parity-floor" if not self.folder else f"parity-floor-{self.folder}")
+        return HERE / "-".join(filter(None, ("parity-floor", self.folder, self.release)))
+
+    def recordings(self, root: Path) -> Path:
+        """Return the folder of the answers below C{root}."""
+        return root / self.folder / "-".join(filter(None, ("recordings", self.release)))
 
     def arguments(self, root: Path) -> list[str]:
         """Return the arguments of parity.py that select this corpus below C{root}."""
-        if not self.folder:
-            return []
-        folder = root / self.folder
-        return ["--scenarios", str(folder / "scenarios"), "--recordings", str(folder / "recordings")]
+        return ["--scenarios", str(root / self.folder / "scenarios"), "--recordings", str(self.recordings(root))]
 
 
-CORPORA = (Corpus("main"), Corpus("r2", "r2"), Corpus("r3", "r3"))
+CORPORA = (Corpus("main"), Corpus("r2", "r2"), Corpus("r3", "r3"), Corpus("1.33", release="1.33"))
 
 
 def read_floor(path: Path) -> Figures:
@@ -89,7 +93,9 @@ def measure(output: str) -> tuple[Figures, dict[str, int]]:
 
 def replay(corpus: Corpus, root: Path) -> str | None:
     """Replay C{corpus} on a fresh server; return what parity.py printed, or L{None} when the run itself failed."""
+    release = (f"--kubernetes-version={corpus.release}",) if corpus.release else ()
     with SubprocessServer(
+        *release,
         "--authorization-mode=Node,RBAC",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -155,8 +161,8 @@ def main() -> int:
         return 0
     failures = 0
     for corpus in CORPORA:
-        if corpus.folder and not (root / corpus.folder).exists():
-            print(f"parity: no recordings at {root / corpus.folder}, nothing compared")
+        if not corpus.recordings(root).exists():
+            print(f"parity: no recordings at {corpus.recordings(root)}, nothing compared")
             continue
         output = replay(corpus, root)
         reached, steps = measure(output or "")
