@@ -314,7 +314,7 @@ class CustomResources:
         @param min_request_timeout: Minimum duration of watches without a timeout, in seconds.
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests are traced.
-        @param features: The feature gates and the release of the server; by default those of the default release.
+        @param features: The feature gates and the release of the server; L{None} for the default release.
         """
         self.served_resources = served_resources
         self.reactor = reactor

@@ -83,7 +83,7 @@ class Endpoint:
     @ivar min_request_timeout: Minimum seconds of watches without a timeout.
     @ivar features: The feature gates and the release of the server.
     @ivar watch_list: Whether watches may request initial events.
-    @ivar options_first: Whether the errors of list options have precedence over those of media types.
+    @ivar options_first: Whether list options are validated before the media type is negotiated.
     """
 
     storage: Any

@@ -124,7 +124,7 @@ class Installer:
         @param clients: The clients for proxies, logs and streams; L{None} if these are not served.
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests are traced.
-        @param features: The feature gates and the release of the server; by default those of the default release.
+        @param features: The feature gates and the release of the server; L{None} for the default release.
         """
         self.mux = mux
         self.served_resources = ServedResources()

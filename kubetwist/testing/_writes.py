@@ -13,6 +13,7 @@ from zope.interface import implementer
 
 from ..api.admission import CONNECT, CREATE, DELETE, OPERATIONS, UPDATE
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.featuregates import FeatureGates
 from ..api.jsontypes import JSONObject
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions, WriteOptions
 from ..api.record import Record
@@ -75,7 +76,7 @@ class _CustomEndpoints:
 
     traced = False
     min_request_timeout = 1800.0
-    watch_list = True
+    features = FeatureGates()
 
     def __init__(self, server: MemoryServer) -> None:
         self.authorizer = server.context.authorizer

@@ -26,7 +26,7 @@ class ReleaseTests(ServerCase):
         answer = await self.ask_on(connection, watch)
         self.assertEqual(answer.code, 422)
         self.assertIn(b"unless the WatchList feature gate is enabled", answer.body)
-        # The errors of options have precedence over those of media types.
+        # Options are validated before the media type is negotiated.
         answer = await self.ask_on(connection, watch, Accept="text/html")
         self.assertEqual(answer.code, 422)
         health = (await self.ask_on(connection, "/healthz?verbose")).body
