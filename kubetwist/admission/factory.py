@@ -28,12 +28,14 @@ class AdmissionPluginFactory:
         L{IAdmissionPluginFactory.make}. Otherwise the class is called without arguments.
     @ivar default: Whether the plugin is enabled by default.
     @ivar after: The name of the plugin that precedes it; C{""} for the default position.
+    @ivar when: The releases that have the plugin, as a condition (L{FeatureGates.meets}); C{""} for all.
     """
 
     name: str
     place: str
     default: bool = True
     after: str = ""
+    when: str = ""
 
     def make(self, server: AdmissionContext, configuration: JSONValue) -> IAdmissionPlugin:
         """@see: L{IAdmissionPluginFactory.make}."""

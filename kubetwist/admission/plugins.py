@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.plugin import getPlugins
 
 from ..api.admission import AdmissionContext
+from ..api.featuregates import FeatureGates
 from ..api.jsontypes import JSONValue
 from ..api.providers import interface_error
 from ..interfaces import (
@@ -69,6 +70,8 @@ ALL_ORDERED_PLUGINS: Final = (
 )
 #: Third-party plugins run before this plugin: policies and webhooks see their changes, and quotas count the result.
 THIRD_PARTY_BEFORE: Final = "MutatingAdmissionPolicy"
+#: The features of a server of the default release.
+_DEFAULT_FEATURES: Final = FeatureGates()
 
 
 class PluginInitError(AdmissionConfigError):
@@ -136,6 +139,7 @@ def build_chain(
     *,
     traced: bool = False,
     only: Iterable[IAdmissionPluginFactory] | None = None,
+    features: FeatureGates = _DEFAULT_FEATURES,
 ) -> AdmissionChain:
     """
     Build the admission chain from the installed Twisted plugins.
@@ -146,11 +150,15 @@ def build_chain(
     @param configurations: Plugin configurations by name, from C{--admission-control-config-file}.
     @param traced: Whether to create a span for each call of a plugin.
     @param only: Factories to use instead of the installed plugins.
+    @param features: The release of the server, which decides which plugins exist.
     @raise PluginInitError: A name is unknown or ambiguous, or a plugin cannot be created.
     """
     factories = installed(only)
+    absent = [name for name, factory in factories.items() if not features.meets(getattr(factory, "when", ""))]
+    for name in absent:
+        del factories[name]
     enabled, disabled = set(enabled), set(disabled)
-    check_names(enabled, disabled, factories)
+    check_names(enabled, disabled, factories, absent)
     configurations = configurations or {}
     plugins = []
     for name in order(factories):
@@ -161,15 +169,24 @@ def build_chain(
     return make_chain(plugins, getattr(server, "reactor", None))
 
 
-def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, IAdmissionPluginFactory]) -> None:
+def check_names(
+    enabled: set[str],
+    disabled: set[str],
+    factories: Mapping[str, IAdmissionPluginFactory],
+    absent: Container[str] = (),
+) -> None:
     """
     Check the names of enabled and disabled plugins.
 
+    @param enabled: The names of plugins to enable.
+    @param disabled: The names of plugins to disable.
+    @param factories: The plugins of the server.
+    @param absent: The names of plugins that other releases have.
     @raise PluginInitError: A name is unknown, or enabled and disabled; the text is the reference's.
     """
     for flag, names in (("enable", enabled), ("disable", disabled)):
         for name in sorted(names):
-            if name not in factories and not (flag == "disable" and name in ALL_ORDERED_PLUGINS):
+            if name not in factories and (flag == "enable" or name not in ALL_ORDERED_PLUGINS or name in absent):
                 raise PluginInitError(f'{flag}-admission-plugins plugin "{name}" is unknown')
     both = sorted(enabled & disabled)
     if both:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from attrs import frozen
 
@@ -11,13 +11,8 @@ from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
-from ..api.jsontypes import JSONValue
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
-from .pluginconfig import release_minor
-
-if TYPE_CHECKING:
-    from ..api.admission import AdmissionContext
 
 _GROUP: Final = "scheduling.k8s.io"
 
@@ -29,23 +24,14 @@ class JobValidation:
     See kubernetes, C{plugin/pkg/admission/job/admission.go}.
 
     The reference checks feature gates. This plugin depends on whether PodGroups are served.
-
-    @ivar active: Whether the release has the check, which 1.37 removed.
     """
 
     name: ClassVar[str] = "JobValidation"
     resources: ClassVar[tuple[str, ...]] = ("jobs.batch",)
 
-    active: bool = True
-
-    @classmethod
-    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> JobValidation:
-        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(release_minor(server) == 36)
-
     def handles(self, operation: str) -> bool:
         """Return true for UPDATE."""
-        return self.active and operation == "UPDATE"
+        return operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""

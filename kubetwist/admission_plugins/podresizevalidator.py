@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from attrs import frozen
 
@@ -10,14 +10,9 @@ from zope.interface import implementer
 
 from ..api.admission import AdmissionAttributes
 from ..api.go.quote import quoted
-from ..api.jsontypes import JSONValue
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
 from ..registry.core.pod.resources import pod_resources
-from .pluginconfig import release_minor
-
-if TYPE_CHECKING:
-    from ..api.admission import AdmissionContext
 
 #: The compared resources, each with the power of ten of the quantities in error texts.
 _COMPARED: Final = (("cpu", -3), ("memory", 0))
@@ -28,25 +23,14 @@ _OS: Final = "kubernetes.io/os"
 @implementer(IValidatingAdmission)
 @frozen
 class PodResizeValidator:
-    """
-    See kubernetes, C{plugin/pkg/admission/podresize/admission.go}.
-
-    @ivar active: Whether the release has the check, which 1.36 added.
-    """
+    """See kubernetes, C{plugin/pkg/admission/podresize/admission.go}."""
 
     name: ClassVar[str] = "PodResizeValidator"
     resources: ClassVar[tuple[str, ...]] = ("pods/resize",)
 
-    active: bool = True
-
-    @classmethod
-    def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodResizeValidator:
-        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(release_minor(server) >= 36)
-
     def handles(self, operation: str) -> bool:
         """Return true for UPDATE."""
-        return self.active and operation == "UPDATE"
+        return operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""

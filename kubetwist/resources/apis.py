@@ -321,6 +321,7 @@ def make_registry(config: APIConfig, definitions: Definitions, infos: Sequence[R
             server,
             read_configurations(options["admission-control-config-file"]),
             traced=config.traced,
+            features=config.features,
         )
 
     return ResourceRegistry(

@@ -18,6 +18,7 @@ from kubetwist.admission.plugins import (
     build_chain,
     installed,
 )
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission
 from kubetwist.registry.admissioncontext import ServerAdmissionContext
 from kubetwist.registry.stores import Stores
@@ -180,6 +181,26 @@ class BuildTests(SynchronousTestCase):
         )
         verifyObject(IAdmissionPluginFactory, factory)
         self.assertEqual(factory.make(Nothing(), None).name, "NamespaceLifecycle")
+
+    def test_releases(self) -> None:
+        """A plugin is unknown in releases that do not have it."""
+        context = ServerAdmissionContext(Stores(), Clock())
+
+        def built(release: tuple[int, int]) -> set[str]:
+            return {plugin.name for plugin in build_chain((), (), context, features=FeatureGates(release)).plugins}
+
+        for name, releases in (
+            ("PodResizeValidator", (36, 37)),
+            ("NodeDeclaredFeatureValidator", (35, 36, 37)),
+            ("JobValidation", (36,)),
+            ("PodTopologyLabels", (33, 34, 35, 36, 37)),
+            ("MutatingAdmissionPolicy", (32, 33, 34, 35, 36, 37)),
+            ("NamespaceLifecycle", tuple(range(31, 38))),
+        ):
+            self.assertEqual(tuple(minor for minor in range(31, 38) if name in built((1, minor))), releases, name)
+        for enabled, disabled in ((("PodResizeValidator",), ()), ((), ("PodResizeValidator",))):
+            with self.assertRaisesRegex(PluginInitError, '"PodResizeValidator" is unknown'):
+                build_chain(enabled, disabled, context, features=FeatureGates((1, 35)))
 
 
 class StartTests(KubeAPIMixin, TestCase):

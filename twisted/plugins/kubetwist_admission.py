@@ -1,8 +1,9 @@
 from kubetwist.admission.factory import AdmissionPluginFactory
 
 
-def _built_in(name: str, *, default: bool = True) -> AdmissionPluginFactory:
-    return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.{name.lower()}:{name}", default)
+def _built_in(name: str, *, default: bool = True, when: str = "") -> AdmissionPluginFactory:
+    place = f"kubetwist.admission_plugins.{name.lower()}:{name}"
+    return AdmissionPluginFactory(name, place, default, when=when)
 
 
 def _webhooks(name: str) -> AdmissionPluginFactory:
@@ -19,7 +20,7 @@ limit_ranger = _built_in("LimitRanger")
 runtime_class = _built_in("RuntimeClass")
 certificate_subject_restriction = _built_in("CertificateSubjectRestriction")
 resource_quota = _built_in("ResourceQuota")
-pod_topology_labels = _built_in("PodTopologyLabels")
+pod_topology_labels = _built_in("PodTopologyLabels", when=">=1.33")
 default_storage_class = _built_in("DefaultStorageClass")
 default_ingress_class = _built_in("DefaultIngressClass")
 persistent_volume_claim_resize = _built_in("PersistentVolumeClaimResize")
@@ -27,11 +28,11 @@ node_restriction = AdmissionPluginFactory(
     "NodeRestriction", "kubetwist.admission_plugins.noderestriction:NodeRestriction", default=False
 )
 pod_security = AdmissionPluginFactory("PodSecurity", "kubetwist.admission_plugins.podsecurity.plugin:PodSecurity")
-pod_group_protection = _built_in("PodGroupProtection")
-pod_group_workload_exists = _built_in("PodGroupWorkloadExists")
-node_declared_feature_validator = _built_in("NodeDeclaredFeatureValidator")
-job_validation = _built_in("JobValidation")
-pod_resize_validator = _built_in("PodResizeValidator")
+pod_group_protection = _built_in("PodGroupProtection", when=">=1.36")
+pod_group_workload_exists = _built_in("PodGroupWorkloadExists", when=">=1.36")
+node_declared_feature_validator = _built_in("NodeDeclaredFeatureValidator", when=">=1.35")
+job_validation = _built_in("JobValidation", when=">=1.36,<1.37")
+pod_resize_validator = _built_in("PodResizeValidator", when=">=1.36")
 certificate_approval = _built_in("CertificateApproval")
 certificate_signing = _built_in("CertificateSigning")
 cluster_trust_bundle_attest = _built_in("ClusterTrustBundleAttest")
@@ -53,9 +54,10 @@ mutating_admission_webhook = _webhooks("MutatingAdmissionWebhook")
 validating_admission_webhook = _webhooks("ValidatingAdmissionWebhook")
 
 
-def _policies(name: str, module: str) -> AdmissionPluginFactory:
-    return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.policies.{module}:{name}")
+def _policies(name: str, module: str, *, when: str = "") -> AdmissionPluginFactory:
+    place = f"kubetwist.admission_plugins.policies.{module}:{name}"
+    return AdmissionPluginFactory(name, place, when=when)
 
 
-mutating_admission_policy = _policies("MutatingAdmissionPolicy", "mutating")
+mutating_admission_policy = _policies("MutatingAdmissionPolicy", "mutating", when=">=1.32")
 validating_admission_policy = _policies("ValidatingAdmissionPolicy", "validating")
