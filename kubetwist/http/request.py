@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .collaborators import AuditTrail
     from .connection.flow import BodyStream
     from .requestinfo import RequestInfo
-    from .sharedpieces import SharedPiece
+    from .sharedpieces import SharedWriter
     from .transport import RequestSite, RequestTransport
 
 TEXT: Final = b"text/plain; charset=utf-8"
@@ -130,6 +130,7 @@ class KubeRequest(Request):
     warnings: Warnings | None = None
 
     _has_priority = False
+    _shared_writer: SharedWriter | None = None
     _body = b""
     _body_handler: Callable[[KubeRequest], None] | None = None
     _body_requested_at = 0.0
@@ -407,13 +408,16 @@ class KubeRequest(Request):
         if not (self.finished or self.disconnected):
             self.connection.send_piece(self, data)
 
-    def shared_writer(self) -> Callable[[SharedPiece], None]:
-        """
-        Return a function that sends a piece as C{write} does; other requests send it, too.
+    def shared_writer(self) -> SharedWriter:
+        """Return what sends pieces as C{write} does, which other requests send, too; the response has begun."""
+        writer = self._shared_writer = self.connection.shared_writer(self)
+        return writer
 
-        The response has begun.
-        """
-        return self.connection.shared_writer(self)
+    def _close_shared_writer(self) -> None:
+        writer, self._shared_writer = self._shared_writer, None
+        if writer is not None:
+            self.sentLength += writer.sent
+            writer.close()
 
     def write_parts(self, parts: Sequence[bytes | memoryview], size: int) -> None:
         """Send a piece of the body as L{write} does: C{size} bytes in parts."""
@@ -517,6 +521,8 @@ class KubeRequest(Request):
         if self.producer:
             warnings.warn(f"a producer was not unregistered for {self.path!r}", stacklevel=2)
             self.unregisterProducer()
+        if self._shared_writer is not None:
+            self._close_shared_writer()
         self.site.request_ended(self)
         channel = self.connection
         self.channel = None
@@ -533,6 +539,8 @@ class KubeRequest(Request):
     def connectionLost(self, reason: Failure) -> None:
         """Handle a client that disconnected before the response was complete."""
         self._disconnected = self.disconnected = True
+        if self._shared_writer is not None:
+            self._close_shared_writer()
         self.site.request_ended(self)
         self.channel = None
         self.producer = None

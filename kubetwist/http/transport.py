@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .collaborators import WorkScheduler
     from .connection.connections import Connections
     from .connection.flow import RawTransport
-    from .sharedpieces import SharedPiece
+    from .sharedpieces import SharedWriter
 
 #: The class of requests.
 R = TypeVar("R")
@@ -70,11 +70,11 @@ class RequestTransport(Protocol[R]):
     def send_parts(self, request: R, parts: Sequence[bytes | memoryview], size: int) -> None:
         """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
 
-    def shared_writer(self, request: R) -> Callable[[SharedPiece], None]:
+    def shared_writer(self, request: R) -> SharedWriter:
         """
-        Return a function that sends a piece of the response as L{send_piece} does; other requests send it, too.
+        Return what sends pieces of the response as L{send_piece} does, which other requests send, too.
 
-        @param request: A request whose response has begun. Pieces after the end of the response are dropped.
+        @param request: A request whose response has begun. It closes the writer at its end.
         """
 
     def end_response(self, request: R) -> None:

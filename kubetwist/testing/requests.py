@@ -20,6 +20,7 @@ from ..api.renamed import renamed_names
 from ..api.resource import GroupResource
 from ..http.request import Handler, KubeRequest
 from ..http.requestinfo import RequestInfo, UnknownRequest, request_info_of
+from ..http.sharedpieces import SharedWriter
 from ..http.site import KubeSite
 
 #: Larger bodies are not recorded.
@@ -260,7 +261,7 @@ class _FaultyStream:
         self._drop = fault.drop
         self._delayed: deque[tuple[IDelayedCall, bytes]] = deque()
         setattr(request, "write", self.write)  # noqa: B010 - mypy refuses assignments to methods
-        setattr(request, "shared_writer", lambda: lambda piece: self.write(piece.data))  # noqa: B010 - likewise
+        setattr(request, "shared_writer", lambda: SharedWriter(self.write))  # noqa: B010 - likewise
         setattr(request, "finish", self.finish)  # noqa: B010 - likewise
 
     def write(self, data: bytes) -> None:

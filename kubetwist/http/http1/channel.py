@@ -25,7 +25,7 @@ from ..connection.coalescingtls import peer_certificates
 from ..connection.flow import RawTransport, bound_unsent, enable_tcp_keepalive, is_tls_closing
 from ..headsyntax import MAX_HEAD, Malformed, expects_continue
 from ..request import KubeRequest
-from ..sharedpieces import SharedPiece
+from ..sharedpieces import ChunkWriter, SharedWriter
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
 from .requesthead import MAX_LINE, body_length, parse_head, refusal
 from .responsehead import complete_head, encode_head, switching_head
@@ -242,22 +242,13 @@ class KubeChannel(BodyReader):
         """Send a piece of the response as L{send_piece} does: C{size} bytes in parts."""
         self.send_piece(request, b"".join(parts))
 
-    def shared_writer(self, request: KubeRequest) -> Callable[[SharedPiece], None]:
+    def shared_writer(self, request: KubeRequest) -> SharedWriter:
         """
-        Return a function that sends a piece of the response as L{send_piece} does; other requests send it, too.
+        Return what sends pieces of the response as L{send_piece} does, which other requests send, too.
 
         @param request: A request whose response has begun.
         """
-        if not self._chunked:
-            return lambda piece: request.write(piece.data)
-        write = self.transport.write
-
-        def send(piece: SharedPiece) -> None:
-            if not (request.finished or request.disconnected):
-                request.sentLength += len(piece.data)
-                write(piece.chunk)
-
-        return send
+        return ChunkWriter(self.transport.write) if self._chunked else SharedWriter(request.write)
 
     def end_response(self, request: KubeRequest) -> None:
         """Complete a response that L{send_piece} has begun."""

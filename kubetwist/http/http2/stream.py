@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from OpenSSL.crypto import X509
@@ -16,7 +16,7 @@ from ...interfaces import IClientConnection
 from ..connection.flow import RawTransport
 from ..headsyntax import Malformed, refusal_text
 from ..request import KubeRequest
-from ..sharedpieces import SharedPiece
+from ..sharedpieces import SharedWriter
 from ..transport import ConnectionSite
 from .body import BodyConnection, RequestBody
 from .frames import CANCEL, INTERNAL_ERROR, header_frames
@@ -216,14 +216,9 @@ class Http2Stream:
         elif block is not None:
             output.send_head(self, block, False)
 
-    def shared_writer(self, request: KubeRequest) -> Callable[[SharedPiece], None]:
-        """Return a function that sends a piece of the response as L{send_piece} does; other requests send it, too."""
-
-        def send(piece: SharedPiece) -> None:
-            if not (request.finished or request.disconnected):
-                self.send_piece(request, piece.data)
-
-        return send
+    def shared_writer(self, request: KubeRequest) -> SharedWriter:
+        """Return what sends pieces of the response as L{send_piece} does, which other requests send, too."""
+        return SharedWriter(request.write)
 
     def end_response(self, request: KubeRequest) -> None:
         """Complete a response that L{send_piece} has begun."""

@@ -23,7 +23,7 @@ from ...http.request import KubeRequest
 from ...http.responses import start_response
 from ...interfaces import IBatchSink, IPacedSink, IPacedWatch
 from ...metrics.registry import Histogram, MetricSnapshot
-from .watchevents import EncodedBatch, SharedEvent, WatchMetrics, encoded_batch, encoded_event
+from .watchevents import SharedEvent, WatchMetrics, encoded_batch, encoded_event
 
 if TYPE_CHECKING:
     from ...http.requestinfo import RequestInfo
@@ -157,9 +157,38 @@ class WatchStream:
     @ivar full: See L{IPacedSink.full}.
     """
 
+    __slots__ = (
+        "_behind",
+        "_bookmarks",
+        "_calls",
+        "_content_type",
+        "_encoder",
+        "_ended",
+        "_first",
+        "_flush_scheduled",
+        "_flusher",
+        "_handle",
+        "_initial_events_done",
+        "_initial_events_end",
+        "_max_pending",
+        "_metrics",
+        "_paused",
+        "_pending",
+        "_pending_bytes",
+        "_reactor",
+        "_request",
+        "_resume_scheduled",
+        "_sent_bytes",
+        "_shared",
+        "_shared_writer",
+        "_source",
+        "_stall_timer",
+        "_timeout",
+        "_writing",
+        "full",
+    )
+
     _log = Logger()
-    #: Writes the events of a batch.
-    _write_shared: Callable[[EncodedBatch], object]
 
     def __init__(
         self,
@@ -221,7 +250,7 @@ class WatchStream:
         request.send_first(self._flusher.flush)
         start_response(request, 200, self._content_type, None)
         request.write(b"")
-        self._write_shared = request.shared_writer()
+        self._shared_writer = request.shared_writer()
         request.notifyFinish().addBoth(self._disconnected)
         request.registerProducer(self, True)
         self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
@@ -303,7 +332,7 @@ class WatchStream:
             self._metrics.count_copies(encoded)
         encoded.copies += 1
         try:
-            self._write_shared(encoded)
+            self._shared_writer.send(encoded)
         except Exception:
             self.fail_write()
         return True

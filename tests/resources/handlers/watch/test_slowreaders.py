@@ -217,7 +217,7 @@ class UnreadTests(WatchTestCase):
         def fail(*arguments: object) -> None:
             raise ValueError("as a test")
 
-        stream._request.write = stream._write_shared = fail
+        stream._request.write = stream._shared_writer._write = fail
 
     def test_failing_encoder(self) -> None:
         """A stream whose objects cannot be encoded is closed."""
