@@ -61,7 +61,7 @@ class WorkloadStrategy(Strategy):
         template = spec.get("template")
         if template is None:
             template = spec["template"] = {}
-        default_pod_template(template)
+        default_pod_template(template, self.features)
         self.default_spec(spec)
 
     def default_spec(self, spec: JSONObject) -> None:

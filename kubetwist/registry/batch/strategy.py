@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import FieldError
+from ...api.featuregates import FeatureGates
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.pod.defaults import default_pod_template
@@ -87,7 +88,7 @@ class JobStrategy(Strategy):
         policy = spec.get("podFailurePolicy")
         if self._replaces_pods and spec.get("podReplacementPolicy") is None:
             spec["podReplacementPolicy"] = "TerminatingOrFailed" if policy is None else "Failed"
-        default_job_template_spec(spec)
+        default_job_template_spec(spec, self.features)
         metadata = obj.get("metadata") or {}
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not metadata.get("labels"):
@@ -169,8 +170,13 @@ def _generate_selector(obj: JSONObject, spec: JSONObject) -> None:
     matched.setdefault(_PREFIX + "controller-uid", uid)
 
 
-def default_job_template_spec(spec: JSONObject) -> None:
-    """Add the defaults that job templates of CronJobs have as well: the pod template and the pod failure policy."""
+def default_job_template_spec(spec: JSONObject, features: FeatureGates) -> None:
+    """
+    Add the defaults that job templates of CronJobs have as well: the pod template and the pod failure policy.
+
+    @param spec: The spec; modified.
+    @param features: The feature gates and the release of the server.
+    """
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             if not pattern.get("status"):
@@ -178,7 +184,7 @@ def default_job_template_spec(spec: JSONObject) -> None:
     template = spec.get("template")
     if template is None:
         template = spec["template"] = {}
-    default_pod_template(template)
+    default_pod_template(template, features)
 
 
 def _job_spec(obj: JSONObject) -> JSONObject:
@@ -212,7 +218,7 @@ class CronJobStrategy(Strategy):
             spec["failedJobsHistoryLimit"] = 1
         template = spec.setdefault("jobTemplate", {})
         template.setdefault("metadata", {})
-        default_job_template_spec(template.setdefault("spec", {}))
+        default_job_template_spec(template.setdefault("spec", {}), self.features)
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop the fields of disabled feature gates."""

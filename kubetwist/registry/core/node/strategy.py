@@ -8,10 +8,18 @@ from typing import Final
 from ....api.errors import FieldError
 from ....api.objectmeta import Rule, UpdateErrors
 from ....api.resource import JSONObject
+from ...generic.gates import DisabledFields, GatedField, field_at
 from ...generic.strategy import Strategy
 from ...generic.validation.fields import STRICT_ADDRESSES
 from ..pod.defaults import round_up
 from . import validation
+
+#: The features of runtimes: for recursive read-only mounts, and for user namespaces.
+_HANDLERS: Final = GatedField(gate="RecursiveReadOnlyMounts", find=field_at("status", "runtimeHandlers"))
+_FIELDS: Final = (
+    GatedField(gate="SupplementalGroupsPolicy", find=field_at("status", "features")),
+    GatedField(gate="NodeDeclaredFeatures", find=field_at("status", "declaredFeatures")),
+)
 
 
 class NodeStrategy(Strategy):
@@ -22,7 +30,9 @@ class NodeStrategy(Strategy):
     status_protects = ()
 
     def configure(self) -> None:
-        """Decide how to validate CIDRs."""
+        """Select the fields to drop, and decide how to validate CIDRs."""
+        mounts_of_users = self.features.enabled("UserNamespacesSupport")
+        self._disabled = DisabledFields(_FIELDS if mounts_of_users else (_HANDLERS, *_FIELDS), self.features)
         self._strict = self.features.enabled(STRICT_ADDRESSES)
 
     def default(self, obj: JSONObject) -> None:
@@ -62,6 +72,7 @@ class NodeStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Remove fields of removed features; the status is kept."""
         _drop_config(obj, {})
+        self._disabled.drop(obj)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Restore the fields of removed features, which can only be removed."""

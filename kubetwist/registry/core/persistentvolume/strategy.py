@@ -9,9 +9,12 @@ from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ....api.times import now
+from ...generic.gates import DisabledFields, GatedField, field_at
 from ...generic.strategy import Strategy
 from ..pod.defaults import VOLUME_SOURCE_DEFAULTS, round_up
 from . import validation
+
+_ATTRIBUTES_CLASS: Final = GatedField(gate="VolumeAttributesClass", find=field_at("spec", "volumeAttributesClassName"))
 
 
 class PersistentVolumeStrategy(Strategy):
@@ -21,6 +24,10 @@ class PersistentVolumeStrategy(Strategy):
     has_status = True
     status_protects = ()
     delete_returns_object = True
+
+    def configure(self) -> None:
+        """Select the fields to drop."""
+        self._disabled = DisabledFields((_ATTRIBUTES_CLASS,), self.features)
 
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of C{pkg/apis/core/v1/defaults.go}."""
@@ -41,6 +48,16 @@ class PersistentVolumeStrategy(Strategy):
         """Set the phase Pending and the time of its transition."""
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"].get("creationTimestamp")}
 
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop the fields of disabled feature gates."""
+        super().prepare_for_create(obj)
+        self._disabled.drop(obj)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop the fields of disabled feature gates that the stored object does not use."""
+        super().prepare_for_update(obj, old)
+        self._disabled.drop(obj, old)
+
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Set the time of the last phase transition."""
         super().prepare_for_status_update(obj, old)
@@ -58,7 +75,7 @@ class PersistentVolumeStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate an update; the source is immutable."""
-        return validation.validate_volume_update(obj, old)
+        return validation.validate_volume_update(obj, old, self.features)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about deprecated fields and volume types."""

@@ -7,6 +7,7 @@ from posixpath import normpath
 from typing import Final
 
 from ....api.errors import FieldError, forbidden, invalid, required
+from ....api.featuregates import FeatureGates
 from ....api.go.diff import diff
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
@@ -318,7 +319,7 @@ _SOURCES: Final[Mapping[str, Source]] = {
 }
 
 
-def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_volume_update(obj: JSONObject, old: JSONObject, features: FeatureGates) -> list[FieldError]:
     """
     Return the validation errors of an update; the source is immutable.
 
@@ -337,11 +338,16 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[FieldError]
         errors.append(forbidden("spec.persistentvolumesource", text))
     immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", errors)
     affinity, stored = spec.get("nodeAffinity"), before.get("nodeAffinity")
-    if stored is not None and affinity != stored and affinity != _renamed(stored, affinity):
+    is_renamed = stored is None or affinity == stored or affinity == _renamed(stored, affinity)
+    if not is_renamed and not features.enabled("MutablePVNodeAffinity"):
         text = "field is immutable, except for updating from beta label to GA"
         found = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
         errors.append(invalid_shown("nodeAffinity", go_json(found), text))
-    if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+    attributes, was_class = spec.get("volumeAttributesClassName"), before.get("volumeAttributesClassName")
+    if attributes != was_class and not features.enabled("VolumeAttributesClass"):
+        text = "update is forbidden when the VolumeAttributesClass feature gate is disabled"
+        errors.append(forbidden("spec.volumeAttributesClassName", text))
+    if was_class is not None and attributes is None:
         text = "update from non-nil value to nil is forbidden"
         errors.append(forbidden("spec.volumeAttributesClassName", text))
     return UpdateErrors(first, errors)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
+from ...generic.gates import DisabledFields, GatedField, field_at
 from ...generic.strategy import Strategy
 from ..pod.defaults import complete_data_sources, default_claim_spec, round_up
 from ..pod.warnings import claim_warnings
@@ -20,6 +21,32 @@ _DATA_SOURCES: Final = ("dataSource", "dataSourceRef")
 _OLD_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
+_REFERENCE: Final = field_at("spec", "dataSourceRef")
+
+
+def _foreign_reference(obj: JSONObject) -> Iterator[tuple[JSONObject, str]]:
+    """Find a data source in another namespace."""
+    return ((spec, name) for spec, name in _REFERENCE(obj) if spec[name].get("namespace"))
+
+
+def _has_reference(obj: JSONObject) -> bool:
+    return any(_REFERENCE(obj))
+
+
+#: See C{pkg/api/persistentvolumeclaim/util.go}.
+_FIELDS: Final = (
+    GatedField(gate="VolumeAttributesClass", find=field_at("spec", "volumeAttributesClassName")),
+    GatedField(gate="AnyVolumeDataSource", find=_REFERENCE),
+    GatedField(gate="CrossNamespaceVolumeDataSource", find=_foreign_reference, in_use=_has_reference),
+)
+_STATUS_FIELDS: Final = (
+    GatedField(gate="VolumeAttributesClass", find=field_at("status", "currentVolumeAttributesClassName")),
+    GatedField(gate="VolumeAttributesClass", find=field_at("status", "modifyVolumeStatus")),
+    GatedField(gate="RecoverVolumeExpansionFailure", find=field_at("status", "allocatedResources")),
+    GatedField(gate="RecoverVolumeExpansionFailure", find=field_at("status", "allocatedResourceStatuses")),
+)
+
+
 class PersistentVolumeClaimStrategy(Strategy):
     """Strategy of v1 PersistentVolumeClaim."""
 
@@ -27,6 +54,12 @@ class PersistentVolumeClaimStrategy(Strategy):
     has_status = True
     status_protects = ()
     delete_returns_object = True
+
+    def configure(self) -> None:
+        """Select the fields to drop, and decide whether data sources are completed."""
+        self._disabled = DisabledFields(_FIELDS, self.features)
+        self._disabled_status = DisabledFields(_STATUS_FIELDS, self.features)
+        self._completes_sources = self.features.enabled("AnyVolumeDataSource")
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about fractional bytes and a deprecated annotation."""
@@ -48,20 +81,30 @@ class PersistentVolumeClaimStrategy(Strategy):
     def default_on_read(self, obj: JSONObject) -> None:
         """Set C{dataSource} and C{dataSourceRef} from each other, since older releases stored only one."""
         super().default_on_read(obj)
-        complete_data_sources(obj["spec"])
+        if self._completes_sources:
+            complete_data_sources(obj["spec"])
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Set C{dataSource} and C{dataSourceRef} from each other; this is no default and has no field manager."""
         super().prepare_for_create(obj)
+        self._disabled.drop(obj)
         _drop_data_sources(obj["spec"], {})
-        complete_data_sources(obj["spec"])
+        if self._completes_sources:
+            complete_data_sources(obj["spec"])
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Set C{dataSource} and C{dataSourceRef} from each other."""
         super().prepare_for_update(obj, old)
+        self._disabled.drop(obj, old)
         _drop_data_sources(obj["spec"], old["spec"])
-        complete_data_sources(obj["spec"])
-        complete_data_sources(old["spec"])
+        if self._completes_sources:
+            complete_data_sources(obj["spec"])
+            complete_data_sources(old["spec"])
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop the fields of disabled feature gates that the stored status does not use."""
+        super().prepare_for_status_update(obj, old)
+        self._disabled_status.drop(obj, old)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate a new claim."""
@@ -69,21 +112,15 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate that only the size and the attributes class of a bound claim change."""
-        return validation.validate_claim_update(obj, old)
+        return validation.validate_claim_update(obj, old, self.features)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the quantities of the status."""
-        return validation.validate_claim_status_update(obj)
+        return validation.validate_claim_status_update(obj, old, self.features)
 
 
 def _drop_data_sources(spec: JSONObject, old: JSONObject) -> None:
-    """
-    Drop sources in other namespaces from C{spec}, and unsupported kinds in C{dataSource}.
-
-    See C{pkg/api/persistentvolumeclaim/util.go}.
-    """
-    if old.get("dataSourceRef") is None and (spec.get("dataSourceRef") or {}).get("namespace"):
-        del spec["dataSourceRef"]
+    """Drop unsupported kinds in C{dataSource} from C{spec}; see C{pkg/api/persistentvolumeclaim/util.go}."""
     source = spec.get("dataSource")
     if source is None or any(value is not None for value in (*map(old.get, _DATA_SOURCES), spec.get("dataSourceRef"))):
         return

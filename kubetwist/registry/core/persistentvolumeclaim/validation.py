@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ....api.errors import FieldError, forbidden, invalid, required
+from ....api.featuregates import FeatureGates
 from ....api.go.diff import diff
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
@@ -121,7 +122,7 @@ def _data_source(data: JSONObject, path: str, errors: ErrorList, groups: bool) -
         check(group, f"{path}.apiGroup", dns_subdomain, errors)
 
 
-def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
+def validate_claim_update(obj: JSONObject, old: JSONObject, features: FeatureGates) -> list[FieldError]:
     """Return the validation errors of an update: only size and attributes of a bound claim may change."""
     errors = validate_claim(obj, old)
     spec, before = dict(obj["spec"]), dict(old["spec"])
@@ -135,13 +136,15 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
         if resources.get("requests"):
             stored = ((before.get("resources") or {}).get("requests") or {}).get("storage")
             spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": stored}}
-        _carry(spec, before, "volumeAttributesClassName")
+        if features.since(1, 34) or spec.get("volumeAttributesClassName") is not None:
+            _carry(spec, before, "volumeAttributesClassName")
     if spec != before:
         difference = diff(*(go_struct(claim_spec, "PersistentVolumeClaimSpec") for claim_spec in (before, spec)))
         errors.append(forbidden("spec", _CLAIM_SPEC + difference))
-    _size(obj, old, errors)
+    _size(obj, old, errors, features)
     immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", errors)
-    _attributes(obj, old, errors)
+    if obj["spec"].get("volumeAttributesClassName") != old["spec"].get("volumeAttributesClassName"):
+        _attributes(obj, old, errors, features)
     return errors
 
 
@@ -164,14 +167,25 @@ def _storage_class(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
         immutable(new or "", stored or "", f"metadata.annotations.{STORAGE_CLASS}", errors)
 
 
-def _attributes(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
-    """Validate that the attributes class is not removed once the volume has one."""
+def _attributes(obj: JSONObject, old: JSONObject, errors: ErrorList, features: FeatureGates) -> None:
+    """Validate that a changed attributes class is not removed once the volume has one."""
     stored, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
-    if stored == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
+    path = "spec.volumeAttributesClassName"
+    if not features.enabled("VolumeAttributesClass"):
+        text = "update is forbidden when the VolumeAttributesClass feature gate is disabled"
+        errors.append(forbidden(path, text))
+        if stored is None:
+            return
+    if new:
         return
-    new_value = "nil" if new is None else "empty string"
-    text = f"update to {new_value} is forbidden when status.currentVolumeAttributesClassName is not nil"
-    errors.append(forbidden("spec.volumeAttributesClassName", text))
+    if not features.since(1, 34):
+        if stored is not None:
+            new_value = "nil" if new is None else "an empty string"
+            errors.append(forbidden(path, f"update from non-nil value to {new_value} is forbidden"))
+    elif (old.get("status") or {}).get("currentVolumeAttributesClassName") is not None:
+        new_value = "nil" if new is None else "empty string"
+        text = f"update to {new_value} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        errors.append(forbidden(path, text))
 
 
 def claim_annotation_warnings(obj: JSONObject) -> list[str]:
@@ -188,7 +202,15 @@ def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
         target.pop(name, None)
 
 
-def _size(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
+def _recovers(old: JSONObject, features: FeatureGates) -> bool:
+    """Return whether a claim can recover from a failed expansion."""
+    status = old.get("status") or {}
+    return features.enabled("RecoverVolumeExpansionFailure") or any(
+        status.get(name) is not None for name in ("allocatedResources", "allocatedResourceStatuses")
+    )
+
+
+def _size(obj: JSONObject, old: JSONObject, errors: ErrorList, features: FeatureGates) -> None:
     """Validate that the requested size is at least the capacity."""
 
     def storage(holder: JSONObject, *path: str) -> JSONValue:
@@ -199,12 +221,16 @@ def _size(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
 
     new = storage(obj, "spec", "resources", "requests", "storage")
     was = storage(old, "spec", "resources", "requests", "storage")
-    if new < was and new <= storage(old, "status", "capacity", "storage"):
+    if new >= was:
+        return
+    if not _recovers(old, features):
+        errors.append(forbidden("spec.resources.requests.storage", "field can not be less than previous value"))
+    elif new <= storage(old, "status", "capacity", "storage"):
         text = "field can not be less than status.capacity"
         errors.append(forbidden("spec.resources.requests.storage", text))
 
 
-def validate_claim_status_update(obj: JSONObject) -> list[FieldError]:
+def validate_claim_status_update(obj: JSONObject, old: JSONObject, features: FeatureGates) -> list[FieldError]:
     """Return the validation errors of the status."""
     errors: ErrorList = []
     if not obj["spec"].get("accessModes"):
@@ -213,7 +239,9 @@ def validate_claim_status_update(obj: JSONObject) -> list[FieldError]:
     for name, value in sorted((status.get("capacity") or {}).items()):
         if quantity(value).sign() < 0:
             errors.append(invalid(f"status.capacity[{name}]", quantity(value).scaled_value(), NEGATIVE))
-    path = "status.allocatedResourceStatuses"
+    if not _recovers(old, features):
+        return errors
+    path = "status.allocatedResourceStatuses" if features.since(1, 34) else "status.allocatedResourceStatus"
     for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
         _resizable(name, path, errors)
         if value not in _RESIZES:

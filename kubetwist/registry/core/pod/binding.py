@@ -33,6 +33,9 @@ class PodBinding:
     def __init__(self, pods: Store) -> None:
         self._pods = pods
         self.info = pods.info
+        features = pods.strategy.features
+        self._clears_nomination = features.enabled("ClearingNominatedNodeNameAfterBinding")
+        self._copies_labels = features.enabled("PodTopologyLabelsAdmission")
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """
@@ -106,10 +109,11 @@ class PodBinding:
         spec["nodeName"] = node
         if meta.get("annotations"):
             pod["metadata"].setdefault("annotations", {}).update(meta["annotations"])
-        if meta.get("labels"):
+        if self._copies_labels and meta.get("labels"):
             pod["metadata"].setdefault("labels", {}).update(meta["labels"])
         status = pod.setdefault("status", {})
-        status.pop("nominatedNodeName", None)
+        if self._clears_nomination:
+            status.pop("nominatedNodeName", None)
         _set_condition(status.setdefault("conditions", []), "PodScheduled")
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from ....api.featuregates import FeatureGates
 from ....api.jsontypes import JSONValue
 from ....api.podspecs import containers, declared_containers
 from ....api.quantity import Quantity
@@ -34,17 +35,27 @@ def drop_init_container_annotations(meta: JSONObject) -> None:
             del meta["annotations"]
 
 
-def default_pod_template(template: JSONObject) -> None:
-    """Set the defaults of a template, which always has a spec."""
+def default_pod_template(template: JSONObject, features: FeatureGates) -> None:
+    """
+    Set the defaults of a template, which always has a spec.
+
+    @param template: The template; modified.
+    @param features: The feature gates and the release of the server.
+    """
     drop_init_container_annotations(template.setdefault("metadata", {}))
     spec = template.get("spec")
     if spec is None:
         spec = template["spec"] = {}
-    default_pod_spec(spec)
+    default_pod_spec(spec, features)
 
 
-def default_pod_spec(spec: JSONObject) -> None:
-    """Set the defaults of the spec of pods and templates."""
+def default_pod_spec(spec: JSONObject, features: FeatureGates) -> None:
+    """
+    Set the defaults of the spec of pods and templates.
+
+    @param spec: The spec; modified.
+    @param features: The feature gates and the release of the server.
+    """
     if not spec.get("dnsPolicy"):
         spec["dnsPolicy"] = "ClusterFirst"
     if not spec.get("restartPolicy"):
@@ -61,18 +72,23 @@ def default_pod_spec(spec: JSONObject) -> None:
     for container, _, _ in containers(spec):
         _default_container(container)
     for volume in spec.get("volumes") or ():
-        default_volume(volume)
+        default_volume(volume, features)
     round_up(spec.get("overhead"))
     round_up_resources(spec.get("resources"))
 
 
-def default_pod(obj: JSONObject) -> None:
-    """Set the defaults of pods only: service links, host ports, and requests from limits."""
+def default_pod(obj: JSONObject, features: FeatureGates) -> None:
+    """
+    Set the defaults of pods only: service links, host ports, and requests from limits.
+
+    @param obj: The pod; modified.
+    @param features: The feature gates and the release of the server.
+    """
     drop_init_container_annotations(obj["metadata"])
     spec = obj.get("spec")
     if spec is None:
         spec = obj["spec"] = {}
-    default_pod_spec(spec)
+    default_pod_spec(spec, features)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
     if spec["terminationGracePeriodSeconds"] < 0:
@@ -90,32 +106,47 @@ def default_pod(obj: JSONObject) -> None:
             for resource, quantity in limits.items():
                 requests.setdefault(resource, quantity)
     resources = spec.get("resources")
-    if resources:
-        _default_pod_limits(spec, resources)
+    if resources and features.enabled("PodLevelResources"):
+        if features.since(1, 33):
+            _default_pod_limits(spec, resources, features)
         if resources.get("limits"):
-            _default_pod_requests(spec, resources)
+            _default_pod_requests(spec, resources, features)
+    if not features.since(1, 33) and features.enabled("InPlacePodVerticalScaling"):
+        _default_resize_policies(spec)
 
 
-def _default_pod_limits(spec: JSONObject, resources: JSONObject) -> None:
-    """Set the limits of the pod for huge pages to those of its containers, unless the pod requests some."""
+def _default_resize_policies(spec: JSONObject) -> None:
+    """Set the resize policies of containers that request resources, a default until 1.32."""
+    for container in spec.get("containers") or ():
+        requests = container["resources"].get("requests") or {}
+        existing = {policy.get("resourceName") for policy in container.get("resizePolicy") or ()}
+        for name in _OVERCOMMITTED:
+            if name in requests and name not in existing:
+                policy = {"resourceName": name, "restartPolicy": "NotRequired"}
+                container["resizePolicy"] = [*(container.get("resizePolicy") or ()), policy]
+
+
+def _default_pod_limits(spec: JSONObject, resources: JSONObject, features: FeatureGates) -> None:
+    """Set the limits of the pod for huge pages to those of its containers; since 1.34, unless the pod requests some."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if not limits and not requests:
         return
     for name, quantity in _altogether(spec, "limits").items():
-        if name.startswith("hugepages-") and name not in requests:
+        if name.startswith("hugepages-") and (name not in requests or not features.since(1, 34)):
             limits.setdefault(name, str(quantity))
     if limits:
         resources["limits"] = limits
 
 
-def _default_pod_requests(spec: JSONObject, resources: JSONObject) -> None:
+def _default_pod_requests(spec: JSONObject, resources: JSONObject, features: FeatureGates) -> None:
     """Set the requests of the pod to those of its containers, or to its limits."""
+    has_pages = features.since(1, 33)
     requests = resources.get("requests") or {}
     for name, quantity in _altogether(spec, "requests").items():
         if name in _OVERCOMMITTED:
             requests.setdefault(name, str(quantity))
     for name, limit in resources["limits"].items():
-        if name in _OVERCOMMITTED or name.startswith("hugepages-"):
+        if name in _OVERCOMMITTED or (has_pages and name.startswith("hugepages-")):
             requests.setdefault(name, limit)
     if requests:
         resources["requests"] = requests
@@ -274,15 +305,20 @@ def _default_http_get(get: JSONObject) -> None:
 # --- volumes -----------------------------------------------------------------------------------------------------
 
 
-def default_volume(volume: JSONObject) -> None:
-    """Set the default source of a volume, an empty directory, and the defaults of its source."""
+def default_volume(volume: JSONObject, features: FeatureGates) -> None:
+    """
+    Set the default source of a volume, an empty directory, and the defaults of its source.
+
+    @param volume: The volume; modified.
+    @param features: The feature gates and the release of the server.
+    """
     empty = True
     for name, source in list(volume.items()):
         if name == "name" or source is None:
             continue
         empty = False
         fill = _VOLUME_DEFAULTS.get(name)
-        if fill is not None:
+        if fill is not None and (name != "image" or features.enabled("ImageVolume")):
             fill(source)
     if empty:
         volume["emptyDir"] = {}

@@ -15,9 +15,14 @@ from ....api.resource import JSONObject
 _COUNTED: Final = ("cpu", "memory")
 
 
-def qos_class(spec: JSONObject) -> str:
-    """Return the class: C{Guaranteed}, C{Burstable} or C{BestEffort}."""
-    pod_resources = spec.get("resources")
+def qos_class(spec: JSONObject, pod_level: bool = True) -> str:
+    """
+    Return the class: C{Guaranteed}, C{Burstable} or C{BestEffort}.
+
+    @param spec: The spec of the pod.
+    @param pod_level: Whether the resources of the pod count, by the feature gate C{PodLevelResources}.
+    """
+    pod_resources = spec.get("resources") if pod_level else None
     if pod_resources is not None:
         requirements = [pod_resources]
     else:

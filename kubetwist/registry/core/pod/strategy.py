@@ -44,6 +44,7 @@ class PodStrategy(Strategy):
         self._disabled_status = disabled_status_fields(features)
         self._options = PodValidationOptions(features)
         self._merges_affinity = features.enabled("MatchLabelKeysInPodAffinity")
+        self._pod_level = features.enabled("PodLevelResources")
         self._resized = ["containers"]
         if features.enabled("SidecarContainers") and features.since(1, 33):
             self._resized.append("initContainers")
@@ -54,7 +55,7 @@ class PodStrategy(Strategy):
 
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of the spec, and C{podIPs} from C{podIP}, which has precedence."""
-        default_pod(obj)
+        default_pod(obj, self.features)
         status = obj.get("status")
         if status:
             _default_status(status)
@@ -93,7 +94,7 @@ class PodStrategy(Strategy):
                     "lastTransitionTime": now(),
                 }
             ]
-        status["qosClass"] = qos_class(obj["spec"])
+        status["qosClass"] = qos_class(obj["spec"], self._pod_level)
         obj["status"] = status
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:

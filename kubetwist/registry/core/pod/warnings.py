@@ -29,7 +29,6 @@ _OLD_ANNOTATIONS: Final = {
 }
 _OLD_VOLUMES: Final = {
     "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
-    "gitRepo": "gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
     "scaleIO": "scaleIO: deprecated in v1.16, non-functional in v1.22+",
     "flocker": "flocker: deprecated in v1.22, non-functional in v1.25+",
     "storageos": "storageOS: deprecated in v1.22, non-functional in v1.25+",
@@ -74,7 +73,7 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, features: FeatureGates,
             for name, text in _OLD_ANNOTATIONS.items()
             if name in annotations
         ]
-    texts += _volumes(spec, item_path)
+    texts += _volumes(spec, item_path, features)
     if spec.get("hostAliases"):
         texts += _repeated(spec["hostAliases"], "ip", f"{item_path}.hostAliases", "ip")
     texts += _pull_secrets(spec, item_path)
@@ -185,13 +184,16 @@ def _pod_affinity(every: JSONObject, path: str) -> Iterator[str]:
                 yield f"{item_path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
 
 
-def _volumes(spec: JSONObject, path: str) -> Iterator[str]:
+def _volumes(spec: JSONObject, path: str, features: FeatureGates) -> Iterator[str]:
     volumes = spec.get("volumes") or ()
     for index, volume in enumerate(volumes):
         item_path = f"{path}.volumes[{index}]"
         for kind in _OLD_VOLUMES.keys() & volume.keys():
             if volume[kind] is not None:
                 yield f"{item_path}.{_OLD_VOLUMES[kind]}"
+        if volume.get("gitRepo") is not None:
+            disabled = "" if features.enabled("GitRepoVolumeDriver") else ", and disabled by default in v1.33+"
+            yield f"{item_path}.gitRepo: deprecated in v1.11{disabled}"
         claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
         if claim is not None:
             yield from claim_warnings(claim.get("spec") or {}, f"{item_path}.ephemeral.volumeClaimTemplate.spec")

@@ -28,7 +28,7 @@ class PodTemplateStrategy(Strategy):
 
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of the template."""
-        default_pod_template(obj.setdefault("template", {}))
+        default_pod_template(obj.setdefault("template", {}), self.features)
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop fields of disabled feature gates."""

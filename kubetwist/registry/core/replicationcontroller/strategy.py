@@ -38,7 +38,7 @@ class ReplicationControllerStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         template = spec.get("template")
         if template is not None:
-            default_pod_template(template)
+            default_pod_template(template, self.features)
             labels = template["metadata"].get("labels")
             if labels:
                 if not spec.get("selector"):

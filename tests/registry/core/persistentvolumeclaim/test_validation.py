@@ -6,7 +6,6 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.core.persistentvolumeclaim.validation import validate_claim_status_update
 from kubetwist.registry.strategies import strategy_for
 from tests.registry.strategytools import change_problems, copy, made, problems, warnings_for
 
@@ -35,14 +34,15 @@ class NewClaimTests(SynchronousTestCase):
         words = dict.fromkeys(many, "NodeResizePending")
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         claim = {"spec": spec, "status": {"allocatedResources": many, "allocatedResourceStatuses": words}}
-        found = [str(cause) for cause in validate_claim_status_update(claim)]
+        found = [str(cause) for cause in strategy_for("", "PersistentVolumeClaim").validate_status_update(claim, claim)]
         for path, (bad, odd) in zip(
             ("allocatedResourceStatuses", "allocatedResources"), (found[:2], found[2:]), strict=True
         ):
             self.assertTrue(bad.startswith(f'status.{path}: Invalid value: "a b": name part must consist of'), bad)
             self.assertEqual(odd, f'status.{path}: Unsupported value: "cpu": supported values: "storage"')
         status = {"allocatedResources": {"storage": "-1"}, "allocatedResourceStatuses": {"storage": "Odd"}}
-        first, second = (str(cause) for cause in validate_claim_status_update({**claim, "status": status}))
+        strategy, obj = strategy_for("", "PersistentVolumeClaim"), {**claim, "status": status}
+        first, second = (str(cause) for cause in strategy.validate_status_update(obj, obj))
         self.assertTrue(first.startswith('status.allocatedResourceStatuses: Unsupported value: "storage": '), first)
         self.assertIn("must be a valid resource quantity", second)
 
@@ -174,7 +174,7 @@ class ClaimTests(SynchronousTestCase):
         """Allocated resources may be fractions; an unknown status is an error for any resource."""
         given = {"example.com/iops": "1500m"}
         claim = {"spec": CLAIM, "status": {"allocatedResources": given, "allocatedResourceStatuses": {"cpu": "Odd"}}}
-        found = [str(cause) for cause in validate_claim_status_update(claim)]
+        found = [str(cause) for cause in strategy_for("", "PersistentVolumeClaim").validate_status_update(claim, claim)]
         self.assertEqual([one.partition(":")[0] for one in found], ["status.allocatedResourceStatuses"] * 2)
 
     def test_warnings(self) -> None:

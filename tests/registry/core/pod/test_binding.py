@@ -10,6 +10,7 @@ from kubetwist.api.options import CreateOptions, UpdateOptions
 from kubetwist.interfaces import ICreator, INamedCreator
 from kubetwist.registry.core.pod.binding import Bindings, PodBinding
 from kubetwist.registry.generic.updates import UpdateRules
+from tests.registry.gatetools import features
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import all_kinds, pod
 
@@ -53,6 +54,27 @@ class BindingTests(StoreTestCase):
         meta = self.stored(self.pods, "l")["metadata"]
         self.assertEqual(meta["labels"], {"a": "new", "b": "old"})
         self.assertEqual(meta["annotations"], {"a": "new"})
+
+    def test_feature_gates(self) -> None:
+        """Labels are copied and the nomination is removed if the gates are enabled."""
+        for enabled in (True, False):
+            name = f"gates-{str(enabled).lower()}"
+            self.made(self.pods, pod(name))
+            gates = {"PodTopologyLabelsAdmission": enabled, "ClearingNominatedNodeNameAfterBinding": enabled}
+            self.pods.strategy = self.pods.strategy.with_features(features((1, 36), **gates))
+
+            def nominate(obj: dict[str, Any] | None) -> dict[str, Any]:
+                assert obj is not None
+                obj["status"]["nominatedNodeName"] = "m"
+                return obj
+
+            rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+            self.successResultOf(self.pods.update(self.scope, name, nominate, UpdateOptions(), rules, patching=True))
+            self.binding = PodBinding(self.pods)
+            self.successResultOf(self.bind(binding(name, labels={"a": "b"}), name))
+            stored = self.stored(self.pods, name)
+            self.assertEqual("a" in (stored["metadata"].get("labels") or {}), enabled)
+            self.assertEqual("nominatedNodeName" not in stored["status"], enabled)
 
     def test_preconditions(self) -> None:
         """The uid and the resourceVersion of a binding must be those of the pod."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.registry.strategytools import CONTAINER, defaulted
+from kubetwist.api.featuregates import Release
+from tests.registry.gatetools import created, gated
+from tests.registry.strategytools import CONTAINER, copy, defaulted
 
 
 class DefaultingTests(SynchronousTestCase):
@@ -102,3 +106,59 @@ class DefaultingTests(SynchronousTestCase):
                 {"name": "h", "hostPath": {"path": "/", "type": ""}},
             ],
         )
+
+
+class GateTests(SynchronousTestCase):
+    """Tests of defaults that depend on feature gates and releases."""
+
+    def defaults(self, release: Release, spec: dict[str, Any], **gates: bool) -> dict[str, Any]:
+        """Return a spec with defaults."""
+        obj: dict[str, Any] = copy({"metadata": {"name": "x"}, "spec": {"containers": [CONTAINER], **spec}})
+        gated("", "Pod", release, **gates).default(obj)
+        result: dict[str, Any] = obj["spec"]
+        return result
+
+    def test_pod_resources(self) -> None:
+        """The resources of a pod have defaults if their gate is enabled."""
+        pages = {"cpu": "1", "hugepages-2Mi": "2Mi"}
+        spec = {"containers": [{**CONTAINER, "resources": {"limits": pages}}], "resources": {"limits": {"cpu": "2"}}}
+        for release, enabled, resources in (
+            ((1, 36), True, {"limits": {"cpu": "2", "hugepages-2Mi": "2Mi"}, "requests": {"cpu": "1", **pages}}),
+            ((1, 36), False, {"limits": {"cpu": "2"}}),
+            ((1, 32), True, {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}),
+        ):
+            self.assertEqual(self.defaults(release, spec, PodLevelResources=enabled)["resources"], resources)
+        spec["resources"] = {"requests": {"hugepages-2Mi": "4Mi"}}
+        self.assertNotIn("limits", self.defaults((1, 34), spec)["resources"])
+        self.assertIn("limits", self.defaults((1, 33), spec, PodLevelResources=True)["resources"])
+
+    def test_quality(self) -> None:
+        """The resources of a pod determine its quality of service if their gate is enabled."""
+        spec = {"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}
+        for enabled, quality in ((True, "Guaranteed"), (False, "BestEffort")):
+            obj = created(gated("", "Pod", PodLevelResources=enabled), spec={"containers": [CONTAINER], **spec})
+            self.assertEqual(obj["status"]["qosClass"], quality)
+
+    def test_image_volumes(self) -> None:
+        """Image volumes have a default pull policy if their gate is enabled."""
+        spec = {"volumes": [{"name": "v", "image": {"reference": "r:1"}}]}
+        for enabled, image in (
+            (True, {"reference": "r:1", "pullPolicy": "IfNotPresent"}),
+            (False, {"reference": "r:1"}),
+        ):
+            volumes = self.defaults((1, 35), spec, ImageVolume=enabled)["volumes"]
+            self.assertEqual(volumes, [{"name": "v", "image": image}])
+
+    def test_resize_policies(self) -> None:
+        """Until 1.32, containers that request resources have resize policies if the gate is enabled."""
+        resources = {"limits": {"cpu": "1", "memory": "1Gi"}}
+        container = {**CONTAINER, "resources": resources, "resizePolicy": [{"resourceName": "memory"}]}
+        spec = {"containers": [container]}
+        cpu = {"resourceName": "cpu", "restartPolicy": "NotRequired"}
+        for release, enabled, policies in (
+            ((1, 32), True, [{"resourceName": "memory"}, cpu]),
+            ((1, 32), False, [{"resourceName": "memory"}]),
+            ((1, 33), True, [{"resourceName": "memory"}]),
+        ):
+            containers = self.defaults(release, spec, InPlacePodVerticalScaling=enabled)["containers"]
+            self.assertEqual(containers[0]["resizePolicy"], policies)

@@ -418,3 +418,18 @@ class LabelKeyTests(SynchronousTestCase):
         self.assertEqual(self.selectors((1, 32), MatchLabelKeysInPodAffinity=False), [False, False])
         self.assertEqual(self.selectors((1, 36), MatchLabelKeysInPodTopologySpread=False), [True, False])
         self.assertEqual(self.selectors((1, 36), MatchLabelKeysInPodTopologySpreadSelectorMerge=False), [True, False])
+
+
+class WarningTests(SynchronousTestCase):
+    """Tests of warnings."""
+
+    def test_git_repositories(self) -> None:
+        """The warning about volumes of Git repositories depends on their gate."""
+        for release, gates, text in (
+            ((1, 36), {}, "deprecated in v1.11, and disabled by default in v1.33+"),
+            ((1, 33), {"GitRepoVolumeDriver": True}, "deprecated in v1.11"),
+            ((1, 32), {}, "deprecated in v1.11"),
+        ):
+            strategy = gated("", "Pod", release, **gates)
+            obj = created(strategy, spec={"containers": [], "volumes": [{"name": "v", "gitRepo": {}}]})
+            self.assertEqual(list(strategy.warnings(obj, None)), [f"spec.volumes[0].gitRepo: {text}"])

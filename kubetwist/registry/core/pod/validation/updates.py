@@ -424,7 +424,8 @@ def validate_resize(obj: JSONObject, old: JSONObject, options: PodValidationOpti
         return [forbidden(NO_FIELD, "windows pods cannot be resized")]
     errors: ErrorList = []
     validate_pod(obj, errors, options.for_update(old))
-    if ((old.get("status") or {}).get("qosClass") or qos_class(before)) != qos_class(spec):
+    pod_level = features.enabled("PodLevelResources")
+    if ((old.get("status") or {}).get("qosClass") or qos_class(before, pod_level)) != qos_class(spec, pod_level):
         formatted = (obj.get("status") or {}).get("qosClass") or ""
         errors.append(invalid("spec", formatted, "Pod QOS Class may not change as a result of resizing"))
     if not _resizable(old):
