@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from OpenSSL.crypto import X509
-from OpenSSL.SSL import Error, WantReadError
+from OpenSSL.SSL import Error, WantReadError, ZeroReturnError
 
 from twisted.internet.interfaces import (
     IOpenSSLClientConnectionCreator,
@@ -31,7 +31,7 @@ from twisted.python.failure import Failure
 
 from ._records import MAX_READ as _MAX_READ_SHORT
 from ._records import RECORD as _RECORD
-from ._records import MethodEncryptor, RecordEncryptor, is_direct
+from ._records import MethodEncryptor, RecordBoundaries, RecordEncryptor, is_direct
 
 #: Bytes that a connection keeps until the end of the iteration. Longer data are sent by the reactor in large pieces.
 _MAX_BUFFERED: Final = 64_000
@@ -77,6 +77,7 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
         self._send_now: Callable[[bytes | memoryview], int] | None = None
         #: Whether C{_pending} contains data that follow the watch events written before them.
         self._ordered = False
+        self._boundaries = RecordBoundaries()
         #: Data that wait for the rest of the events before them.
         self._held: deque[list[bytes]] = deque()
 
@@ -91,7 +92,35 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
     def dataReceived(self, data: bytes) -> None:
         """See L{IProtocol.dataReceived<twisted.internet.interfaces.IProtocol.dataReceived>}."""
         self.factory.received += 1
-        TLSMemoryBIOProtocol.dataReceived(self, data)
+        if (
+            self._boundaries.received(data)
+            and self._handshakeDone
+            and not (self._appSendBuffer or self._aborted or self._lostTLSConnection)
+        ):
+            self._receive_record(data)
+        else:
+            TLSMemoryBIOProtocol.dataReceived(self, data)
+
+    def _receive_record(self, data: bytes) -> None:
+        """
+        Deliver the content of one whole record, as most requests are.
+
+        Twisted reads until OpenSSL has nothing more, and then asks for data to send. Both raise an exception, which
+        takes longer than to decrypt the record.
+        """
+        try:
+            content = self._encryptor.decrypt(self._prepared, data)
+        except WantReadError:
+            # A message of TLS itself, which may need an answer.
+            self._flushSendBIO()
+        except ZeroReturnError:
+            # The end of the connection, which the next call returns again.
+            self._flushReceiveBIO()  # type: ignore[no-untyped-call] # Twisted has no annotations
+        except Error:
+            self._tlsShutdownFinished(Failure())
+            self._flushSendBIO()
+        else:
+            self.wrappedProtocol.dataReceived(content)
 
     def write(self, data: bytes) -> None:
         """

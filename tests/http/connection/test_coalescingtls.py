@@ -14,11 +14,13 @@ from OpenSSL.SSL import Error
 from twisted.internet import reactor as global_reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint
+from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.ssl import CertificateOptions
 from twisted.internet.task import Clock, deferLater
 from twisted.internet.testing import StringTransport
 from twisted.internet.threads import deferToThread
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.http.connection import coalescingtls
@@ -554,3 +556,96 @@ class FlushTests(SynchronousTestCase):
         writer.connectionLost()
         self.assertEqual(self.turn(), [b"1"] * 4)
         self.assertFalse(writer._held)
+
+
+class Received(Protocol):
+    """A protocol that collects what it receives."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.reason: Any = None
+
+    def dataReceived(self, data: bytes) -> None:
+        """Collect data."""
+        self.data += data
+
+    def connectionLost(self, reason: Any = None) -> None:
+        """Keep the reason."""
+        self.reason = reason
+
+
+class ReceiveTests(SynchronousTestCase):
+    """Data of a client arrive completely, in any pieces."""
+
+    def setUp(self) -> None:
+        """Create the credentials of the server."""
+        pair = CertificateAuthority.make("test").issue(CertConfig("127.0.0.1", server=True))
+        self.context = ServingContextFactory(pair, "VersionTLS12")
+
+    def connect(self, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> None:
+        """Connect a client in memory."""
+        self.received = Received()
+        factory = CoalescingTLSFactory(self.context, Factory.forProtocol(lambda: self.received), Clock())
+        self.server: Any = factory.buildProtocol(None)  # type: ignore[arg-type]
+        self.wire = StringTransport()
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.minimum_version = context.maximum_version = version
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.client = context.wrap_bio(self.incoming, self.outgoing)
+        self.server.makeConnection(self.wire)
+        done = False
+        while not done:
+            try:
+                self.client.do_handshake()
+                done = True
+            except ssl.SSLWantReadError:
+                pass
+            if self.outgoing.pending:
+                self.server.dataReceived(self.outgoing.read())
+            self.incoming.write(self.wire.value())
+            self.wire.clear()
+
+    def test_pieces(self) -> None:
+        """Records arrive alone, in pieces, and together."""
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            self.connect(version)
+            sent = b""
+            for size in (1, 100, 16_384):
+                data = bytes([size % 251]) * size
+                sent += data * 4
+                self.client.write(data)
+                self.server.dataReceived(self.outgoing.read())
+                self.client.write(data)
+                encrypted = self.outgoing.read()
+                self.server.dataReceived(encrypted[:3])
+                self.server.dataReceived(encrypted[3:])
+                self.client.write(data)
+                self.client.write(data)
+                self.server.dataReceived(self.outgoing.read())
+            self.assertEqual(self.received.data, sent)
+
+    def test_end(self) -> None:
+        """A record that ends TLS closes the connection."""
+        self.connect()
+        with self.assertRaises(ssl.SSLWantReadError):
+            self.client.unwrap()
+        self.server.dataReceived(self.outgoing.read())
+        self.assertTrue(self.wire.disconnecting)
+        self.assertIsNone(self.server._reason)
+
+    def test_damaged(self) -> None:
+        """A damaged record ends the connection with an error and an alert, and what follows is ignored."""
+        self.connect()
+        self.client.write(b"data")
+        encrypted = bytearray(self.outgoing.read())
+        encrypted[-1] ^= 1
+        self.server.dataReceived(bytes(encrypted))
+        self.client.write(b"more")
+        self.server.dataReceived(self.outgoing.read())
+        self.server.connectionLost(Failure(ConnectionDone()))
+        self.assertTrue(self.wire.disconnecting)
+        self.assertEqual(self.received.data, b"")
+        self.assertIs(self.received.reason.type, Error)
+        self.incoming.write(self.wire.value())
+        self.assertRaises(ssl.SSLError, self.client.read)
