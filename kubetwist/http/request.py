@@ -64,6 +64,7 @@ class KubeRequest(Request):
     @ivar response_held: The response is complete, and waits for the audit.
     @ivar audit_id: The request id in logs and in the response's C{Audit-Id}.
     @ivar deadline: Time limit of the response, in the reactor's time; L{None} for long-running ones.
+    @ivar on_deadline: Called by the site up to a second after C{deadline}; L{None} calls nothing.
     @ivar cache_control: Value of C{Cache-Control}, unless the handler sets the header; C{b""} for none.
     @ivar started_at: Start of serving, in seconds of L{perf_counter<time.perf_counter>}, like the next two.
     @ivar authenticated_at: Time of authentication; 0 before.
@@ -99,6 +100,7 @@ class KubeRequest(Request):
     response_held = False
     audit_id = ""
     deadline: float | None = None
+    on_deadline: Handler | None = None
     cache_control = b""
     body_pending = False
     body_too_large = False
@@ -162,6 +164,10 @@ class KubeRequest(Request):
         self.path = target.partition(b"?")[0]
         self.clientproto = version
         self.fields = fields
+
+    # Requests are compared by identity. The methods of Twisted are written in Python, and sets of requests call them.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def serve(self, body: bytes) -> None:
         """Answer the request, now or later: its body has arrived."""

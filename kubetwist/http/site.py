@@ -148,9 +148,23 @@ class KubeSite(Site):
         self.check_deadlines()
 
     def check_deadlines(self) -> None:
-        """Check deadlines, and update the date."""
+        """Check the deadlines of connections and requests, and update the date."""
         self.date = datetimeToString()
         self.connections.check_deadlines()
+        now = self.reactor.seconds()
+        expired = [
+            request
+            for request in self.open_requests
+            if request.on_deadline is not None and request.deadline is not None and request.deadline <= now
+        ]
+        for request in expired:
+            expire, request.on_deadline = request.on_deadline, None
+            # An earlier one may have ended this one.
+            if expire is not None and request in self.open_requests:
+                try:
+                    expire(request)
+                except Exception:
+                    self._log.failure("the deadline of a request was not handled")
 
     # Requests.
 

@@ -39,6 +39,22 @@ class DeadlineTests(SynchronousTestCase):
         self.waiting[0].respond(200, b"late", b"text/plain")
         self.assertEqual(self.client.answers(), [])
 
+    def test_several(self) -> None:
+        """Requests expire up to a second after their deadlines; an error of one does not stop the rest."""
+        later = [Client(self.client.site) for _ in range(2)]
+        self.ask(PODS)
+        self.clock.advance(0.5)
+        for one in later:
+            one.send(f"GET {PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.clock.pump([0.5] * 119)
+        self.assertEqual([len(client.answers()) for client in (self.client, *later)], [1, 0, 0])
+        self.waiting[1].on_deadline = lambda request: 1 // 0
+        self.clock.pump([0.5] * 2)
+        self.assertEqual(sum(len(one.answers()) for one in later), 1)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+        self.clock.pump([1] * 3)
+        self.assertEqual(sum(len(one.answers()) for one in later), 0)
+
     def test_in_time(self) -> None:
         """A request that is answered in time leaves no timer."""
         self.ask(PODS)

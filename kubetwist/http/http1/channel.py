@@ -27,7 +27,7 @@ from ..headsyntax import MAX_HEAD, Malformed, expects_continue
 from ..request import KubeRequest
 from ..sharedpieces import ChunkWriter, SharedWriter
 from .requestbody import ANSWER, BODY, DISCARD, HEAD, STREAM, SWITCHED, BodyReader, ChannelSite
-from .requesthead import MAX_LINE, body_length, parse_head, refusal
+from .requesthead import MAX_LINE, HeadParser, body_length, refusal
 from .responsehead import complete_head, encode_head, switching_head
 
 #: Bytes that a client may send ahead while its request is answered; reading is paused at this limit.
@@ -60,6 +60,7 @@ class KubeChannel(BodyReader):
         super().__init__(site)
         self.callLater = site.reactor.callLater  # type: ignore[assignment]
         self.remembered: dict[object, Any] = {}
+        self._heads = HeadParser()
         self._parsing = False
         self._chunked = False
         self._write_unordered: Callable[[bytes], object] | None = None
@@ -165,7 +166,7 @@ class KubeChannel(BodyReader):
     # Heads.
 
     def _head_received(self, head: bytes, rest: bytes) -> None:
-        method, target, version, fields = parse_head(head)
+        method, target, version, fields = self._heads.parse(head)
         length = body_length(fields)
         connection = fields.get(b"connection")
         close = version != b"HTTP/1.1" or (connection is not None and b"close" in connection[0].lower())

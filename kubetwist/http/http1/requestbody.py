@@ -108,13 +108,14 @@ class BodyReader(HTTPChannel):
                 self._discard(len(rest))
 
     def _body_received(self, data: bytes) -> None:
-        if self.deadline is not None:
+        remaining = self._remaining or 0
+        unfinished = self._decoder is not None or len(data) < remaining
+        if unfinished and self.deadline is not None:
             self.deadline = self._body_since + body_timeout(len(self._body) + len(data))
         if self._decoder is not None:
             self._decoder.dataReceived(data)
             return
-        remaining = self._remaining or 0
-        if len(data) < remaining:
+        if unfinished:
             self._remaining = remaining - len(data)
             self._append_body(data)
             return

@@ -29,29 +29,74 @@ _VERSION: Final = re.compile(rb"HTTP/[0-9]\.[0-9]")
 #: Field names as sent, and in lower case; clients use few.
 _NAMES: Final[dict[bytes, bytes]] = {}
 _MAX_CACHED_NAMES: Final = 2048
+#: Maximum bytes of header fields that are kept for a connection; there may be many connections.
+_MAX_KEPT: Final = 1024
 
 
-def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes]]]:
+Fields = dict[bytes, list[bytes]]
+#: Method, target without scheme and host, version, and the header fields by name in lower case.
+Head = tuple[bytes, bytes, bytes, Fields]
+
+
+class HeadParser:
     """
-    Parse a whole head.
+    Parses the heads of one connection.
 
-    @param head: Without the empty line at its end.
-    @return: Method, target without scheme and host, version, and the header fields by name in lower case.
-    @raise Malformed: The head breaks a rule of HTTP or a limit.
+    Most clients send the same header fields with each request to an endpoint. The last ones are kept, once they were
+    sent twice.
     """
-    if head.startswith(b"\r\n"):
-        head = head[2:]
-    if len(head) > MAX_HEAD:
-        raise Malformed(414 if head.find(b"\r\n", 0, MAX_LINE) < 0 else 431)
-    lines = head.split(b"\r\n")
-    line_breaks = len(lines) - 1
-    if head.count(b"\n") != line_breaks or head.count(b"\r") != line_breaks or b"\0" in head:
-        raise Malformed(400)
 
-    # The request line is parsed inline, which saves each request a call.
-    if len(lines[0]) > MAX_LINE:
+    __slots__ = ("_fields", "_text")
+
+    def __init__(self) -> None:
+        self._text = b""
+        self._fields: Fields | None = None
+
+    def parse(self, head: bytes) -> Head:
+        """
+        Parse a whole head.
+
+        @param head: Without the empty line at its end.
+        @raise Malformed: The head breaks a rule of HTTP or a limit.
+        """
+        if head.startswith(b"\r\n"):
+            head = head[2:]
+        if len(head) > MAX_HEAD:
+            raise Malformed(414 if head.find(b"\r\n", 0, MAX_LINE) < 0 else 431)
+        line, _, text = head.partition(b"\r\n")
+        method, target, version = parse_line(line)
+        if text == self._text and text:
+            kept = self._fields
+            if kept is None:
+                kept = self._fields = parse_fields(text)
+            # Filters remove fields, and replace values.
+            fields = {name: values.copy() for name, values in kept.items()}
+        else:
+            fields = parse_fields(text)
+            self._text, self._fields = text if len(text) <= _MAX_KEPT else b"", None
+        hosts = fields.get(b"host", ())
+        if not hosts:
+            if version == b"HTTP/1.1":
+                raise Malformed(400, "missing required Host header")
+        elif len(hosts) > 1:
+            raise Malformed(400)
+        elif not valid_host(hosts[0]):
+            raise Malformed(400, "malformed Host header")
+        return method, target, version, fields
+
+
+def parse_line(line: bytes) -> tuple[bytes, bytes, bytes]:
+    """
+    Parse a request line.
+
+    @return: Method, target without scheme and host, and version.
+    @raise Malformed: The line breaks a rule of HTTP or a limit.
+    """
+    if len(line) > MAX_LINE:
         raise Malformed(414)
-    parts = lines[0].split(b" ")
+    if b"\n" in line or b"\r" in line or b"\0" in line:
+        raise Malformed(400)
+    parts = line.split(b" ")
     if len(parts) != 3:
         raise Malformed(400)
     method, target, version = parts
@@ -65,11 +110,26 @@ def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes
         target = _relative(target)
     if b"%" in target and ESCAPE.search(target.partition(b"?")[0]):
         raise Malformed(400)
+    return method, target, version
 
-    if line_breaks > MAX_FIELDS:
+
+def parse_fields(text: bytes) -> Fields:
+    """
+    Parse the lines after the request line.
+
+    @return: The header fields by name in lower case.
+    @raise Malformed: A line breaks a rule of HTTP or a limit.
+    """
+    if not text:
+        return {}
+    lines = text.split(b"\r\n")
+    line_breaks = len(lines) - 1
+    if text.count(b"\n") != line_breaks or text.count(b"\r") != line_breaks or b"\0" in text:
+        raise Malformed(400)
+    if len(lines) > MAX_FIELDS:
         raise Malformed(431)
-    fields: dict[bytes, list[bytes]] = {}
-    for line in lines[1:]:
+    fields: Fields = {}
+    for line in lines:
         name, colon, value = line.partition(b":")
         lower_name = _NAMES.get(name)
         if lower_name is None:
@@ -81,15 +141,7 @@ def parse_head(head: bytes) -> tuple[bytes, bytes, bytes, dict[bytes, list[bytes
             fields[lower_name].append(value)
         else:
             fields[lower_name] = [value]
-    hosts = fields.get(b"host", ())
-    if not hosts:
-        if version == b"HTTP/1.1":
-            raise Malformed(400, "missing required Host header")
-    elif len(hosts) > 1:
-        raise Malformed(400)
-    elif not valid_host(hosts[0]):
-        raise Malformed(400, "malformed Host header")
-    return method, target, version, fields
+    return fields
 
 
 def _relative(target: bytes) -> bytes:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.http.headsyntax import MAX_FIELDS, MAX_HEAD
-from kubetwist.http.http1.requesthead import MAX_LINE, parse_head
+from kubetwist.http.headsyntax import MAX_FIELDS, MAX_HEAD, Malformed
+from kubetwist.http.http1.requesthead import MAX_LINE, HeadParser
 from kubetwist.http.request import KubeRequest
 
 from ..harness import Client, RefusalCase, make_site
+
+LINES = (b"GET / HTTP/1.1", b"GET /a HTTP/1.0", b"GET  / HTTP/1.1", b"POST /b HTTP/1.1")
+FIELDS = (b"", b"Host: x", b"Host: x\r\nAccept: a\r\nAccept: b", b"Host", b"Accept: a", b"Host: x\r\nA: " + b"a" * 2000)
 
 
 class ParsingTests(SynchronousTestCase):
@@ -18,8 +24,30 @@ class ParsingTests(SynchronousTestCase):
         """A head is parsed into method, target, version and fields by name in lower case."""
         head = b"PUT /a?b=%20 HTTP/1.1\r\nHost: x\r\nAccept: a\r\nACCEPT: b"
         fields = {b"host": [b"x"], b"accept": [b"a", b"b"]}
-        self.assertEqual(parse_head(head), (b"PUT", b"/a?b=%20", b"HTTP/1.1", fields))
-        self.assertEqual(parse_head(b"\r\n" + head), parse_head(head))
+        parsed = (b"PUT", b"/a?b=%20", b"HTTP/1.1", fields)
+        self.assertEqual(HeadParser().parse(head), parsed)
+        self.assertEqual(HeadParser().parse(b"\r\n" + head), parsed)
+
+    @given(st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from(FIELDS)), max_size=8))
+    def test_connection(self, heads: list[tuple[bytes, bytes]]) -> None:
+        """The heads of a connection are parsed independently of the earlier ones, and of changes to their results."""
+
+        def parse(parser: HeadParser, head: bytes) -> object:
+            try:
+                return parser.parse(head)
+            except Malformed as error:
+                return error.code, str(error)
+
+        parser = HeadParser()
+        for line, fields in heads:
+            head = b"\r\n".join(part for part in (line, fields) if part)
+            parsed = parse(parser, head)
+            self.assertEqual(parsed, parse(HeadParser(), head))
+            changed = parsed[-1]  # type: ignore[index]
+            if isinstance(changed, dict):
+                for values in changed.values():
+                    values.clear()
+                changed.clear()
 
     def test_header_names_and_values(self) -> None:
         """Header names are case-insensitive, values are trimmed, and the first of several is used."""
