@@ -33,7 +33,11 @@ def bearer_token(request: IAuthenticationRequest) -> bytes | None:
 
     @raise AuthenticationFailed: The token is too long.
     """
-    token = _token(request)
+    values = request.fields.get(b"authorization")
+    if values is not None and values[0].startswith(b"Bearer ") and values[0].count(b" ") == 1:
+        token = values[0][7:] or None
+    else:
+        token = _token(request)
     if token is not None and len(token) > MAX_TOKEN_LENGTH:
         raise AuthenticationFailed(f"the bearer token is longer than {MAX_TOKEN_LENGTH} bytes")
     return token
@@ -43,10 +47,7 @@ def _token(request: IAuthenticationRequest) -> bytes | None:
     values = request.fields.get(b"authorization")
     if values is None:
         return _protocol_token(request) if b"sec-websocket-protocol" in request.fields else None
-    value = values[0]
-    if value.startswith(b"Bearer ") and value.count(b" ") == 1:
-        return value[7:] or None
-    scheme, *rest = value.strip(b" \t").split(b" ", 2)
+    scheme, *rest = values[0].strip(b" \t").split(b" ", 2)
     if scheme.lower() != b"bearer" or not rest:
         return None
     if not rest[0]:

@@ -53,7 +53,15 @@ class TokenFile:
         token = bearer_token(request)
         if token is None:
             return None
-        return self._users.get(sha256(token).digest())
+        users, remembered = self._users, request.connection.remembered
+        last: tuple[bytes, object, UserInfo] | None = remembered.get(self)
+        # Equal hashes first, as for the digests: the time of a comparison depends on the number of equal bytes.
+        if last is not None and last[1] is users and hash(last[0]) == hash(token) and last[0] == token:
+            return last[2]
+        user = users.get(sha256(token).digest())
+        if user is not None:
+            remembered[self] = token, users, user
+        return user
 
     @classmethod
     def read(cls, path: Path) -> TokenFile:

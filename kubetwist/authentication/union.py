@@ -56,7 +56,8 @@ class AuthenticatorUnion:
                 continue
             if user is None:
                 continue
-            if isinstance(user, Deferred):
+            # A check for a Deferred alone takes as long as the lookup of a token.
+            if type(user) is not UserInfo and isinstance(user, Deferred):
                 return Deferred.fromCoroutine(self._authenticate_async(user, number, errors, request))
             return user if AUTHENTICATED in user.groups else add_authenticated_group(user)
         return self._fallback(errors, request)

@@ -62,7 +62,7 @@ class AuthorizerUnion:
         no_opinions: list[Verdict] = []
         for number, authorize in enumerate(self._methods):
             verdict = authorize(attributes)
-            if isinstance(verdict, Deferred):
+            if type(verdict) is not Verdict and isinstance(verdict, Deferred):
                 return Deferred.fromCoroutine(self._authorize_async(verdict, number, no_opinions, attributes))
             decision = verdict.decision
             if decision is not _NO_OPINION:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError
+from ..api.resource import UserInfo
 from ..api.users import UNAUTHENTICATED
 from ..authentication.bearer import without_token
 from ..authentication.errors import AuthenticationFailed
 from ..http.request import HTTP2, Handler, KubeRequest
 from ..interfaces import IAuthenticator
 from ..logs.ratelimit import RateLimiter
-
-if TYPE_CHECKING:
-    from ..api.resource import UserInfo
 
 _log = Logger()
 
@@ -80,7 +78,9 @@ def with_authentication(
         except AuthenticationFailed as error:
             refuse(request, error)
             return
-        if isinstance(user, Deferred):
+        if type(user) is UserInfo:
+            authenticated(request, user)
+        elif isinstance(user, Deferred):
             user.addCallbacks(_continue, refusals.failed, callbackArgs=(request,), errbackArgs=(request,))
             user.addErrback(request.handle_failure)
         elif user is None:

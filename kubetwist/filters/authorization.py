@@ -41,7 +41,7 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
 
     def authorize_attributes(request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         verdict = authorize(attributes)
-        if isinstance(verdict, Deferred):
+        if type(verdict) is not Verdict and isinstance(verdict, Deferred):
             verdict.addCallback(handle_deferred_verdict, request, attributes).addErrback(request.handle_failure)
         else:
             handle_verdict(verdict, request, attributes)
@@ -88,9 +88,13 @@ def authorizer_attributes(request: KubeRequest) -> AuthorizerAttributes:
     info = request.info
     user = request.user
     assert user is not None, "authentication comes before authorization"
+    # They are immutable, and most requests come from the same user as the last one of this kind.
+    last: AuthorizerAttributes | None = info.attributes
+    if last is not None and last.user is user:
+        return last
     if info.path == WHY:
         return AuthorizerAttributes(user, "create", "authorization.k8s.io", "v1", "subjectaccessreviews")
-    return AuthorizerAttributes(
+    info.attributes = attributes = AuthorizerAttributes(
         user,
         info.verb,
         info.group,
@@ -104,6 +108,7 @@ def authorizer_attributes(request: KubeRequest) -> AuthorizerAttributes:
         ParsedLater(info.field_selector, parse_field_selector) if info.field_selector else (),
         ParsedLater(info.label_selector, _label_terms) if info.label_selector else (),
     )
+    return attributes
 
 
 def _label_terms(text: str) -> tuple[Requirement, ...]:

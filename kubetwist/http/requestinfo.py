@@ -49,11 +49,13 @@ class RequestInfo:
     @ivar parts: The path from the resource on.
     @ivar long_running: Whether no deadline applies.
     @ivar counted: The metrics of such requests, set at first use; per server.
+    @ivar attributes: The user of the last such request, and its attributes for authorization; likewise.
     @ivar flow: The flow of the last such request, set at first use: see L{kubetwist.filters.priorityandfairness}.
     """
 
     __slots__ = (
         "api_prefix",
+        "attributes",
         "counted",
         "field_selector",
         "flow",
@@ -87,6 +89,7 @@ class RequestInfo:
         self.parts: tuple[str, ...] = ()
         self.long_running = False
         self.counted: Any = None
+        self.attributes: Any = None
         self.flow: Any = None
 
     def __repr__(self) -> str:

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+
+class Connection:
+    """The part of a connection that authenticators use."""
+
+    def __init__(self) -> None:
+        self.remembered: dict[object, Any] = {}
+
 
 class Request:
     """The part of a request that authenticators use."""
@@ -10,6 +19,7 @@ class Request:
         self.fields = {} if authorization is None else {b"authorization": [authorization.encode("latin-1")]}
         self.warnings: list[str] = []
         self.path = b"/"
+        self.connection = Connection()
 
     def warn(self, text: str) -> None:
         """Record a warning."""

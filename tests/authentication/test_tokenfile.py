@@ -38,6 +38,25 @@ class TokenFileTests(SynchronousTestCase):
         self.assertIsNone(tokens.authenticate(Request("Bearer t11")))
         self.assertIsNone(tokens.authenticate(Request()))
 
+    def test_connection(self) -> None:
+        """A connection may change its token, and its last token is not accepted when the users are replaced."""
+        tokens = self.read("t1,alice,u1\nt2,bob,u2\n")
+        connection = Request().connection
+
+        def authenticate(token: str) -> str:
+            request = Request(f"Bearer {token}")
+            request.connection = connection
+            user = tokens.authenticate(request)
+            return "" if user is None else user.name
+
+        self.assertEqual(
+            [authenticate(token) for token in ("t1", "t1", "t2", "t", "t1")], ["alice"] * 2 + ["bob", "", "alice"]
+        )
+        tokens.set_users({"t1": UserInfo("carol")})
+        self.assertEqual([authenticate(token) for token in ("t1", "t2")], ["carol", ""])
+        tokens.set_users({})
+        self.assertEqual(authenticate("t1"), "")
+
     def test_empty_token(self) -> None:
         """A line without a token is skipped."""
         self.assertIsNone(self.read(",alice,u1\n").authenticate(Request("Bearer ")))
