@@ -425,13 +425,13 @@ def wants_pretty(negotiated: Negotiated, uri: bytes, user_agent: bytes | None) -
         match = _PRETTY.search(uri)
         if match is not None:
             return match[1] in _TRUE
-    return user_agent is not None and user_agent.startswith(_HUMANS)
+    return user_agent is not None and user_agent.startswith(HUMANS)
 
 
 _PRETTY: Final = re.compile(rb"(?:^|[?&])pretty=([^&#]+)")
 #: The texts that Go's strconv.ParseBool parses as true.
 _TRUE: Final = frozenset((b"1", b"t", b"T", b"TRUE", b"true", b"True"))
-_HUMANS: Final = (b"curl", b"Wget", b"Mozilla/5.0")
+HUMANS: Final = (b"curl", b"Wget", b"Mozilla/5.0")
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 #: A media type as Go's mime.ParseMediaType accepts it.

@@ -84,6 +84,8 @@ class Endpoint:
     @ivar features: The feature gates and the release of the server.
     @ivar watch_list: Whether watches may request initial events.
     @ivar options_first: Whether list options are validated before the media type is negotiated.
+    @ivar encoders: The encoders of responses, by form; see L{kubetwist.resources.views}.
+    @ivar formats: The formats of responses that depend on no query, by what was negotiated.
     """
 
     storage: Any
@@ -104,6 +106,7 @@ class Endpoint:
     features: FeatureGates = _DEFAULT_FEATURES
     traced: bool = False
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
+    formats: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)
     built_in: bool = field(init=False)
     watch_list: bool = field(init=False)

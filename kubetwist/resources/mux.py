@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from twisted.web.resource import IResource, Resource
 
 from ..http.request import KubeRequest
-from .routing import Route, RoutedApp
+from .routing import MAX_CACHED_LENGTH, Route, RoutedApp
 
 #: Maximum number of segments of the paths that are claimed.
 MAX_SEGMENTS = 3
+#: Maximum number of found routes that are kept per server; all are dropped above that.
+MAX_FOUND = 4096
 
 
 class DelegatingMux(Resource):
@@ -38,6 +40,8 @@ class DelegatingMux(Resource):
         self._unlisted: set[tuple[bytes, ...]] = set()
         self._one_slash: set[tuple[bytes, ...]] = set()
         self._listed_subpaths: dict[str, Callable[[], Iterable[str]]] = {}
+        #: Routes that were found, by method and path; L{None} for paths of the delegate. Emptied when claims change.
+        self._found: dict[tuple[bytes, bytes], Route | None] = {}
 
     def handle(self, path: str, app: RoutedApp, *, exposed: bool = True, slashes: bool = True) -> None:
         """
@@ -50,6 +54,7 @@ class DelegatingMux(Resource):
             self._one_slash.add(segments(path))
         if not exposed:
             self._unlisted.add(segments(path))
+        self._found.clear()
         self._exact[segments(path)] = app
 
     def handle_prefix(
@@ -72,19 +77,23 @@ class DelegatingMux(Resource):
         if listed_subpaths is not tuple:
             self._listed_subpaths[path] = listed_subpaths
         key = segments(path)
+        self._found.clear()
         self._prefixes[key] = app
         self._lengths[key[0]] = tuple(sorted({len(key), *self._lengths.get(key[0], ())}, reverse=True))
 
     def override(self, path: str, app: RoutedApp) -> None:
         """Claim C{path} and everything below it, before all other claims, until L{remove_override}."""
+        self._found.clear()
         self._overrides[segments(path)] = app
 
     def remove_override(self, path: str) -> None:
         """End the claim of L{override}."""
+        self._found.clear()
         self._overrides.pop(segments(path), None)
 
     def unregister(self, path: str) -> None:
         """End the claims of C{path} and of everything below it."""
+        self._found.clear()
         self._exact.pop(segments(path), None)
         self._prefixes.pop(segments(path), None)
 
@@ -102,11 +111,21 @@ class DelegatingMux(Resource):
         )
         return sorted({*map(_joined, listed), *subpaths})
 
-    def getChild(self, path: bytes, request: KubeRequest) -> IResource:
+    def getChildWithDefault(self, path: bytes, request: KubeRequest) -> IResource:
         """Restore the segment that traversal has consumed, as apps route on the whole path."""
-        del request.prepath[-1]
-        request.postpath = [path, *request.postpath]
-        return self._find(request) or self.delegate
+        request.prepath.clear()
+        request.postpath.insert(0, path)
+        key = (request.method, request.path)
+        try:
+            return self._found[key] or self.delegate
+        except KeyError:
+            pass
+        route = self._find(request)
+        if len(request.method) + len(request.path) <= MAX_CACHED_LENGTH:
+            if len(self._found) >= MAX_FOUND:
+                self._found.clear()
+            self._found[key] = route
+        return route or self.delegate
 
     def _find(self, request: KubeRequest) -> Route | None:
         """

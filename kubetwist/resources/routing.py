@@ -8,9 +8,10 @@ Deferred. The map of the Klein app remains the only source of routes, and Klein 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextvars import copy_context
 from functools import wraps
-from inspect import unwrap
+from inspect import iscoroutinefunction, unwrap
 from typing import Any, Final
 
 from werkzeug.routing import Map, MapAdapter, Rule, RuleFactory
@@ -98,6 +99,9 @@ def add_route(
     """
     if isinstance(methods, str):
         methods = (methods,)
+    methods = None if methods is None else tuple(methods)
+    if methods is not None and "GET" not in methods and iscoroutinefunction(handler):
+        handler = run_to_the_end(handler)
     name = "any method" if methods is None else " ".join(methods)
     routed = None if methods is None else [_HEAD if method == "HEAD" else method for method in methods]
     app.route(path, methods=routed, endpoint=f"{name} {path}", strict_slashes=not slashes)(handler)
@@ -135,6 +139,50 @@ def _handle_bug(request: KubeRequest, failure: Failure) -> None:
         respond_status(request, 500, APIStatusError.internal("the server met an unexpected condition").status())
     elif not request.finished:
         request.abort()
+
+
+def run_to_the_end(handler: Handler) -> Handler:
+    """
+    Return a function that runs the coroutines of a handler, which are not cancelled.
+
+    A Deferred and its callbacks for each request would cost several times as much.
+    """
+
+    @wraps(handler)
+    def run(request: KubeRequest, **named: str) -> None:
+        RunningHandler(request, handler(request, **named)).resume(None)
+
+    return run
+
+
+class RunningHandler:
+    """The coroutine of a handler."""
+
+    __slots__ = ("_coroutine", "_request", "_run")
+
+    def __init__(self, request: KubeRequest, coroutine: Coroutine[Any, Any, object]) -> None:
+        self._request = request
+        self._coroutine = coroutine
+        self._run = copy_context().run
+
+    def resume(self, result: object) -> None:
+        """
+        Run until the coroutine waits for another Deferred; at its end, answer if it has failed.
+
+        @param result: The result of the Deferred for which it has waited.
+        """
+        try:
+            if isinstance(result, Failure):
+                awaited: Deferred[object] = self._run(result.throwExceptionIntoGenerator, self._coroutine)
+            else:
+                awaited = self._run(self._coroutine.send, result)
+        except StopIteration:
+            pass
+        except BaseException:
+            handle_failure(self._request, Failure())
+        else:
+            # A coroutine does not wait for Deferreds that have fired.
+            awaited.addBoth(self.resume)
 
 
 def path_not_found(request: KubeRequest, **named: str) -> None:

@@ -73,9 +73,9 @@ def span_attributes(request: KubeRequest) -> dict[str, Value]:
 class TracedMux(DelegatingMux):
     """A server of the chain that adds an event to the span of each request that it routes or delegates."""
 
-    def getChild(self, path: bytes, request: KubeRequest) -> IResource:
-        """See L{DelegatingMux.getChild}."""
-        found = super().getChild(path, request)
+    def getChildWithDefault(self, path: bytes, request: KubeRequest) -> IResource:
+        """See L{DelegatingMux.getChildWithDefault}."""
+        found = super().getChildWithDefault(path, request)
         span = current.get()
         if isinstance(span, Span):
             if isinstance(found, Route):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..api.errors import APIStatusError
-from ..api.latency import SERIALIZATION, LatencyTracker
+from ..api.latency import SERIALIZATION, LatencyTracker, add_latency
 from ..api.record import Record
 from ..api.resource import JSONObject
-from ..http.negotiation import Negotiated, wants_pretty
+from ..http.negotiation import HUMANS, Negotiated, wants_pretty
 from ..http.request import KubeRequest
 from ..http.responses import PROTOBUF, pretty
 from .binaryencoding import BinaryEncoder
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
+#: Maximum number of formats that are kept per endpoint, and maximum length of their C{Accept} headers.
+_MAX_KEPT = 64
+_MAX_KEPT_LENGTH = 256
 JSON_TYPE = b"application/json"
 _CUSTOM_LIST = "*unstructured.UnstructuredList"
 
@@ -42,11 +46,14 @@ class OutputFormat(NamedTuple):
 
     def encode_object(self, result: Result) -> bytes:
         """Encode a single object."""
-        with LatencyTracker(SERIALIZATION):
+        began = perf_counter()
+        try:
             body: bytes = self.encoder.encode_object(result)
             if self.pretty:
                 return pretty(body)
             return body + b"\n" if self.content_type == JSON_TYPE else body
+        finally:
+            add_latency(SERIALIZATION, perf_counter() - began)
 
     async def encode_async(self, result: Result, scope: RequestScope) -> bytes:
         """Encode a single object, in the computation thread if it is large and not only stored bytes."""
@@ -113,6 +120,13 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
     @return: The encoder may be L{NotAcceptableEncoder}, which raises an error at the first object.
     @raise APIStatusError: No accepted media type is available (406), or a watch requests an unknown part (400).
     """
+    accept, agent = request.header(b"accept"), request.header(b"user-agent")
+    known = (accept, collection, request.info.verb, request.site.serves_cbor)
+    plain = b"pretty" not in request.uri and not (agent is not None and agent.startswith(HUMANS))
+    if plain:
+        output: AnyOutputFormat | None = endpoint.formats.get(known)
+        if output is not None:
+            return output
     negotiated = _negotiate(endpoint, request, collection)
     transform = negotiated.transform
     include = ""
@@ -134,8 +148,13 @@ def negotiate_output(endpoint: Endpoint, request: KubeRequest, *, collection: bo
         encoder = endpoint.encoders[key] = _make_encoder(endpoint, *key)
     if negotiated.media == "protobuf" or (negotiated.media == "cbor" and transform != "Table"):
         return BinaryOutputFormat(encoder, negotiated.content_type, request)
-    indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
-    return OutputFormat(encoder, negotiated.content_type, indented and negotiated.media == "json")
+    indented = wants_pretty(negotiated, request.uri, agent)
+    output = OutputFormat(encoder, negotiated.content_type, indented and negotiated.media == "json")
+    if plain and not transform and len(accept or b"") <= _MAX_KEPT_LENGTH:
+        if len(endpoint.formats) >= _MAX_KEPT:
+            endpoint.formats.clear()
+        endpoint.formats[known] = output
+    return output
 
 
 def _transform_error(endpoint: Endpoint, transform: str, collection: bool, is_watch: bool) -> APIStatusError | None:

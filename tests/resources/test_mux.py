@@ -5,6 +5,7 @@ from __future__ import annotations
 from klein import Klein
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.resources import mux
 from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.routing import RoutedApp, add_route, new_app
 from kubetwist.server.chain import NotFound
@@ -117,6 +118,32 @@ class DelegatingMuxTests(SynchronousTestCase):
         self.second.handle_prefix("/apis/a", self.app)
         self.assertAnswered(b"app", "/apis/a/v1/things")
         self.assertNotFound("/apis/b/v1/things")
+
+    def test_changed_claims(self) -> None:
+        """A path that was answered before is answered by the claims of the present."""
+        path = "/apis/a"
+        self.assertNotFound(path)
+        self.second.handle_prefix(path, self.app)
+        self.assertAnswered(b"app", path)
+        self.first.handle(path, self.other)
+        self.assertAnswered(b"other", path)
+        self.first.override(path, self.app)
+        self.assertAnswered(b"app", path)
+        self.first.remove_override(path)
+        self.assertAnswered(b"other", path)
+        self.first.unregister(path)
+        self.assertAnswered(b"app", path)
+        self.second.unregister(path)
+        self.assertNotFound(path)
+
+    def test_kept_routes(self) -> None:
+        """Found routes of short paths are kept, up to a limit."""
+        self.patch(mux, "MAX_FOUND", 3)
+        self.first.handle_prefix("/apis/a", self.app)
+        for name in ("b", "c", "b", "d", "e", "x" * 300):
+            self.assertAnswered(b"app", f"/apis/a/{name}")
+            self.assertLessEqual(len(self.first._found), 3)
+        self.assertFalse(any(len(path) > 256 for _, path in self.first._found))
 
     def test_created_at_first_request(self) -> None:
         """A Klein app is created once, at its first request."""

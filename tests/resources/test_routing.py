@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import orjson
 
 from klein import Klein
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, fail, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
@@ -88,6 +89,53 @@ class HandlerTests(SynchronousTestCase):
         self.assertEqual(client.answers(), [])
         waiting.callback(None)
         self.assertEqual(client.answers()[0].body, b"done")
+
+    def test_write(self) -> None:
+        """A handler that writes may wait several times, also for failures and for what has happened before."""
+        waiting: list[Deferred[str]] = [Deferred(), Deferred()]
+        number: ContextVar[int] = ContextVar("number", default=0)
+
+        async def handler(request: KubeRequest, name: str) -> None:
+            number.set(1)
+            texts = [await succeed("before"), await waiting[0]]
+            for outcome in (fail(Boom("at once")), waiting[1]):
+                try:
+                    await outcome
+                except Boom as error:
+                    texts.append(str(error))
+            request.respond(200, f"{texts} {number.get()}".encode(), b"text/plain")
+
+        client = self.client(handler, "POST")
+        client.send(b"POST /api/v1/things/a HTTP/1.1\r\nHost: x\r\n\r\n")
+        number.set(2)
+        waiting[0].callback("first")
+        self.assertEqual(client.answers(), [])
+        waiting[1].errback(Boom("second"))
+        self.assertEqual(client.answers()[0].body, b"['before', 'first', 'at once', 'second'] 1")
+        self.assertEqual(number.get(), 2)
+
+    def test_failed_write(self) -> None:
+        """The error of a handler that writes is answered, whether it fails at once or later."""
+        for waits in (False, True):
+            for error, code in ((APIStatusError.bad_request("no"), 400), (Boom(), 500), (CancelledError(), 0)):
+                waiting: Deferred[None] = Deferred()
+
+                async def handler(
+                    request: KubeRequest,
+                    name: str,
+                    waits: bool = waits,
+                    error: Exception = error,
+                    waiting: Deferred[None] = waiting,
+                ) -> None:
+                    if waits:
+                        await waiting
+                    raise error
+
+                client = self.client(handler, "DELETE")
+                client.send(b"DELETE /api/v1/things/a HTTP/1.1\r\nHost: x\r\n\r\n")
+                waiting.callback(None)
+                self.assertEqual([answer.code for answer in client.answers()], [code] if code else [])
+        self.assertEqual(len(self.flushLoggedErrors(Boom)), 2)
 
     def test_status(self) -> None:
         """An API error is answered as its Status, whether raised immediately or later."""

@@ -38,10 +38,12 @@ async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decod
     @return: The document, and the bytes that it was; for CBOR the same document in JSON, which is how errors quote it.
     @raise APIStatusError: Another media type (415), or not parsable (400).
     """
-    media = body_media(request.getHeader(b"content-type"), request.site.serves_cbor)
+    media = body_media(request.header(b"content-type"), request.site.serves_cbor)
     data = request.read_body()
     try:
         if media == "json":
+            if len(data) <= JSON_IN_REACTOR:
+                return decode_json(data), data
             return await decode_large(endpoint, decode_json, data, JSON_IN_REACTOR), data
         if media == "yaml":
             return await decode_large(endpoint, decode_yaml, data, YAML_IN_REACTOR), data

@@ -299,5 +299,8 @@ def manager_of(request: KubeRequest, options: WriteOptions) -> str:
     """Return the field manager of a write: from the query, or else the program name in the User-Agent."""
     if options.field_manager:
         return options.field_manager
-    program = "".join(filter(str.isprintable, request.user_agent.partition("/")[0]))
+    program = request.user_agent.partition("/")[0]
+    if len(program) <= MAX_MANAGER_LENGTH and program.isascii() and program.isprintable():
+        return program
+    program = "".join(filter(str.isprintable, program))
     return program.encode()[:MAX_MANAGER_LENGTH].decode("utf-8", "ignore")
