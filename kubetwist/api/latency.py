@@ -19,6 +19,18 @@ VALIDATING_WEBHOOK: Final = "validating-webhook"
 latencies: ContextVar[dict[str, float] | None] = ContextVar("latencies", default=None)
 
 
+def add_latency(layer: str, seconds: float) -> None:
+    """
+    Add time to a layer of the current request, which the caller has measured.
+
+    @param layer: The layer that the time is attributed to.
+    @param seconds: The time.
+    """
+    times = latencies.get()
+    if times is not None:
+        times[layer] = times.get(layer, 0.0) + seconds
+
+
 class LatencyTracker:
     """
     Measures the time within a C{with}.

@@ -287,6 +287,11 @@ def validate_field_manager(field: str, manager: str) -> list[FieldError]:
     return errors
 
 
+def is_field_manager(manager: str) -> bool:
+    """Return whether L{validate_field_manager} returns no errors."""
+    return manager.isascii() and len(manager) <= _MANAGER_LENGTH and manager.isprintable()
+
+
 def _validate_dry_run(values: Sequence[str]) -> list[FieldError]:
     if all(value == "All" for value in values):
         return []

@@ -39,6 +39,9 @@ _wildcard = re.compile(WILDCARD_DNS1123_SUBDOMAIN).fullmatch
 _qualified = re.compile(QUALIFIED_NAME).fullmatch
 _label_value = re.compile(LABEL_VALUE).fullmatch
 _config_map_key = re.compile(CONFIG_MAP_KEY).fullmatch
+#: Match what L{validate_label_value} and L{validate_config_map_key} find no errors in; valid texts need no more.
+is_label_value: Final = re.compile(rf"(?s:(?=.{{0,63}}\Z))(?:{LABEL_VALUE})").fullmatch
+is_config_map_key: Final = re.compile(r"(?!\.(?:\.|\Z))[-._a-zA-Z0-9]{1,253}").fullmatch
 _env_var_name = re.compile(ENV_VAR_NAME).fullmatch
 _c_identifier = re.compile(C_IDENTIFIER).fullmatch
 _http_header_name = re.compile(HTTP_HEADER_NAME).fullmatch

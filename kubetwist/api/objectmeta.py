@@ -27,10 +27,11 @@ import orjson
 from .errors import FieldError, forbidden, invalid, required, too_long
 from .go.quote import quoted
 from .jsontypes import JSONObject, JSONValue
-from .listoptions import validate_field_manager
+from .listoptions import is_field_manager, validate_field_manager
 from .names import (
     ValidateNameFunc,
     byte_length,
+    is_label_value,
     is_qualified_name,
     validate_dns1123_label,
     validate_label_value,
@@ -264,7 +265,8 @@ def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldEr
     for key, value in (labels or {}).items():
         if not is_qualified_name(key):
             errors += [invalid(path, key, text) for text in validate_qualified_name(key)]
-        errors += [invalid(path, value, text) for text in validate_label_value(value)]
+        if not is_label_value(value):
+            errors += [invalid(path, value, text) for text in validate_label_value(value)]
     return errors
 
 
@@ -273,7 +275,9 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
     errors: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
-        size += byte_length(key) + byte_length(value)
+        # Without the calls of byte_length, of which there are two for each annotation.
+        size += len(key) if key.isascii() else byte_length(key)
+        size += len(value) if value.isascii() else byte_length(value)
         if not is_qualified_name(key):
             errors += [invalid(path, key, text) for text in validate_qualified_name(key.lower())]
     if size > ANNOTATIONS_LIMIT:
@@ -348,14 +352,15 @@ def validate_managed_fields(entries: Sequence[Meta] | None, path: str) -> list[F
     """Validate the managed fields."""
     errors: list[FieldError] = []
     for index, entry in enumerate(entries or ()):
-        field_path = f"{path}[{index}]"
         operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
-            errors.append(invalid(f"{field_path}.operation", operation, "must be `Apply` or `Update`"))
+            errors.append(invalid(f"{path}[{index}].operation", operation, "must be `Apply` or `Update`"))
         fields_type = entry.get("fieldsType") or ""
         if fields_type not in ("", "FieldsV1"):
-            errors.append(invalid(f"{field_path}.fieldsType", fields_type, "must be `FieldsV1`"))
-        errors += validate_field_manager(f"{field_path}.manager", entry.get("manager") or "")
-        if byte_length(entry.get("subresource") or "") > _SUBRESOURCE_LENGTH:
-            errors.append(too_long(f"{field_path}.subresource", _SUBRESOURCE_LENGTH))
+            errors.append(invalid(f"{path}[{index}].fieldsType", fields_type, "must be `FieldsV1`"))
+        manager = entry.get("manager") or ""
+        if not is_field_manager(manager):
+            errors += validate_field_manager(f"{path}[{index}].manager", manager)
+        if "subresource" in entry and byte_length(entry["subresource"] or "") > _SUBRESOURCE_LENGTH:
+            errors.append(too_long(f"{path}[{index}].subresource", _SUBRESOURCE_LENGTH))
     return errors

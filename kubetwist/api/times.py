@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from math import floor
 from typing import Final
 
 _SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
@@ -23,6 +24,10 @@ _canonical = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
 
 #: The clock of all servers of this process; tests replace it with L{use_clock}.
 _clock: Callable[[], float] = time.time
+
+#: The second of the last call of L{now}, and its result.
+_last_second = -1
+_last_time = "1969-12-31T23:59:59Z"
 
 
 def use_clock(clock: Callable[[], float] = time.time) -> None:
@@ -62,7 +67,11 @@ def utc_now() -> datetime:
 
 def now() -> str:
     """Return the current time as a C{Time}."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_clock()))
+    global _last_second, _last_time
+    second = floor(_clock())
+    if second != _last_second:
+        _last_second, _last_time = second, format_time(second)
+    return _last_time
 
 
 def now_micro() -> str:

@@ -75,6 +75,7 @@ class Codec:
 
     def __init__(self, definitions: Definitions, gvk: GroupVersionKind, storage: GroupVersionKind) -> None:
         self.gvk = gvk
+        self._kind, self._api_version = gvk.kind, gvk.api_version
         self.storage = storage
         self.converts = gvk != storage
         self._internal_type = internal_type(gvk)
@@ -145,13 +146,15 @@ class Codec:
             kind, api_version = type_meta(value)
         except ValueError as error:
             raise self.unrecognized(str(error), raw) from None
-        kind, api_version = kind or self.gvk.kind, api_version or self.gvk.api_version
-        if (kind, api_version) not in ((self.gvk.kind, self.gvk.api_version), EQUIVALENT_KINDS.get(self.gvk)):
+        kind, api_version = kind or self._kind, api_version or self._api_version
+        if (kind != self._kind or api_version != self._api_version) and (
+            (kind, api_version) != EQUIVALENT_KINDS.get(self.gvk)
+        ):
             sent = GroupVersion.parse(api_version)
             if sent.version or sent.group != self.gvk.group or kind != self.gvk.kind:
                 self._reject_kind(GroupVersionKind(sent.group, sent.version, kind))
             # The body contains only the group: the version is that of the request.
-            api_version = self.gvk.api_version
+            api_version = self._api_version
         unknown = StrictErrors()
         try:
             obj = self.type.decode(value, unknown)
@@ -162,7 +165,7 @@ class Codec:
             written = with_written_numbers(raw)
             if written is not None:
                 obj = without_written_numbers(self.type.decode(written, []))
-        obj["kind"] = self.gvk.kind
+        obj["kind"] = self._kind
         obj["apiVersion"] = api_version
         ensure_metadata(obj, value)
         if self._internal_type.read is not None:
@@ -438,14 +441,13 @@ def type_meta(value: JSONValue) -> tuple[str, str]:
             f"{unmarshal_error} {json_type(value)} into Go value of type struct {{ "
             'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
-    for name in ("kind", "apiVersion"):
-        text = value.get(name)
-        if text is not None and not isinstance(text, str):
+    kind, api_version = value.get("kind"), value.get("apiVersion")
+    for name, text in (("kind", kind), ("apiVersion", api_version)):
+        if text is not None and text.__class__ is not str:
             raise ValueError(f"{unmarshal_error} {json_type(text)} into Go struct field .{name} of type string")
-    api_version = value.get("apiVersion") or ""
-    if "/" in api_version:
+    if api_version and "/" in api_version:
         GroupVersion.parse(api_version)
-    return value.get("kind") or "", api_version
+    return kind or "", api_version or ""
 
 
 def _parsable(api_version: str) -> str:

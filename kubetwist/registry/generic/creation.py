@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
 
@@ -16,6 +15,7 @@ from ...api.options import CreateOptions, WriteOptions
 from ...api.record import Record
 from ...api.requestscope import RequestScope
 from ...api.resource import JSONObject
+from ...api.uuids import random_uuid
 from ...cel.allowance import compute_rules
 from ...storage.errors import KeyExists
 from .allocation import AllocationConflict
@@ -109,7 +109,7 @@ async def _create(
     elif not meta.get("generation"):
         # Kinds without generations keep the value of the client.
         meta.pop("generation", None)
-    meta["uid"] = str(uuid.uuid4())
+    meta["uid"] = random_uuid()
     meta["creationTimestamp"] = times.now()
     # Small objects are computed directly, which is faster.
     large, strategy = scope.is_large(), store.strategy
@@ -139,7 +139,8 @@ async def _create(
                 allocation.cancel()
                 return await store.dry_run_result(obj, scope)
             draft = await store.convert_and_encode(obj, scope)
-            await store.encode_before_write(draft, scope)
+            if store.stored_as is not None:
+                await store.encode_before_write(draft, scope)
             revision = await store.commit(key, draft, 0, allocation, attributes.charges)
         except AllocationConflict:
             allocation.cancel()

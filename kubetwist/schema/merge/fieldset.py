@@ -198,11 +198,12 @@ def leaves(fields: FieldSet) -> FieldSet:
 
 def sort_field_set(fields: FieldSet) -> FieldSet:
     """Return a set with its path elements in the order of structured-merge-diff."""
-    if len(fields) < 2:
-        return {path_element: sort_field_set(child) if child else LEAF for path_element, child in fields.items()}
     path_elements = sorted(fields)
-    if path_elements[-1][0] != "f":
+    if path_elements and path_elements[-1][0] != "f":
         path_elements.sort(key=path_element_sort_key)
+    if not any(fields.values()):
+        # The fields of a map of strings, for example.
+        return dict.fromkeys(path_elements, LEAF)
     return {
         path_element: sort_field_set(child) if (child := fields[path_element]) else LEAF
         for path_element in path_elements

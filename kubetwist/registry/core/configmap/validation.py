@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 from ....api.errors import FieldError, forbidden, invalid, too_long
-from ....api.names import validate_config_map_key
+from ....api.names import byte_length, is_config_map_key, validate_config_map_key
 from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, check
@@ -25,20 +26,33 @@ def validate_config_map(obj: JSONObject) -> list[FieldError]:
     """Return the validation errors of a ConfigMap: invalid or duplicate keys, and the total size."""
     errors: ErrorList = []
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
-    size = 0
-    for key in sorted(data):
-        check(key, f"data[{key}]", validate_config_map_key, errors)
-        if key in binary:
-            errors.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
-        text = data[key]
-        size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    for key in sorted(binary):
-        check(key, f"binaryData[{key}]", validate_config_map_key, errors)
-        size += decoded_size(binary[key])
+    check_keys(data, "data", errors, binary)
+    check_keys(binary, "binaryData", errors)
+    size = sum(map(decoded_size, binary.values()))
+    # Most objects are small: a character has at most four bytes.
+    if size + 4 * sum(map(len, data.values())) > MAX_DATA:
+        size += sum(map(byte_length, data.values()))
     if size > MAX_DATA:
         # The empty field path, as the reference formats it.
         errors.append(too_long("[]", MAX_DATA))
     return errors
+
+
+def check_keys(data: JSONObject, name: str, errors: ErrorList, reserved: Container[str] = ()) -> None:
+    """
+    Check the keys of data.
+
+    @param data: The data.
+    @param name: The name of the field for errors.
+    @param errors: Receives the errors.
+    @param reserved: The keys of binary data, which must be different.
+    """
+    if not reserved and all(map(is_config_map_key, data)):
+        return
+    for key in sorted(data):
+        check(key, f"{name}[{key}]", validate_config_map_key, errors)
+        if key in reserved:
+            errors.append(invalid(f"{name}[{key}]", key, "duplicate of key present in binaryData"))
 
 
 def check_frozen(

@@ -7,11 +7,10 @@ from typing import Final
 
 from ....api.decoding import BodyError, decode_json, json_type
 from ....api.errors import FieldError, required, too_long
-from ....api.names import validate_config_map_key
 from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
-from ...generic.validation.fields import ErrorList, check, immutable
-from ..configmap.validation import MAX_DATA, check_frozen, decoded_size
+from ...generic.validation.fields import ErrorList, immutable
+from ..configmap.validation import MAX_DATA, check_frozen, check_keys, decoded_size
 
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 
@@ -25,11 +24,8 @@ def validate_secret(obj: JSONObject) -> list[FieldError]:
     """Return the validation errors of a Secret: keys, total size, and the requirements of its type."""
     errors: ErrorList = []
     data = obj.get("data") or {}
-    size = 0
-    for key in sorted(data):
-        check(key, f"data[{key}]", validate_config_map_key, errors)
-        size += decoded_size(data[key])
-    if size > MAX_DATA:
+    check_keys(data, "data", errors)
+    if sum(map(decoded_size, data.values())) > MAX_DATA:
         errors.append(too_long("data", MAX_DATA))
     kind = obj.get("type") or ""
     if kind == "kubernetes.io/service-account-token":
