@@ -196,7 +196,10 @@ class Stores:
         store = self.find_cached(group, resource)
         if store is None:
             return []
-        return store.cache.list(f"{namespace}/" if namespace and store.info.namespaced else "").records
+        cache = store.cache
+        if cache.empty:
+            return []
+        return cache.list(f"{namespace}/" if namespace and store.info.namespaced else "").records
 
     async def start(self) -> None:
         """

@@ -45,6 +45,11 @@ class ExpirationQueue:
         self._due = {key: (when, revision) for key, when, revision in list_expirations}
         self._rebuild()
 
+    @property
+    def expires(self) -> bool:
+        """Return whether any key expires."""
+        return bool(self._due)
+
     def update(self, key: str, when: float | None, revision: int) -> None:
         """Note a write; C{when} is the wall time at which the key is due, L{None} for never."""
         if when is None:

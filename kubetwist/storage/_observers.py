@@ -24,17 +24,17 @@ class Watch:
     One observer of one prefix.
 
     @ivar active: Cleared by L{stop}.
+    @ivar late: The events since the read of the past began; L{None} when no such read is under way.
     """
 
-    __slots__ = ("_late", "_observers", "active", "observer", "prefix")
+    __slots__ = ("_observers", "active", "late", "observer", "prefix")
 
     def __init__(self, prefix: str, observer: IStorageObserver, observers: Observers) -> None:
         self.prefix = prefix
         self.observer = observer
         self.active = True
         self._observers = observers
-        #: The events since the read of the past began; L{None} when no such read is under way.
-        self._late: list[StorageEvent] | None = None
+        self.late: list[StorageEvent] | None = None
 
     def stop(self) -> None:
         """See L{IStorageWatch.stop}."""
@@ -44,18 +44,18 @@ class Watch:
 
     def hold(self) -> None:
         """Hold new events until L{catch_up}."""
-        self._late = []
+        self.late = []
 
     def catch_up(self, past: list[StorageEvent], revision: int) -> None:
         """Deliver C{past}, then the held events, then new events as they come."""
-        held, self._late = self._late or [], None
+        held, self.late = self.late or [], None
         self.deliver([*past, *held])
         self.progressed(revision)
 
     def deliver(self, events: Sequence[StorageEvent]) -> None:
         """Deliver events to the observer; if it raises, its watch ends."""
-        if self._late is not None:
-            self._late.extend(events)
+        if self.late is not None:
+            self.late.extend(events)
         elif self.active and events:
             try:
                 self.observer.committed(events)
@@ -64,7 +64,7 @@ class Watch:
 
     def progressed(self, revision: int) -> None:
         """Report to the observer that it has all events up to C{revision}."""
-        if self.active and self._late is None:
+        if self.active and self.late is None:
             try:
                 self.observer.progressed(revision)
             except Exception as error:
@@ -150,8 +150,13 @@ class Observers:
                     batches[watch] = [event]
         for watch, batch in batches.items():
             watch.deliver(batch)
+        # There is a watch for each resource, so this loop does without further calls.
         for watch in self._everyone:
-            watch.progressed(revision)
+            if watch.active and watch.late is None:
+                try:
+                    watch.observer.progressed(revision)
+                except Exception as error:
+                    self.failed(watch, error)
 
     def _find(self, directory: str) -> tuple[Watch, ...]:
         found: tuple[Watch, ...] = ()

@@ -140,12 +140,15 @@ class EmbeddedStorage:
 
     def _deliver(self, batch: list[Transaction]) -> None:
         events: list[StorageEvent] = []
+        expiry, expires = self._expiry, self._expiry.expires
         for transaction in batch:
             self._pending.popleft()
             events += transaction.events
             expiration_times = transaction.expiration_times
-            for index, event in enumerate(transaction.events):
-                self._expiry.update(event.key, expiration_times[index] if expiration_times else None, event.revision)
+            expires = expires or expiration_times is not None
+            if expires:
+                for index, event in enumerate(transaction.events):
+                    expiry.update(event.key, expiration_times[index] if expiration_times else None, event.revision)
         self.revision = batch[-1].revision
         self._observers.deliver(events, self.revision)
         for transaction in batch:
@@ -187,9 +190,11 @@ class EmbeddedStorage:
         """See L{kubetwist.interfaces.IStorageBackend.commit}."""
         if self._state is not State.OPEN:
             return fail(StorageUnavailable(f"{self.name} {self._state.value}"))
-        error = self._invalid_transaction_error(writes)
-        if error is not None:
-            return fail(error)
+        # Most transactions have one key, in ASCII.
+        if len(writes) != 1 or not writes[0].key.isascii():
+            error = self._invalid_transaction_error(writes)
+            if error is not None:
+                return fail(error)
         precondition_error = self._check_preconditions(writes)
         if precondition_error is not None:
             return self._reject(precondition_error)

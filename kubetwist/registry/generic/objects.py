@@ -18,7 +18,7 @@ from ...api.admission import (
 )
 from ...api.errors import APIStatusError, FieldError
 from ...api.jsontypes import JSONValue
-from ...api.latency import ETCD, LatencyTracker
+from ...api.latency import ETCD, add_latency
 from ...api.options import DeleteOptions, WriteOptions
 from ...api.record import (
     Draft,
@@ -315,28 +315,39 @@ class StoreBase(StoreHooks):
         # A created object has a new uid.
         write = Write(self.prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         began, failed = perf_counter(), False
-        with self._span(current_span(), key, write), LatencyTracker(ETCD):
-            try:
-                if charges:
-                    revision = await self._commit_with_hooks(
-                        charges, lambda more: self.backend.commit([write, *allocation.writes(), *more])
-                    )
-                else:
-                    revision = await self.backend.commit([write, *allocation.writes()])
-            except TransformToStorageError as error:
-                raise APIStatusError.internal(str(error)) from error
-            except (StorageUnavailable, OutcomeUnknown):
-                failed = True
-                raise
-            finally:
-                operation = "delete" if value is None else "update" if expected else "create"
-                self.cache.metrics.observe_backend_request(operation, perf_counter() - began, failed)
+        span = current_span()
+        try:
+            if isinstance(span, Span):
+                with self._span(span, key, write):
+                    revision = await self._commit(write, allocation, charges)
+            elif charges:
+                revision = await self._commit(write, allocation, charges)
+            else:
+                # Most writes; without another coroutine.
+                revision = await self.backend.commit([write, *allocation.writes()])
+        except TransformToStorageError as error:
+            raise APIStatusError.internal(str(error)) from error
+        except (StorageUnavailable, OutcomeUnknown):
+            failed = True
+            raise
+        finally:
+            operation = "delete" if value is None else "update" if expected else "create"
+            took = perf_counter() - began
+            add_latency(ETCD, took)
+            self.cache.metrics.observe_backend_request(operation, took, failed)
         if self.cache.revision < revision:
             await self.cache.wait_until_fresh_or_timeout(revision)
         if self.cache.deliveries.pending:
             # The sockets of watches contain the event before the response is sent.
             await self.cache.deliveries.wait(revision)
         return revision
+
+    async def _commit(self, write: Write, allocation: Allocation, charges: Sequence[Charge]) -> int:
+        if charges:
+            return await self._commit_with_hooks(
+                charges, lambda more: self.backend.commit([write, *allocation.writes(), *more])
+            )
+        return await self.backend.commit([write, *allocation.writes()])
 
     def _check_growth(self, key: str, value: bytes) -> None:
         """
@@ -348,10 +359,8 @@ class StoreBase(StoreHooks):
         if existing is None or len(value) > len(existing.item):
             raise APIStatusError.too_large(f"the object is too large to be stored: limit is {MAX_OBJECT_SIZE}")
 
-    def _span(self, parent: Span | NonRecordingSpan, key: str, write: Write) -> Span | NonRecordingSpan:
+    def _span(self, parent: Span, key: str, write: Write) -> Span | NonRecordingSpan:
         """Return the span of a write, which has the reference's name and attributes for every storage."""
-        if not isinstance(parent, Span):
-            return parent
         name = "Delete" if write.value is None else "GuaranteedUpdate" if write.expected else "Create"
         return parent.child(
             f"{name} etcd3",
@@ -527,7 +536,12 @@ class StoreBase(StoreHooks):
 
         @raise APIStatusError: A plugin rejects the request, or has changed the namespace (400).
         """
-        await self.admit(attributes)
+        obj = attributes.object
+        before = obj["metadata"].get("managedFields") if obj is not None else None
+        # As L{admit}, without another coroutine.
+        await self.admission.admit(attributes)
+        if obj is not None:
+            check_admitted_managers(obj["metadata"], before, attributes.warn)
         if attributes.object is not None:
             self.check_namespace(scope, attributes.object["metadata"])
 

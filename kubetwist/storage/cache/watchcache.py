@@ -326,6 +326,11 @@ class WatchCache:
         return len(self._table)
 
     @property
+    def empty(self) -> bool:
+        """Return whether the cache is filled and there are no objects; admission reads such caches for each write."""
+        return self.ready and not len(self._table) and not self.unreadable
+
+    @property
     def capacity(self) -> int:
         """Return the maximum number of past events that it keeps."""
         return self._limits[0]

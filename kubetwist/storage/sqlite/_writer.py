@@ -80,7 +80,11 @@ class Writer(Worker):
     def submit(self, transaction: Transaction) -> None:
         """Write a transaction, after all earlier ones."""
         events = transaction.events
-        self._group.add(transaction, len(events), sum(len(event.value or b"") for event in events))
+        size = 0
+        for event in events:
+            if event.value is not None:
+                size += len(event.value)
+        self._group.add(transaction, len(events), size)
 
     def _enqueue(self, group: list[Transaction]) -> None:
         for transaction in group:
