@@ -270,7 +270,7 @@ def add_bootstrap_hooks(
         kube,
         "priority-and-fairness-config-producer",
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-        ensure_flow_control,
+        lambda stores: ensure_flow_control(stores, config.features),
     )
     if (RBAC, "clusterroles") in stores.infos:
         kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores, config.features))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from ...api.featuregates import FeatureGates
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ..generic.bootstrap import ensure, new_condition
@@ -63,13 +64,22 @@ _SYSTEM_ACCOUNTS: Final[JSONObject] = {
     "kind": "ServiceAccount",
     "serviceAccount": {"namespace": "kube-system", "name": "*"},
 }
+_ENDPOINT_CONTROLLERS: Final = tuple(
+    {"kind": "ServiceAccount", "serviceAccount": {"namespace": "kube-system", "name": name}}
+    for name in ("endpoint-controller", "endpointslicemirroring-controller")
+)
 _ANYONE: Final = (_group("system:unauthenticated"), _group("system:authenticated"))
+_LOCKS: Final[JSONObject] = {"verbs": ["get", "create", "update"], "apiGroups": [""], "namespaces": ["*"]}
 _LEASES: Final[JSONObject] = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "namespaces": ["*"]}
 
 
 @frozen
 class FlowSchemaSpec:
-    """A mandatory or suggested flow schema: subjects, requests and priority level."""
+    """
+    A mandatory or suggested flow schema: subjects, requests and priority level.
+
+    @ivar when: The condition of the flow schema; see L{FeatureGates.meets}.
+    """
 
     name: str
     level: str
@@ -78,6 +88,7 @@ class FlowSchemaSpec:
     subjects: Sequence[JSONObject]
     resources: Sequence[JSONObject] = (_EVERYTHING,)
     paths: Sequence[JSONObject] = (_EVERY_PATH,)
+    when: str = ""
 
     def spec(self) -> JSONObject:
         """Return the C{spec} of the object."""
@@ -100,6 +111,16 @@ _NODES: Final[JSONObject] = {**_EVERYTHING, "apiGroups": [""], "resources": ["no
 _PROBES: Final[JSONObject] = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
 FLOW_SCHEMAS: Final = (
     FlowSchemaSpec("catch-all", "catch-all", 10000, "ByUser", _ANYONE),
+    FlowSchemaSpec(
+        "endpoint-controller",
+        "workload-high",
+        150,
+        "ByUser",
+        [_user("system:kube-controller-manager"), *_ENDPOINT_CONTROLLERS],
+        ({**_LOCKS, "resources": ["endpoints"]},),
+        (),
+        when="<1.34",
+    ),
     FlowSchemaSpec("exempt", "exempt", 1, "", [_group("system:masters")]),
     FlowSchemaSpec("global-default", "global-default", 9900, "ByUser", _ANYONE),
     FlowSchemaSpec(
@@ -128,17 +149,34 @@ FLOW_SCHEMAS: Final = (
         (),
     ),
     FlowSchemaSpec("system-nodes", "system", 500, "ByUser", [_group("system:nodes")]),
+    FlowSchemaSpec(
+        "workload-leader-election",
+        "leader-election",
+        200,
+        "ByUser",
+        [_SYSTEM_ACCOUNTS],
+        ({**_LOCKS, "resources": ["endpoints", "configmaps"]},),
+        (),
+        when="<1.34",
+    ),
 )
 
 
-async def ensure_flow_control(stores: Stores) -> None:
-    """Create the priority levels, and the flow schemas that refer to them."""
+async def ensure_flow_control(stores: Stores, features: FeatureGates) -> None:
+    """
+    Create the priority levels, and the flow schemas that refer to them.
+
+    @param stores: The stores of the server.
+    @param features: Its release, which the flow schemas depend on.
+    """
     levels = stores.get(_FLOW, "prioritylevelconfigurations")
     for name, spec in PRIORITY_LEVELS.items():
         level = {"metadata": {"name": name, "annotations": dict(_AUTOUPDATE)}, "spec": _copy(spec)}
         await ensure(levels, level, APF_CONFIG_PRODUCER)
     flows = stores.get(_FLOW, "flowschemas")
     for flow in FLOW_SCHEMAS:
+        if not features.meets(flow.when):
+            continue
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{flow.level}" and it exists'
         condition = new_condition("Dangling", "False", "Found", text)
         obj: JSONObject = {

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.core.namespace.bootstrap import system_namespaces
 from kubetwist.registry.core.service.bootstrap import default_service_cidr, kubernetes_service
 from kubetwist.registry.flowcontrol.bootstrap import ensure_flow_control
@@ -27,7 +28,7 @@ class BootstrapTestCase(SynchronousTestCase):
         """Create all bootstrap objects."""
         await system_namespaces(stores)
         await ensure_priority_classes(stores)
-        await ensure_flow_control(stores)
+        await ensure_flow_control(stores, FeatureGates())
         await default_service_cidr(stores, ["10.0.0.0/24"])
         await kubernetes_service(stores, "10.0.0.1", "192.0.2.7", 6443)
 

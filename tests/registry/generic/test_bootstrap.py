@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from twisted.internet.defer import Deferred
+
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.registry.core.namespace.bootstrap import SYSTEM_NAMESPACES
 from kubetwist.registry.core.service.bootstrap import kubernetes_service
-from kubetwist.registry.flowcontrol.bootstrap import APF_CONFIG_CONSUMER, FLOW_SCHEMAS
+from kubetwist.registry.flowcontrol.bootstrap import APF_CONFIG_CONSUMER, FLOW_SCHEMAS, ensure_flow_control
 from tests.registry.generic.bootstrapcase import BootstrapTestCase
 from tests.resources.server import Server
+from tests.schema.release import definitions
 
 
 class BootstrapTests(BootstrapTestCase):
@@ -20,6 +24,8 @@ class BootstrapTests(BootstrapTestCase):
         critical = self.found("scheduling.k8s.io", "priorityclasses", "system-node-critical")
         self.assertEqual(critical["value"], 2000001000)
         for flow in FLOW_SCHEMAS:
+            if flow.when:
+                continue
             schema = self.found("flowcontrol.apiserver.k8s.io", "flowschemas", flow.name)
             level = schema["spec"]["priorityLevelConfiguration"]["name"]
             self.found("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", level)
@@ -47,6 +53,16 @@ class BootstrapTests(BootstrapTestCase):
         revision = self.server.backend.revision
         self.successResultOf(self.everything(self.stores))
         self.assertEqual(self.server.backend.revision, revision)
+
+    def test_flow_schemas_of_releases(self) -> None:
+        """Until 1.33 there are flow schemas for leader election and endpoints with objects of the core group."""
+        for release, count in (((1, 33), 13), ((1, 34), 11)):
+            server = Server("flowschemas", "prioritylevelconfigurations", types=definitions())
+            self.successResultOf(Deferred.fromCoroutine(ensure_flow_control(server.stores, FeatureGates(release))))
+            schemas = server.stores.get("flowcontrol.apiserver.k8s.io", "flowschemas")
+            self.assertEqual(len(schemas.cache), count)
+            found = schemas.get_copy("", "workload-leader-election")
+            self.assertEqual(found is not None, release < (1, 34))
 
     def test_switched_off(self) -> None:
         """Resources that --runtime-config disables are skipped."""
