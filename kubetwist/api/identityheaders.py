@@ -95,16 +95,17 @@ def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Seq
             )
 
 
-def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
+def identity_fields(user: UserInfo, *, with_uid: bool = True) -> list[tuple[bytes, bytes]]:
     """
     Return the standard header fields that identify the user to another server.
 
     Characters that are invalid in field names are percent-encoded in keys of extra values.
 
+    @param with_uid: Whether the uid is sent: the feature gate RemoteRequestHeaderUID.
     @raise AmbiguousHeaderError: A value is invalid in a header.
     """
     fields = [(b"X-Remote-User", user.name)]
-    if user.uid:
+    if user.uid and with_uid:
         fields.append((b"X-Remote-Uid", user.uid))
     fields += [(b"X-Remote-Group", group) for group in user.groups]
     for key, values in user.extra.items():

@@ -13,6 +13,7 @@ from OpenSSL import crypto
 
 from zope.interface import implementer
 
+from ..api.featuregates import FeatureGates
 from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
 from ..api.times import posix_now
@@ -174,10 +175,11 @@ class X509Authenticator:
         return self._authorities.verify_peer(request).user
 
 
-def common_name_user_conversion(certificate: Certificate) -> UserInfo | None:
+def common_name_user_conversion(certificate: Certificate, *, with_uid: bool = True) -> UserInfo | None:
     """
     Return the user of a verified certificate; L{None} without a common name.
 
+    @param with_uid: Whether to read the uid: the feature gate AllowParsingUserUIDFromCertAuth.
     @raise AuthenticationFailed: The certificate has several uids or an empty one.
     """
     from cryptography.hazmat.primitives.serialization import Encoding
@@ -187,7 +189,7 @@ def common_name_user_conversion(certificate: Certificate) -> UserInfo | None:
     names = _subject(certificate, NameOID.COMMON_NAME)
     if not names or not names[-1]:
         return None
-    uids = _subject(certificate, ObjectIdentifier(_UID))
+    uids = _subject(certificate, ObjectIdentifier(_UID)) if with_uid else ()
     if len(uids) > 1:
         raise AuthenticationFailed(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
     if "" in uids:
@@ -310,6 +312,7 @@ def make(options: FlagValues, server: AuthenticationContext) -> X509Authenticato
 
     @raise InvalidCABundle: A file cannot be used.
     """
+    with_uid = FeatureGates.from_options(options).enabled("AllowParsingUserUIDFromCertAuth")
 
     def user_conversion(certificate: Certificate) -> UserInfo | None:
         # A node can claim the address of this server. A client of its kubelet API must not authenticate here with the
@@ -317,6 +320,6 @@ def make(options: FlagValues, server: AuthenticationContext) -> X509Authenticato
         credentials = server.kubelet_credentials
         if credentials is not None and credentials.is_client_certificate(certificate):
             raise AuthenticationFailed("certificate is the API server's own kubelet client certificate")
-        return common_name_user_conversion(certificate)
+        return common_name_user_conversion(certificate, with_uid=with_uid)
 
     return X509Authenticator(watch_ca_files(server, client_ca_paths(options), "--client-ca-file", user_conversion))

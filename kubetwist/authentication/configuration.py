@@ -21,7 +21,7 @@ from ..api.configurations import (
     Struct,
     decode_configuration,
 )
-from ..api.errors import FieldError, aggregate, duplicate, invalid, required, too_many
+from ..api.errors import FieldError, aggregate, duplicate, forbidden, invalid, required, too_many
 from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.go.url import (
@@ -158,15 +158,19 @@ class AuthenticationConfiguration:
     anonymous: AnonymousConfiguration | None = None
 
 
-def read_configuration(content: bytes, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
+def read_configuration(
+    content: bytes, disallowed_issuers: Collection[str], *, anonymous: bool = True
+) -> AuthenticationConfiguration:
     """
     Read C{--authentication-config}.
 
     @param disallowed_issuers: The issuers of service account tokens, which cannot be configured.
+    @param anonymous: Whether anonymous requests can be configured: the feature gate AnonymousAuthConfigurableEndpoints.
     @raise ConfigurationError: The file cannot be used; the text is the reference's.
     """
     versions = {f"{_GROUP}/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
-    return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed_issuers)
+    decoded = decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME)
+    return compiled(decoded, disallowed_issuers, allows_anonymous=anonymous)
 
 
 def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
@@ -215,7 +219,9 @@ def configuration_of_flags(options: FlagValues, disallowed_issuers: Collection[s
     return compiled({"jwt": [jwt], "anonymous": None}, disallowed_issuers)
 
 
-def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> AuthenticationConfiguration:
+def compiled(
+    configuration: JSONObject, disallowed_issuers: Collection[str], *, allows_anonymous: bool = True
+) -> AuthenticationConfiguration:
     """
     Validate a decoded configuration and compile its expressions.
 
@@ -240,6 +246,10 @@ def compiled(configuration: JSONObject, disallowed_issuers: Collection[str]) -> 
                     seen.add(url)
     anonymous = configuration["anonymous"]
     if anonymous is not None:
+        if not allows_anonymous:
+            # The name of the gate is written as in the reference.
+            text = "anonymous is not supported when AnonymousAuthConfigurableEnpoints feature gate is disabled"
+            causes.append(forbidden("anonymous", text))
         conditions = [{"Path": one["path"]} for one in anonymous["conditions"]]
         if conditions and not anonymous["enabled"]:
             text = "enabled should be set to true when conditions are defined"

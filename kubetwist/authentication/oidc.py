@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..api.configurations import ConfigurationError
+from ..api.featuregates import FeatureGates
 from ..api.flagvalues import FlagValues
 from ..api.go.quote import quoted
 from ..api.jsontypes import JSONValue
@@ -485,12 +486,13 @@ def configured(options: FlagValues, server: AuthenticationContext) -> Authentica
         return configuration
     path = options["authentication-config"]
     issuers = options["service-account-issuer"]
+    configures_anonymous = FeatureGates.from_options(options).enabled("AnonymousAuthConfigurableEndpoints")
     if not path:
         configuration = configuration_of_flags(options, issuers)
     else:
 
         def load(contents: Sequence[bytes]) -> AuthenticationConfiguration:
-            new = read_configuration(contents[0], issuers)
+            new = read_configuration(contents[0], issuers, anonymous=configures_anonymous)
             before = server.authentication_configuration
             if before is not None and before.anonymous != new.anonymous:
                 raise ConfigurationError("anonymous: Forbidden: changed from initial configuration file")

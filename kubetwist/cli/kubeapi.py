@@ -12,7 +12,7 @@ from ..api.featuregates import FeatureGates
 from ..logs.verbosity import Verbosity
 from ..metrics.options import MetricsOptions
 from .commandline import HELP, FlagOptions
-from .flags import auditing, authentication, metrics
+from .flags import auditing, authentication, authorization, metrics
 from .flagtable import FLAGS
 from .flagtypes import BOOLEAN, Flag, FlagError, describe_flags
 
@@ -94,10 +94,12 @@ class Options(FlagOptions):
         from ..server.version import check_kubernetes_version
 
         try:
-            authentication.check_flags(self)
-            auditing.check_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
-            _check_emulation(self, FeatureGates.from_options(self))
+            features = FeatureGates.from_options(self)
+            _check_emulation(self, features)
+            authentication.check_flags(self)
+            authorization.check_flags(self, features)
+            auditing.check_flags(self)
             self.metrics_options = metrics.make_metrics_options(self)
         except ValueError as error:
             raise FlagError(str(error)) from None

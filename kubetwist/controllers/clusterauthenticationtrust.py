@@ -16,6 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..api import times
 from ..api.errors import APIStatusError
+from ..api.featuregates import FeatureGates
 from ..api.flagvalues import FlagValues
 from ..api.options import UpdateOptions
 from ..api.requestscope import RequestScope
@@ -37,10 +38,11 @@ _LISTS: Final = tuple(
     for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix", "allowed-names")
 )
 _ALLOWED: Final = "requestheader-allowed-names"
+_UIDS: Final = "requestheader-uid-headers"
 #: Names of the request headers with the user in requests to aggregated API servers.
 _DEFAULT_HEADERS: Final = {
     "requestheader-username-headers": "X-Remote-User",
-    "requestheader-uid-headers": "X-Remote-Uid",
+    _UIDS: "X-Remote-Uid",
     "requestheader-group-headers": "X-Remote-Group",
     "requestheader-extra-headers-prefix": "X-Remote-Extra-",
 }
@@ -102,10 +104,11 @@ def cluster_authentication_info(
     info = {_USERS: "".join(map(_pem, users))}
     authorities = "".join(map(_pem, proxies))
     if authorities or own:
-        lists = {name: list(options[name]) for name in _LISTS}
+        has_uids = FeatureGates.from_options(options).enabled("RemoteRequestHeaderUID")
+        lists = {name: list(options[name]) for name in _LISTS if has_uids or name != _UIDS}
         if own:
             for name, header in _DEFAULT_HEADERS.items():
-                if header.lower() not in (value.lower() for value in lists[name]):
+                if name in lists and header.lower() not in (value.lower() for value in lists[name]):
                     lists[name].append(header)
             # An empty list allows all names, including the name of this server.
             if not authorities or lists[_ALLOWED]:

@@ -120,6 +120,7 @@ class APIs:
                 config.reactor,
                 endpoints.resolve if options["enable-aggregator-routing"] else None,
                 loopback=options["allow-loopback-proxy"],
+                sends_uids=config.features.enabled("RemoteRequestHeaderUID"),
             )
             self._registration = AutoRegisterController(
                 services,

@@ -94,6 +94,7 @@ class IdentityTests(SynchronousTestCase):
             ],
         )
         self.assertEqual(identity_fields(UserInfo("jane")), [(b"X-Remote-User", b"jane")])
+        self.assertEqual(identity_fields(UserInfo("jane", "7"), with_uid=False), [(b"X-Remote-User", b"jane")])
 
     def test_control_characters(self) -> None:
         """A name with a line break is rejected."""

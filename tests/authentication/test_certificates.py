@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
+from functools import partial
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -61,6 +62,15 @@ class ClientCertificateTests(SynchronousTestCase):
         self.assertTrue(self.error_text(several).endswith("expected 1 UID, but found multiple: [u v]"))
         empty = self.root.issue(subject("alice", uids=("",)))
         self.assertTrue(self.error_text(empty).endswith("UID cannot be an empty string"))
+
+    def test_uid_gate(self) -> None:
+        """Uids are ignored without their feature gate, also wrong ones."""
+        convert = partial(common_name_user_conversion, with_uid=False)
+        authenticator = X509Authenticator(ClientCAProvider(CertPool(self.root.pem), convert))
+        for uids in (("u",), ("u", "v"), ("",)):
+            user = authenticator.authenticate(Request(self.root.issue(subject("alice", uids=uids))))
+            assert user is not None
+            self.assertEqual((user.name, user.uid), ("alice", ""))
 
     def test_other_ca(self) -> None:
         """A certificate of another CA with the same name is rejected; the error describes the certificate."""

@@ -226,6 +226,17 @@ class FileTests(SynchronousTestCase):
             " are defined",
         )
 
+    def test_anonymous_gate(self) -> None:
+        """Without the feature gate AnonymousAuthConfigurableEndpoints, the file has no settings for anonymous ones."""
+        document = {"apiVersion": "apiserver.config.k8s.io/v1alpha1", "kind": "AuthenticationConfiguration"}
+        content = json.dumps({**document, "anonymous": {"enabled": True}}).encode()
+        error = self.assertRaises(ConfigurationError, read_configuration, content, [OURS], anonymous=False)
+        self.assertIn(
+            "anonymous: Forbidden: anonymous is not supported when AnonymousAuthConfigurableEnpoints feature gate is"
+            " disabled",
+            str(error),
+        )
+
 
 class FlagTests(SynchronousTestCase):
     """Tests for L{configuration_of_flags}."""

@@ -143,6 +143,19 @@ class ClusterAuthenticationTrustTests(StoreTestCase):
         for known, found in (("garbage", ["a"]), ("{}", ["a"]), ('["b", 5]', ["b", "a"]), ('["a"]', ["a"])):
             self.assertEqual(json.loads(merge_info({names: known}, {names: '["a"]'})[names]), found)
 
+    def test_uids(self) -> None:
+        """There are no headers of uids without their feature gate, which is on since 1.33."""
+        options = Options()
+        for flags, expected in (
+            ([], True),
+            (["--feature-gates=RemoteRequestHeaderUID=false"], False),
+            (["--kubernetes-version=1.32"], False),
+        ):
+            options.parseOptions(flags)
+            found = cluster_authentication_info(options, [], [], root("own").pem.decode())
+            self.assertEqual("requestheader-uid-headers" in found, expected, flags)
+            options = Options()
+
     def test_generated_proxy_certificate(self) -> None:
         """With a generated proxy certificate, the config map has its CA and the headers."""
         own = root("own").pem.decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ...api.featuregates import FeatureGates
 from ...api.flagvalues import FlagValues
 from ...api.go.quote import quoted
 from ...authentication.signingalgorithms import SIGNING_ALGORITHMS
@@ -149,14 +150,22 @@ def check_flags(options: FlagValues) -> None:
 
     @raise ValueError: Flags are invalid; the text lists all problems.
     """
-    problems = [*_oidc(options), *_service_accounts(options), *_request_header(options)]
+    features = FeatureGates.from_options(options)
+    problems = [
+        *_oidc(options, features),
+        *_service_accounts(options, features),
+        *_request_header(options, features),
+    ]
     if problems:
         raise ValueError("; ".join(problems))
 
 
-def _oidc(options: FlagValues) -> Iterator[str]:
+def _oidc(options: FlagValues, features: FeatureGates) -> Iterator[str]:
     given = any(name.startswith("oidc-") for name in options.changed)
     if options["authentication-config"]:
+        gate = "StructuredAuthenticationConfiguration"
+        if not features.enabled(gate):
+            yield f"set --feature-gates={gate}=true to use authentication-config file"
         if given:
             yield "authentication-config file and oidc-* flags are mutually exclusive"
         return
@@ -167,7 +176,13 @@ def _oidc(options: FlagValues) -> Iterator[str]:
             yield f"oidc: unsupported signing alg: {quoted(algorithm)}"
 
 
-def _service_accounts(options: FlagValues) -> Iterator[str]:
+def _service_accounts(options: FlagValues, features: FeatureGates) -> Iterator[str]:
+    binding, validation = "ServiceAccountTokenNodeBinding", "ServiceAccountTokenNodeBindingValidation"
+    if features.enabled(binding) and not features.enabled(validation):
+        yield (
+            f"the {quoted(binding)} feature gate can only be enabled if the {quoted(validation)} feature gate is also"
+            " enabled"
+        )
     issuers = options["service-account-issuer"]
     if "" in issuers:
         yield "service-account-issuer should not be an empty string"
@@ -178,9 +193,12 @@ def _service_accounts(options: FlagValues) -> Iterator[str]:
         yield "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
 
 
-def _request_header(options: FlagValues) -> Iterator[str]:
+def _request_header(options: FlagValues, features: FeatureGates) -> Iterator[str]:
     uid = options["requestheader-uid-headers"]
-    if uid and not any(name.lower() == "x-remote-uid" for name in uid):
+    gate = "RemoteRequestHeaderUID"
+    if uid and not features.enabled(gate):
+        yield f"--requestheader-uid-headers requires the {quoted(gate)} feature to be enabled"
+    elif uid and not any(name.lower() == "x-remote-uid" for name in uid):
         yield (
             "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation"
             " will not work"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...api.featuregates import FeatureGates
+from ...api.flagvalues import FlagValues
 from ..flagtypes import DURATION, STRING, STRINGS, flag_group, one_of
 
 FLAGS: Final = flag_group(
@@ -54,3 +56,14 @@ FLAGS: Final = flag_group(
         ),
     ],
 )
+
+
+def check_flags(options: FlagValues, features: FeatureGates) -> None:
+    """
+    Validate the authorization flags before files are read.
+
+    @raise ValueError: A flag needs a feature gate.
+    """
+    gate = "StructuredAuthorizationConfiguration"
+    if options["authorization-config"] and not features.enabled(gate):
+        raise ValueError(f"--authorization-config cannot be used without enabling {gate} feature flag")

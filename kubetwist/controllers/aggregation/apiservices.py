@@ -226,6 +226,10 @@ class AggregatedServer:
         """The name of the APIService."""
         return self.registration.name
 
+    def identity_fields(self, user: UserInfo) -> list[tuple[bytes, bytes]]:
+        """See L{kubetwist.api.identityheaders.identity_fields}."""
+        return identity_fields(user, with_uid=self._aggregation.sends_uids)
+
     @property
     def group_version(self) -> GroupVersion:
         """The group and version of the APIService."""
@@ -363,7 +367,7 @@ class AggregatedServer:
             except InvalidRESTConfig as error:
                 raise Unreachable(str(error)) from error
         all_headers = {name: list(values) for name, values in headers.items()}
-        for name, value in identity_fields(user):
+        for name, value in self.identity_fields(user):
             all_headers.setdefault(name.decode(), []).append(value.decode())
         try:
             return await self._client.fetch(
@@ -400,6 +404,7 @@ class Aggregation:
     @ivar api_services: The group-versions of all APIServices.
     @ivar identity: The client certificate and key for requests to aggregated servers, PEM; empty if there are none.
     @ivar loopback: Whether aggregated servers may have loopback addresses.
+    @ivar sends_uids: Whether requests have the uid of their user.
     """
 
     _log = Logger()
@@ -412,11 +417,13 @@ class Aggregation:
         resolve: Resolve | None = None,
         *,
         loopback: bool = False,
+        sends_uids: bool = True,
     ) -> None:
         """
         @param store: The store of APIServices.
         @param resolve: Returns the endpoints of a service; by default the cluster IP.
         @param loopback: Whether aggregated servers may have loopback addresses.
+        @param sends_uids: Whether requests have the uid of their user.
         """
         self.store = store
         self.outgoing = outgoing
@@ -424,6 +431,7 @@ class Aggregation:
         self.api_services = APIServiceIndex()
         self.identity = (b"", b"")
         self.loopback = loopback
+        self.sends_uids = sends_uids
         self.resolve: Resolve = resolve or self._cluster_ip
         self._listeners: list[Listener] = []
         self._informer = Informer(StoreSource(store), clock)

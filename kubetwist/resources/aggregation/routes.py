@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from ...api.go.url import escape_path, normalized_query
-from ...api.identityheaders import AmbiguousHeaderError, identity_fields
+from ...api.identityheaders import AmbiguousHeaderError
 from ...api.resource import GroupVersion
 from ...client.errors import InvalidRESTConfig, Unreachable
 from ...controllers.aggregation.apiservices import (
@@ -205,7 +205,7 @@ class APIServiceProxies:
         assert user is not None, "requests are authenticated"
         try:
             identity = [
-                *identity_fields(user),
+                *remote.identity_fields(user),
                 (b"X-Forwarded-Host", host),
                 (b"X-Forwarded-Proto", b"https"),
             ]

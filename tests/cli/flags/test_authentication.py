@@ -56,3 +56,39 @@ class AuthenticationTests(CommandLineTestCase):
             f"{flag}=X-Uid",
         )
         self.assertEqual(parsed(f"{flag}=X-Uid,x-remote-uid")[flag.lstrip("-")], ("X-Uid", "x-remote-uid"))
+
+    def test_gates(self) -> None:
+        """Some flags need feature gates; before 1.35, one gate needs another one."""
+        for flags, message in (
+            (
+                ("--requestheader-uid-headers=X-Remote-Uid", "--feature-gates=RemoteRequestHeaderUID=false"),
+                '--requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled',
+            ),
+            (
+                ("--requestheader-uid-headers=X-Remote-Uid", "--kubernetes-version=1.32"),
+                '--requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled',
+            ),
+            (
+                (
+                    "--authentication-config=a.yaml",
+                    "--kubernetes-version=1.33",
+                    "--feature-gates=StructuredAuthenticationConfiguration=false",
+                ),
+                "set --feature-gates=StructuredAuthenticationConfiguration=true to use authentication-config file",
+            ),
+            (
+                (
+                    "--authorization-config=a.yaml",
+                    "--kubernetes-version=1.31",
+                    "--feature-gates=StructuredAuthorizationConfiguration=false",
+                ),
+                "--authorization-config cannot be used without enabling StructuredAuthorizationConfiguration feature"
+                " flag",
+            ),
+            (
+                ("--kubernetes-version=1.31", "--feature-gates=ServiceAccountTokenNodeBindingValidation=false"),
+                'the "ServiceAccountTokenNodeBinding" feature gate can only be enabled if the'
+                ' "ServiceAccountTokenNodeBindingValidation" feature gate is also enabled',
+            ),
+        ):
+            self.assert_rejected(message, *flags)

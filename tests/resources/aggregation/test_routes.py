@@ -117,6 +117,14 @@ class ProxyTests(AggregatedCase):
         self.assertEqual(fields["x-remote-extra-acme.com%2fproject"], ["one"])
         self.assertEqual([name for name in fields if name.startswith("impersonate")], [])
 
+    async def test_no_uid(self) -> None:
+        """Without the feature gate RemoteRequestHeaderUID the aggregated server receives no uid."""
+        await self.begin("--feature-gates=RemoteRequestHeaderUID=false")
+        impersonated = {"Impersonate-User": "jane", "Impersonate-Uid": "7", "Impersonate-Group": "system:masters"}
+        await self.ask("GET", THINGS, headers=impersonated)
+        fields = self.backend.received[-1].fields
+        self.assertEqual((fields["x-remote-user"], fields.get("x-remote-uid")), (["jane"], None))
+
     async def test_traced(self) -> None:
         """The aggregated server receives the trace context of this server instead of the client's."""
         file = Path(self.mktemp())
