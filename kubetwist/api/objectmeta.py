@@ -187,13 +187,13 @@ def _validate_name(meta: Meta, validate_name: ValidateNameFunc, path: str) -> li
     """Validate the name and its prefix; see L{validate_object_meta}."""
     errors: list[FieldError] = []
     base = meta.get("generateName")
-    if base:
-        errors += [invalid(f"{path}.generateName", base, text) for text in validate_name(base, True)]
+    if base and (problems := validate_name(base, True)):
+        errors += [invalid(f"{path}.generateName", base, text) for text in problems]
     name = meta.get("name")
     if not name:
         errors.append(required(f"{path}.name", "name or generateName is required"))
-    else:
-        errors += [invalid(f"{path}.name", name, text) for text in validate_name(name, False)]
+    elif problems := validate_name(name, False):
+        errors += [invalid(f"{path}.name", name, text) for text in problems]
     return errors
 
 
@@ -206,8 +206,8 @@ def _validate_content(meta: Meta, namespaced: bool, path: str) -> _ContentErrors
             first.append(forbidden(f"{path}.namespace", "not allowed on this type"))
     elif not namespace:
         first.append(required(f"{path}.namespace"))
-    else:
-        first += [invalid(f"{path}.namespace", namespace, text) for text in validate_dns1123_label(namespace)]
+    elif problems := validate_dns1123_label(namespace):
+        first += [invalid(f"{path}.namespace", namespace, text) for text in problems]
     generation = meta.get("generation")
     if generation is not None and generation < 0:
         first.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))

@@ -341,6 +341,12 @@ def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, 
 def _default_and_compare(store: StoreBase, obj: JSONObject, old: JSONObject) -> bool:
     """Set the defaults of a valid C{obj}; return whether it equals C{old}."""
     store.default_on_read(obj)
+    obj.pop("kind", None)
+    obj.pop("apiVersion", None)
+    # Most updates change a field outside of the metadata.
+    for name, value in obj.items():
+        if name != "metadata" and value != old.get(name, obj):
+            return False
     ignore_managed_fields_timestamps(old, obj)
     return equal_objects(obj, old)
 
