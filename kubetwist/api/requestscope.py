@@ -84,7 +84,9 @@ class RequestScope:
 
         @param size: Bytes of JSON that the computation reads besides the body.
         """
-        return self.in_thread is not None and max(self.size, size) * self.weight > MAX_SIZE_IN_REACTOR
+        if size < self.size:
+            size = self.size
+        return size * self.weight > MAX_SIZE_IN_REACTOR and self.in_thread is not None
 
     async def compute(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """
@@ -93,7 +95,7 @@ class RequestScope:
         @param function: Accesses only its arguments and immutable objects.
         @param size: As in L{is_large}.
         """
-        if self.in_thread is not None and max(self.size, size) * self.weight > MAX_SIZE_IN_REACTOR:
+        if self.is_large(size) and self.in_thread is not None:
             return await self.in_thread(function, *arguments)
         return function(*arguments)
 

@@ -286,7 +286,9 @@ class MapType(MergeType):
             return None, self._all_fields(old)
         if old.__class__ is not dict or new.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(old if new.__class__ is dict else new)}}}")
-        steps, old_get, contains_untyped = self._path_elements, old.get, self.contains_untyped()
+        steps, old_get, contains_untyped = self._path_elements, old.get, self._contains_untyped
+        if contains_untyped is None:
+            contains_untyped = self.contains_untyped()
         if self._leaf_element and not contains_untyped:
             # Maps of strings, without calls for their values.
             return (
@@ -313,9 +315,9 @@ class MapType(MergeType):
                 if removed_fields is not None:
                     removed[path_element] = removed_fields
         if not old.keys() <= new.keys():
-            for name, item in old.items():
+            for name in old:
                 if name not in new:
-                    path_element, kind = steps.get(name) or self._path_element(name)
+                    item, (path_element, kind) = old[name], steps.get(name) or self._path_element(name)
                     removed[path_element] = kind.added_fields(item) if kind is not None and item else LEAF
         return changed or None, removed or None
 
