@@ -303,7 +303,10 @@ def validate_stateful_set(
         errors.append(required("spec.podManagementPolicy"))
     elif policy not in ("OrderedReady", "Parallel"):
         errors.append(invalid_name("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
-    _validate_stateful_strategy(spec.get("updateStrategy") or {}, errors)
+    recreates = options.features.enabled("StatefulSetRecreateStrategy") or (
+        old is not None and (old["spec"].get("updateStrategy") or {}).get("type") == "Recreate"
+    )
+    _validate_stateful_strategy(spec.get("updateStrategy") or {}, recreates, errors)
     retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for name in ("whenDeleted", "whenScaled"):
         if retention and retention.get(name) not in ("Retain", "Delete"):
@@ -351,12 +354,12 @@ def _validate_template(spec: JSONObject, options: PodValidationOptions) -> list[
     return errors
 
 
-def _validate_stateful_strategy(strategy: JSONObject, errors: ErrorList) -> None:
+def _validate_stateful_strategy(strategy: JSONObject, recreates: bool, errors: ErrorList) -> None:
     kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
     path = "spec.updateStrategy"
     if not kind:
         errors.append(required(path))
-    elif kind == "OnDelete":
+    elif kind == "OnDelete" or (kind == "Recreate" and recreates):
         if rolling is not None:
             text = "only allowed for updateStrategy 'RollingUpdate'"
             errors.append(invalid_shown(f"{path}.rollingUpdate", go_json(_partition_shown(rolling)), text))

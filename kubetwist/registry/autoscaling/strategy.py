@@ -34,8 +34,9 @@ class HorizontalPodAutoscalerStrategy(Strategy):
     default_versions = ("autoscaling/v1",)
 
     def configure(self) -> None:
-        """Select the fields to drop, and the lower limit of replicas."""
+        """Select the fields to drop, the lower limit of replicas, and whether objects have generations."""
         self._disabled = DisabledFields((_TOLERANCE,), self.features)
+        self.has_generation = self.features.enabled("HPAGeneration")
         self._lower_limit = 0 if self.features.enabled("HPAScaleToZero") else 1
 
     def default(self, obj: JSONObject) -> None:

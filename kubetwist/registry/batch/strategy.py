@@ -46,6 +46,7 @@ _GATED: Final = (
         in_use=_is_stored,
         drop=_drop_index_rules,
     ),
+    GatedField(gate="WorkloadWithJob", find=field_at("spec", "scheduling"), since=(1, 37)),
     GatedField(gate="JobPodReplacementPolicy", find=field_at("spec", "podReplacementPolicy")),
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.registry.gatetools import created, gated, updated, with_status
+from tests.registry.gatetools import create_errors, created, gated, update_errors, updated, with_status
 from tests.registry.strategytools import CONTAINER
 
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
@@ -45,6 +45,16 @@ class StatefulSetTests(SynchronousTestCase):
         ordinals = {**SPEC, "ordinals": {"start": 1}}
         self.assertIn("ordinals", created(gated("apps", "StatefulSet"), spec=ordinals)["spec"])
         self.assertNotIn("ordinals", created(gated("apps", "StatefulSet", (1, 26)), spec=ordinals)["spec"])
+
+    def test_recreate(self) -> None:
+        """The update strategy C{Recreate} is valid if its gate is enabled, or if it is in use."""
+        on, off = (gated("apps", "StatefulSet", (1, 37), StatefulSetRecreateStrategy=value) for value in (True, False))
+        spec = {**SPEC, "updateStrategy": {"type": "Recreate"}}
+        self.assertEqual(create_errors(on, spec=spec), [])
+        [error] = create_errors(off, spec=spec)
+        self.assertTrue(error.endswith("must be 'RollingUpdate' or 'OnDelete'"), error)
+        self.assertEqual(update_errors(off, created(on, spec=spec), spec=spec), [])
+        self.assertEqual(len(update_errors(off, created(on, spec=SPEC), spec=spec)), 1)
 
 
 class StatusTests(SynchronousTestCase):

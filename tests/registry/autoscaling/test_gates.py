@@ -43,3 +43,9 @@ class GateTests(SynchronousTestCase):
         self.assertEqual(update_errors(off, created(on, spec=spec), spec=spec), [])
         self.assertEqual(update_errors(off, created(on, spec={**spec, "minReplicas": 1}), spec=spec), [text])
         self.assertEqual(create_errors(gated(*KIND, (1, 37)), spec=spec), [])
+
+    def test_generation(self) -> None:
+        """Autoscalers have generations since 1.37, by their gate."""
+        self.assertTrue(gated(*KIND, (1, 37)).has_generation)
+        self.assertFalse(gated(*KIND, (1, 37), HPAGeneration=False).has_generation)
+        self.assertFalse(gated(*KIND, (1, 36)).has_generation)

@@ -24,6 +24,7 @@ class FieldTests(SynchronousTestCase):
             ("JobBackoffLimitPerIndex", (1, 32), {"backoffLimitPerIndex": 1}),
             ("JobBackoffLimitPerIndex", (1, 32), {"maxFailedIndexes": 1}),
             ("JobPodReplacementPolicy", (1, 33), {"podReplacementPolicy": "Failed"}),
+            ("WorkloadWithJob", (1, 37), {"scheduling": {}}),
         )
         for gate, release, field in cases:
             spec = {"template": TEMPLATE, **field}

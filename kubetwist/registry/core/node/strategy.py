@@ -16,7 +16,11 @@ from . import validation
 
 #: The features of runtimes: for recursive read-only mounts, and for user namespaces.
 _HANDLERS: Final = GatedField(gate="RecursiveReadOnlyMounts", find=field_at("status", "runtimeHandlers"))
+_PREEMPTION: Final = GatedField(
+    gate="InPlacePodVerticalScalingSchedulerPreemption", find=field_at("spec", "podPreemptionPolicy")
+)
 _FIELDS: Final = (
+    _PREEMPTION,
     GatedField(gate="SupplementalGroupsPolicy", find=field_at("status", "features")),
     GatedField(gate="NodeDeclaredFeatures", find=field_at("status", "declaredFeatures")),
 )
@@ -32,6 +36,7 @@ class NodeStrategy(Strategy):
     def configure(self) -> None:
         """Select the fields to drop, and decide how to validate CIDRs."""
         mounts_of_users = self.features.enabled("UserNamespacesSupport")
+        self._disabled_spec = DisabledFields((_PREEMPTION,), self.features)
         self._disabled = DisabledFields(_FIELDS if mounts_of_users else (_HANDLERS, *_FIELDS), self.features)
         self._strict = self.features.enabled(STRICT_ADDRESSES)
 
@@ -78,6 +83,7 @@ class NodeStrategy(Strategy):
         """Restore the fields of removed features, which can only be removed."""
         super().prepare_for_update(obj, old)
         _drop_config(obj, old)
+        self._disabled_spec.drop(obj, old)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Prepare as for the main resource."""

@@ -106,13 +106,49 @@ def default_pod(obj: JSONObject, features: FeatureGates) -> None:
             for resource, quantity in limits.items():
                 requests.setdefault(resource, quantity)
     resources = spec.get("resources")
-    if resources and features.enabled("PodLevelResources"):
+    if resources and features.enabled("PodLevelResources") and not features.enabled("PodLevelResourcesFixDefaulting"):
         if features.since(1, 33):
             _default_pod_limits(spec, resources, features)
         if resources.get("limits"):
             _default_pod_requests(spec, resources, features)
     if not features.since(1, 33) and features.enabled("InPlacePodVerticalScaling"):
         _default_resize_policies(spec)
+
+
+def complete_pod_resources(spec: JSONObject, features: FeatureGates) -> None:
+    """
+    Set missing resources of a new pod, since 1.37, from the resources of its containers.
+
+    Limits are set if all containers have them.
+    """
+    resources = spec.get("resources")
+    if not resources or not (resources.get("limits") or resources.get("requests")):
+        return
+    spec["resources"] = resources = {name: dict(value) if value else value for name, value in resources.items()}
+    limits = resources.get("limits") or {}
+    every = [container["resources"].get("limits") or {} for container, _, _ in declared_containers(spec)]
+    for name, quantity in _altogether(spec, "limits").items():
+        if name in _OVERCOMMITTED and all(name in one for one in every):
+            limits.setdefault(name, str(quantity))
+    if limits:
+        resources["limits"] = limits
+    _default_pod_limits(spec, resources, features)
+    if resources.get("limits"):
+        _default_pod_requests(spec, resources, features)
+
+
+def keep_pod_resources(spec: JSONObject, old: JSONObject) -> None:
+    """Restore the resources of a pod that an update omits, for manifests without the values that were set."""
+    resources, before = spec.get("resources"), old.get("resources")
+    if resources and before:
+        spec["resources"] = {
+            **resources,
+            **{
+                section: {**before[section], **(resources.get(section) or {})}
+                for section in ("limits", "requests")
+                if before.get(section)
+            },
+        }
 
 
 def _default_resize_policies(spec: JSONObject) -> None:

@@ -213,6 +213,24 @@ _GROUPS_POLICY: Final = field_at("securityContext", "supplementalGroupsPolicy")
 _SPREAD: Final = ("topologySpreadConstraints", ITEMS)
 
 
+def _file_owners() -> Iterator[Find]:
+    """Yield functions that find the owners of files in volumes."""
+    volume = ("volumes", ITEMS)
+    source = (*volume, "projected", "sources", ITEMS)
+    for kind in ("configMap", "secret", "downwardAPI"):
+        yield field_at(*volume, kind, "defaultUser")
+        yield field_at(*volume, kind, "items", ITEMS, "user")
+        yield field_at(*source, kind, "items", ITEMS, "user")
+    yield field_at(*volume, "projected", "defaultUser")
+    for kind in ("serviceAccountToken", "clusterTrustBundle", "podCertificate"):
+        yield field_at(*source, kind, "user")
+
+
+def _in_probes(*path: str) -> Find:
+    """Return a function that finds a field in the probes of all containers."""
+    return fields_of(*(_in_containers(probe, *path) for probe in ("livenessProbe", "readinessProbe", "startupProbe")))
+
+
 def _occurs(find: Find) -> InUse:
     def in_use(obj: JSONObject) -> bool:
         return any(find(obj))
@@ -253,6 +271,13 @@ _SPEC: Final = (
     GatedField(gate="ImageVolume", find=_IMAGE_VOLUMES, drop=_drop_image_volumes),
     GatedField(gate="SELinuxChangePolicy", find=field_at("securityContext", "seLinuxChangePolicy")),
     GatedField(gate="ContainerStopSignals", find=_STOP_SIGNALS, drop=_drop_stop_signals),
+    # Since 1.37.
+    GatedField(gate="AtomicWriteVolumeUserFields", find=fields_of(*_file_owners())),
+    GatedField(gate="EmptyDirVolumeMode", find=field_at("volumes", ITEMS, "emptyDir", "mode")),
+    GatedField(gate="VolumeBindMountOptions", find=_in_containers("volumeMounts", ITEMS, "bindMountOptions")),
+    GatedField(gate="GRPCContainerProbeTLS", find=_in_probes("grpc", "mode")),
+    GatedField(gate="H2CContainerProbe", find=_in_probes("httpGet", "protocol")),
+    GatedField(gate="EvictionRequestAPI", find=field_at("evictionResponders")),
 )
 
 _HEALTH: Final = "allocatedResourcesStatus"

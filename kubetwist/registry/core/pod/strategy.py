@@ -11,7 +11,7 @@ from ....api.resource import JSONObject
 from ....api.times import now
 from ...generic.strategy import Strategy
 from .creation import app_armor_warnings, apply_app_armor_annotations, merge_affinity_keys, merge_spread_keys
-from .defaults import default_pod, round_up, round_up_resources
+from .defaults import complete_pod_resources, default_pod, keep_pod_resources, round_up, round_up_resources
 from .gates import disabled_pod_fields, disabled_status_fields
 from .qos import qos_class
 from .validation import pod as pods
@@ -44,6 +44,7 @@ class PodStrategy(Strategy):
         self._disabled_status = disabled_status_fields(features)
         self._options = PodValidationOptions(features)
         self._merges_affinity = features.enabled("MatchLabelKeysInPodAffinity")
+        self._completes_resources = features.enabled("PodLevelResourcesFixDefaulting")
         self._pod_level = features.enabled("PodLevelResources")
         self._resized = ["containers"]
         if features.enabled("SidecarContainers") and features.since(1, 33):
@@ -64,6 +65,8 @@ class PodStrategy(Strategy):
         """Prepare a new pod: set derived fields, drop fields of disabled gates, and set the status."""
         spec = obj["spec"]
         self._disabled.drop(spec)
+        if self._completes_resources:
+            complete_pod_resources(spec, self.features)
         labels = obj["metadata"].get("labels") or {}
         if self._merges_affinity:
             merge_affinity_keys(spec, labels)
@@ -79,6 +82,8 @@ class PodStrategy(Strategy):
         """Restore the status, and drop fields of disabled gates unless the old pod has them."""
         super().prepare_for_update(obj, old)
         self._disabled.drop(obj["spec"], old["spec"])
+        if self._completes_resources:
+            keep_pod_resources(obj["spec"], old["spec"])
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the phase Pending, the QoS class, and the condition of scheduling gates."""

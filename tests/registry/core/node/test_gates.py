@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.registry.gatetools import gated
+from tests.registry.gatetools import created, gated, updated
 from tests.registry.strategytools import copy
 
 
@@ -28,3 +28,14 @@ class GateTests(SynchronousTestCase):
             obj = copy({"metadata": {"name": "n"}, "spec": {}, "status": status})
             gated("", "Node", release, **gates).prepare_for_create(obj)
             self.assertEqual(list(obj["status"]), kept, gates)
+
+    def test_spec(self) -> None:
+        """The preemption policy is dropped if its gate is disabled, unless it is in use."""
+        policy = {"podPreemptionPolicy": {"disableResizePreemption": True}}
+        for enabled in (True, False):
+            strategy = gated("", "Node", (1, 37), InPlacePodVerticalScalingSchedulerPreemption=enabled)
+            obj = created(strategy, spec=policy)
+            self.assertEqual("podPreemptionPolicy" in obj["spec"], enabled)
+            self.assertEqual("podPreemptionPolicy" in updated(strategy, obj, spec=policy)["spec"], enabled)
+            used = {**obj, "spec": policy}
+            self.assertIn("podPreemptionPolicy", updated(strategy, used, spec=policy)["spec"])

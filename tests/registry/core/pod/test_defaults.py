@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.featuregates import Release
-from tests.registry.gatetools import created, gated
+from tests.registry.gatetools import created, gated, update_errors, updated
 from tests.registry.strategytools import CONTAINER, copy, defaulted
 
 
@@ -162,3 +162,18 @@ class GateTests(SynchronousTestCase):
         ):
             containers = self.defaults(release, spec, InPlacePodVerticalScaling=enabled)["containers"]
             self.assertEqual(containers[0]["resizePolicy"], policies)
+
+    def test_completed_resources(self) -> None:
+        """Since 1.37, the resources of new pods are completed, and limits too if all containers have them."""
+        containers = [{**CONTAINER, "name": name, "resources": {"limits": {"cpu": "1"}}} for name in ("a", "b")]
+        spec = {"containers": containers, "resources": {"requests": {"memory": "1Gi"}}}
+        on, off = (gated("", "Pod", (1, 37), PodLevelResourcesFixDefaulting=value) for value in (True, False))
+        obj = created(on, spec=spec)
+        full = {"limits": {"cpu": "2"}, "requests": {"memory": "1Gi", "cpu": "2"}}
+        self.assertEqual(obj["spec"]["resources"], full)
+        self.assertEqual(created(off, spec=spec)["spec"]["resources"], spec["resources"])
+        self.assertEqual(updated(on, obj, spec=spec)["spec"]["resources"], full)
+        self.assertEqual(update_errors(on, obj, spec=spec), [])
+        del containers[0]["resources"]
+        self.assertEqual(created(on, spec=spec)["spec"]["resources"], spec["resources"])
+        self.assertNotIn("resources", created(on, spec={"containers": containers})["spec"])

@@ -161,6 +161,65 @@ CASES = (
     ),
     Case("ContainerStopSignals", (1, 36), in_container(lifecycle={"stopSignal": "SIGUSR1"}), in_container()),
     Case(
+        "AtomicWriteVolumeUserFields",
+        (1, 37),
+        {"volumes": [{"name": "v", "secret": {"defaultUser": 1, "items": [{"key": "k", "user": 1}]}}]},
+        {"volumes": [{"name": "v", "secret": {"items": [{"key": "k"}]}}]},
+    ),
+    Case(
+        "AtomicWriteVolumeUserFields",
+        (1, 37),
+        {
+            "volumes": [
+                {
+                    "name": "v",
+                    "projected": {
+                        "defaultUser": 1,
+                        "sources": [
+                            {"serviceAccountToken": {"path": "p", "user": 1}},
+                            {"configMap": {"items": [{"key": "k", "user": 1}]}},
+                        ],
+                    },
+                }
+            ]
+        },
+        {
+            "volumes": [
+                {
+                    "name": "v",
+                    "projected": {
+                        "sources": [{"serviceAccountToken": {"path": "p"}}, {"configMap": {"items": [{"key": "k"}]}}]
+                    },
+                }
+            ]
+        },
+    ),
+    Case(
+        "EmptyDirVolumeMode",
+        (1, 37),
+        {"volumes": [{"name": "v", "emptyDir": {"mode": 448}}]},
+        {"volumes": [{"name": "v", "emptyDir": {}}]},
+    ),
+    Case(
+        "VolumeBindMountOptions",
+        (1, 37),
+        in_container(volumeMounts=[{"name": "v", "bindMountOptions": ["noexec"]}]),
+        in_container(volumeMounts=[{"name": "v"}]),
+    ),
+    Case(
+        "GRPCContainerProbeTLS",
+        (1, 37),
+        in_container(livenessProbe={"grpc": {"port": 1, "mode": "TLS"}}),
+        in_container(livenessProbe={"grpc": {"port": 1}}),
+    ),
+    Case(
+        "H2CContainerProbe",
+        (1, 37),
+        in_container(startupProbe={"httpGet": {"port": 1, "protocol": "H2C"}}),
+        in_container(startupProbe={"httpGet": {"port": 1}}),
+    ),
+    Case("EvictionRequestAPI", (1, 37), {"evictionResponders": [{"name": "r"}]}, {}),
+    Case(
         "ContainerStopSignals",
         (1, 36),
         in_container(lifecycle={"stopSignal": "SIGUSR1", "preStop": {}}),
