@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Final
 
 from attrs import evolve
@@ -32,9 +33,17 @@ _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
 _KUBELET_STREAMS: Final = frozenset(("exec", "attach", "portForward", "run", "cri"))
 
 
-def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: DenialLog) -> Handler:
-    """Answer 403 to requests that C{authorizer} does not allow, and log them to C{denials}."""
+def with_authorization(
+    handler: Handler, authorizer: IAuthorizer, denials: DenialLog, *, creates_streams: bool = True
+) -> Handler:
+    """
+    Answer 403 to requests that C{authorizer} does not allow, and log them to C{denials}.
+
+    @param creates_streams: Whether streams of pods need the verb create, also if they begin with a GET: the feature
+        gate AuthorizePodWebsocketUpgradeCreatePermission.
+    """
     authorize = authorizer.authorize
+    streams = _STREAMS if creates_streams else frozenset()
 
     def authorization(request: KubeRequest) -> None:
         authorize_attributes(request, authorizer_attributes(request))
@@ -63,7 +72,9 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
                 request.fail(APIStatusError.forbidden(resource, attributes.name, verdict.reason))
             else:
                 forbid(request, attributes, verdict, denials)
-        elif attributes.subresource and attributes.verb != "create" and _needs_create_check(request, attributes):
+        elif (
+            attributes.subresource and attributes.verb != "create" and _needs_create_check(request, attributes, streams)
+        ):
             authorize_attributes(request, evolve(attributes, verb="create"))
         else:
             if request.audit is not None:
@@ -73,10 +84,14 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: Denia
     return authorization
 
 
-def _needs_create_check(request: KubeRequest, attributes: AuthorizerAttributes) -> bool:
-    """Return whether a subresource runs commands in a pod, which needs the verb create too."""
+def _needs_create_check(request: KubeRequest, attributes: AuthorizerAttributes, streams: Collection[str]) -> bool:
+    """
+    Return whether a subresource runs commands in a pod, which needs the verb create too.
+
+    @param streams: These subresources of pods.
+    """
     if attributes.resource == "pods":
-        return attributes.subresource in _STREAMS
+        return attributes.subresource in streams
     if attributes.resource != "nodes" or attributes.subresource != "proxy":
         return False
     # The path as the kubelet receives it, without dot segments.

@@ -8,6 +8,7 @@ L{build_handler_chain} from its last line to its first.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
@@ -89,14 +90,20 @@ def build_handler_chain(
     if metrics is not None:
         handler = metrics.after_authorization(handler)
     authorized = handler
-    handler = with_authorization(timed("authorization", handler), authorizer, denials)
+    authorization = partial(
+        with_authorization,
+        authorizer=authorizer,
+        denials=denials,
+        creates_streams=features.enabled("AuthorizePodWebsocketUpgradeCreatePermission"),
+    )
+    handler = authorization(timed("authorization", handler))
     if consistency is not None:
         handler = consistency.wrap(timed("consistency", handler))
     if limit is not None:
         handler = limit(timed("priorityandfairness", handler))
         authorized = limit(timed("priorityandfairness", authorized, in_both_chains=True))
     # Refused requests need no body, and waiting for a body needs no seat.
-    early = with_authorization(timed("authorization", with_body(authorized), in_both_chains=True), authorizer, denials)
+    early = authorization(timed("authorization", with_body(authorized), in_both_chains=True))
     if consistency is not None:
         early = consistency.wrap(timed("consistency", early, in_both_chains=True))
     handler = by_head(handler, early)

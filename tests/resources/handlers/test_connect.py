@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from twisted.internet import reactor
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -289,6 +291,44 @@ class ProxyTests(ConnectingCase):
         self.assertEqual(kubelet.calls, [])
         self.assertEqual(await self.ask("POST", NODE, b"body"), "fine")
         self.assertEqual([(call.path, call.body) for call in kubelet.calls], [("/", b"body")])
+
+
+class PermissionTests(ConnectingCase):
+    """The permission to create streams."""
+
+    exec_path = "/api/v1/namespaces/default/pods/pod/exec?command=ls&stdout=true"
+
+    async def as_reader(self, *flags: str) -> tuple[int, Any]:
+        """Return the response to a GET of a stream, by a user who may get, but not create streams."""
+        await self.begin(*flags)
+        rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+        rules = [{"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]}]
+        await self.ask("POST", f"{rbac}/roles", {"metadata": {"name": "reader"}, "rules": rules})
+        binding = {
+            "metadata": {"name": "reader"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "default"}],
+        }
+        await self.ask("POST", f"{rbac}/rolebindings", binding)
+        token = await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})
+        connection = evolve(self.server.connection, token=token["status"]["token"])
+        answer: tuple[int, Any] = await deferToThread(connection.request, "GET", self.exec_path)
+        return answer
+
+    async def test_create(self) -> None:
+        """A stream needs the permission to create it, which the verb of a GET does not show."""
+        code, status = await self.as_reader()
+        self.assertEqual(code, 403)
+        self.assertTrue(status["message"].startswith('pods "pod" is forbidden: '), status["message"])
+
+    async def test_gate(self) -> None:
+        """Without the feature gate, the verb of the request decides; this request fails because it is no upgrade."""
+        code, _ = await self.as_reader("--feature-gates=AuthorizePodWebsocketUpgradeCreatePermission=false")
+        self.assertEqual(code, 400)
+
+    async def test_releases(self) -> None:
+        """The permission is needed since 1.35."""
+        self.assertEqual((await self.as_reader("--kubernetes-version=1.34"))[0], 400)
 
 
 class Names:
