@@ -7,13 +7,16 @@ Storage has separate errors (L{kubetwist.storage.errors}), which only the regist
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
+from attrs import field as attribute
 
+from .featuregates import FeatureGates, Release
 from .go.quote import quoted
 from .go.syntax import float_text
+from .gosyntax import shown_in_go
 from .jsontypes import JSONObject, JSONValue
 from .renamed import renamed_names
 from .resource import GroupKind, GroupResource
@@ -26,13 +29,72 @@ _EXPONENT_FROM: Final = 1e21
 _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
+#: The first release whose messages show bad values in JSON; earlier ones show lists, maps and structs in Go syntax.
+_VALUES_IN_JSON: Final = (1, 34)
+
+
 @frozen
 class FieldError:
-    """An error in one field; C{reason} is a C{CauseType} such as C{FieldValueInvalid}."""
+    """
+    An error in one field, as the newest release reports it.
+
+    L{in_release} returns the error of another release, which the rule adds by L{since}, L{before} and C{go_syntax}.
+
+    @ivar reason: A C{CauseType} such as C{FieldValueInvalid}.
+    @ivar go_syntax: Returns the message with the value in Go syntax, for a release that has it; L{None} for values that
+        are shown alike.
+    @ivar first: The first release with this error; L{None} if all have it.
+    @ivar earlier: The error of releases before C{first}; L{None} if they have none.
+    @ivar detail: The end of the message, as far as the rule chose it.
+    """
 
     reason: str
     message: str
     field: str
+    go_syntax: Callable[[Release], str] | None = attribute(default=None, eq=False, repr=False)
+    first: Release | None = attribute(default=None, eq=False, repr=False)
+    earlier: FieldError | None = attribute(default=None, eq=False, repr=False)
+    detail: str = attribute(default="", eq=False, repr=False)
+
+    def since(self, major: int, minor: int, earlier: FieldError | None = None) -> FieldError:
+        """
+        Return this error, with another one, or none, in releases before.
+
+        @param earlier: The error of these releases.
+        """
+        return evolve(self, first=(major, minor), earlier=earlier)
+
+    def reworded(self, major: int, minor: int, detail: str) -> FieldError:
+        """
+        Return this error, with another detail in the message of releases before.
+
+        @param detail: The detail of these releases.
+        """
+        end, go_syntax = f": {self.detail}" if self.detail else "", self.go_syntax
+
+        def reword(message: str) -> str:
+            return f"{message.removesuffix(end)}: {detail}"
+
+        earlier = evolve(
+            self,
+            message=reword(self.message),
+            detail=detail,
+            go_syntax=None if go_syntax is None else lambda release: reword(go_syntax(release)),
+        )
+        return self.since(major, minor, earlier)
+
+    @property
+    def differs(self) -> bool:
+        """Return whether there are releases with another error."""
+        return self.go_syntax is not None or self.first is not None
+
+    def in_release(self, features: FeatureGates) -> FieldError | None:
+        """Return the error of a release; L{None} if it has none."""
+        if self.first is not None and not features.since(*self.first):
+            return None if self.earlier is None else self.earlier.in_release(features)
+        if self.go_syntax is not None and not features.since(*_VALUES_IN_JSON):
+            return evolve(self, message=self.go_syntax(features.release), go_syntax=None, first=None, earlier=None)
+        return evolve(self, go_syntax=None, first=None, earlier=None) if self.differs else self
 
     def as_dict(self) -> dict[str, str]:
         """Return the entry of C{details.causes}."""
@@ -45,6 +107,12 @@ class FieldError:
 @frozen
 class RatchetedError(FieldError):
     """An error in a field that was already there before the write: the client only gets a warning."""
+
+    @classmethod
+    def of(cls, error: FieldError) -> RatchetedError:
+        """Return an error as one that was already there."""
+        earlier = None if error.earlier is None else cls.of(error.earlier)
+        return cls(error.reason, error.message, error.field, error.go_syntax, error.first, earlier, error.detail)
 
 
 class ReportedError(Exception):
@@ -87,6 +155,16 @@ class APIStatusError(Exception):
         self.retry_after = retry_after
         #: The C{metadata} of the Status: the C{continue} token to continue an expired list.
         self.list_meta: JSONObject = {}
+        self._in_release: Callable[[FeatureGates], APIStatusError] | None = None
+
+    def since(self, major: int, minor: int, earlier: APIStatusError) -> APIStatusError:
+        """Return this error, which is answered from a release on; releases before answer C{earlier}."""
+        self._in_release = lambda features: self if features.since(major, minor) else earlier.in_release(features)
+        return self
+
+    def in_release(self, features: FeatureGates) -> APIStatusError:
+        """Return the error that a release answers."""
+        return self if self._in_release is None else self._in_release(features)
 
     def status(self) -> JSONObject:
         """Return the C{Status} object for the response."""
@@ -150,7 +228,10 @@ class APIStatusError(Exception):
         if reported:
             details["causes"] = [cause.as_dict() for cause in reported]
         more = f" and {omitted} more errors" if omitted else ""
-        return cls(422, "Invalid", f"{kind} {quoted(name)} is invalid{aggregate(reported)}{more}", details)
+        error = cls(422, "Invalid", f"{kind} {quoted(name)} is invalid{aggregate(reported)}{more}", details)
+        if any(cause.differs for cause in causes):
+            error._in_release = lambda features: cls.invalid(kind, name, errors_in_release(causes, features))
+        return error
 
     @classmethod
     def bad_request(cls, message: str) -> APIStatusError:
@@ -273,7 +354,39 @@ def aggregate(causes: Sequence[FieldError]) -> str:
     return ": " + (texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
+def errors_in_release(errors: Sequence[FieldError], features: FeatureGates) -> list[FieldError]:
+    """Return the errors that a release reports."""
+    found = (error.in_release(features) for error in errors)
+    return [error for error in found if error is not None]
+
+
 ## Constructors of field errors, as in apimachinery's util/validation/field.
+
+
+def valued(
+    reason: str, title: str, field: str, value: JSONValue, detail: str = "", go_type: str = "", formatted: str = ""
+) -> FieldError:
+    """
+    Return an error whose message contains a value.
+
+    @param title: The beginning of the message.
+    @param detail: The end of the message.
+    @param go_type: The Go type of the value, see L{shown_in_go}.
+    @param formatted: The value as JSON, if L{shown} formats it in another way.
+    """
+    end = f": {detail}" if detail else ""
+    message = f"{title}: {formatted or shown(value)}{end}"
+    if not go_type and value.__class__ in _SHOWN_ALIKE:
+        return FieldError(reason, message, field, detail=detail)
+
+    def go_syntax(release: Release) -> str:
+        return f"{title}: {shown_in_go(value, go_type, release)}{end}"
+
+    return FieldError(reason, message, field, go_syntax, detail=detail)
+
+
+#: Classes of values that all releases show alike, if they have the usual Go type.
+_SHOWN_ALIKE: Final = frozenset((str, int, bool, float))
 
 
 def shown(value: JSONValue) -> str:
@@ -325,7 +438,7 @@ def clear_frames(error: BaseException) -> None:
 
 def required(field: str, detail: str = "") -> FieldError:
     """Return the error for a missing required value."""
-    return FieldError("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field)
+    return FieldError("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field, detail=detail)
 
 
 def internal(field: str, detail: str) -> FieldError:
@@ -333,34 +446,43 @@ def internal(field: str, detail: str) -> FieldError:
     return FieldError("InternalError", f"Internal error: {detail}", field)
 
 
-def invalid(field: str, value: JSONValue, detail: str) -> FieldError:
-    """Return the error for an invalid value."""
-    return FieldError("FieldValueInvalid", f"Invalid value: {shown(value)}{': ' + detail if detail else ''}", field)
+def invalid(field: str, value: JSONValue, detail: str, go_type: str = "") -> FieldError:
+    """
+    Return the error for an invalid value.
+
+    @param go_type: The Go type of the value, see L{shown_in_go}.
+    """
+    return valued("FieldValueInvalid", "Invalid value", field, value, detail, go_type)
 
 
-def duplicate(field: str, value: JSONValue) -> FieldError:
-    """Return the error for a duplicate value."""
-    return FieldError("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
+def duplicate(field: str, value: JSONValue, go_type: str = "") -> FieldError:
+    """
+    Return the error for a duplicate value.
+
+    @param go_type: The Go type of the value, see L{shown_in_go}.
+    """
+    return valued("FieldValueDuplicate", "Duplicate value", field, value, go_type=go_type)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
     """Return the error for a forbidden value."""
-    return FieldError("FieldValueForbidden", f"Forbidden: {detail}", field)
+    return FieldError("FieldValueForbidden", f"Forbidden: {detail}", field, detail=detail)
 
 
-def not_supported(field: str, value: JSONValue, supported: Iterable[str]) -> FieldError:
-    """Return the error for a value that is not supported."""
+def not_supported(field: str, value: JSONValue, supported: Iterable[str], go_type: str = "") -> FieldError:
+    """
+    Return the error for a value that is not supported.
+
+    @param go_type: The Go type of the value, see L{shown_in_go}.
+    """
     choice = ", ".join(shown(one) for one in sorted(supported))
-    return FieldError(
-        "FieldValueNotSupported",
-        f"Unsupported value: {shown(value)}{': supported values: ' + choice if choice else ''}",
-        field,
-    )
+    detail = f"supported values: {choice}" if choice else ""
+    return valued("FieldValueNotSupported", "Unsupported value", field, value, detail, go_type)
 
 
 def not_found(field: str, value: JSONValue) -> FieldError:
     """Return the error for a reference to a missing object."""
-    return FieldError("FieldValueNotFound", f"Not found: {shown(value)}", field)
+    return valued("FieldValueNotFound", "Not found", field, value)
 
 
 def counted(number: int, units: str) -> str:
@@ -380,7 +502,7 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
 
 def type_invalid(field: str, value: JSONValue, detail: str) -> FieldError:
     """Return the error for a value of the wrong type."""
-    return FieldError("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)
+    return valued("FieldValueTypeInvalid", "Invalid value", field, value, detail)
 
 
 if not TYPE_CHECKING:

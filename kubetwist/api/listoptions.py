@@ -13,7 +13,7 @@ from typing import Final
 
 from .continuetokens import ContinueTokenError, decode_continue, encode_continue
 from .documents import json_type
-from .errors import APIStatusError, FieldError, forbidden, go_json, invalid, not_supported, required, too_long
+from .errors import APIStatusError, FieldError, forbidden, go_json, invalid, not_supported, required, too_long, valued
 from .go.quote import (
     is_print,
     quoted,
@@ -206,9 +206,8 @@ def _validate_watch_options(options: ListOptions, watch_list: bool) -> list[Fiel
 def _unsupported(field: str, value: JSONValue, supported: Sequence[str]) -> FieldError:
     """Return L{not_supported} with the choices in the given order and the value as JSON, as for a named Go type."""
     choice = ", ".join(f'"{one}"' for one in supported)
-    return FieldError(
-        "FieldValueNotSupported", f"Unsupported value: {go_json(value)}: supported values: {choice}", field
-    )
+    detail = f"supported values: {choice}"
+    return valued("FieldValueNotSupported", "Unsupported value", field, value, detail, formatted=go_json(value))
 
 
 def parse_create_options(query: Query) -> CreateOptions:

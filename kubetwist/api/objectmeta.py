@@ -24,7 +24,8 @@ from typing import Final, Literal, NamedTuple
 
 import orjson
 
-from .errors import FieldError, forbidden, invalid, required, too_long
+from .errors import FieldError, errors_in_release, forbidden, invalid, required, too_long, valued
+from .featuregates import FeatureGates
 from .go.quote import quoted
 from .jsontypes import JSONObject, JSONValue
 from .listoptions import is_field_manager, validate_field_manager
@@ -64,6 +65,12 @@ METADATA: Final = (
 )
 
 _IMMUTABLE: Final = "field is immutable"
+#: Fields that only the server changes, with their Go types.
+_CHANGED_BY_SERVER: Final = (
+    ("creationTimestamp", "v1.Time"),
+    ("deletionTimestamp", "*v1.Time"),
+    ("deletionGracePeriodSeconds", "*int64"),
+)
 _STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 _SUBRESOURCE_LENGTH: Final = 256
 
@@ -82,6 +89,11 @@ class UpdateErrors(list[FieldError]):
     def __init__(self, first: Sequence[FieldError], second: Sequence[FieldError] = ()) -> None:
         super().__init__([*first, *second])
         self.first = len(first)
+
+    def in_release(self, features: FeatureGates) -> UpdateErrors:
+        """Return the errors that a release reports."""
+        first, second = self[: self.first], self[self.first :]
+        return UpdateErrors(errors_in_release(first, features), errors_in_release(second, features))
 
 
 def validate_metadata_on_create(
@@ -252,10 +264,10 @@ def _compare_metadata(new: Meta, old: Meta, path: str) -> list[FieldError]:
         value = new_get(name)
         if value != old_get(name) and (value or "") != (old_get(name) or ""):
             errors.append(invalid(f"{path}.{name}", value or "", _IMMUTABLE))
-    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    for name, go_type in _CHANGED_BY_SERVER:
         value = new_get(name)
         if value != old_get(name):
-            errors.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
+            errors.append(invalid(f"{path}.{name}", value, _IMMUTABLE, go_type))
     return errors
 
 
@@ -298,8 +310,7 @@ def validate_owner_references(owners: Sequence[Meta] | None, path: str) -> list[
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {current}"
                 )
-                shown = orjson.dumps([_go_owner(one) for one in owners or ()]).decode()
-                errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+                errors.append(_invalid_owners(path, list(owners or ()), detail, "[]v1.OwnerReference"))
             else:
                 controller = current
     return errors
@@ -313,12 +324,19 @@ def _validate_owner_reference(owner: Meta, path: str) -> list[FieldError]:
         errors.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
     for name in ("kind", "name", "uid"):
         if not owner.get(name):
-            errors.append(invalid(f"{path}.{name}", "", "must not be empty"))
+            error = invalid(f"{path}.{name}", "", "must not be empty")
+            errors.append(error.reworded(1, 34, f"{name} must not be empty"))
     if kind == "Event" and version == "v1" and not group:
-        shown = orjson.dumps(_go_owner(owner)).decode()
         detail = "/v1, Kind=Event is disallowed from being an owner"
-        errors.append(FieldError("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+        errors.append(_invalid_owners(path, owner, detail, "v1.OwnerReference"))
     return errors
+
+
+def _invalid_owners(path: str, value: JSONValue, detail: str, go_type: str) -> FieldError:
+    """Return the error for one or several owner references."""
+    ordered = [_go_owner(one) for one in value] if isinstance(value, list) else _go_owner(value)
+    shown = orjson.dumps(ordered).decode()
+    return valued("FieldValueInvalid", "Invalid value", path, value, detail, go_type, shown)
 
 
 def _go_owner(owner: Meta) -> JSONObject:

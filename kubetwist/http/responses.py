@@ -65,6 +65,7 @@ def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = 
     if request.startedWriting:
         request.abort()
         return
+    error = error.in_release(request.site.features)
     if error.retry_after is not None:
         request.setHeader(b"retry-after", b"%d" % error.retry_after)
     respond_status(request, error.code, error.status(), protobuf)

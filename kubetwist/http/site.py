@@ -20,6 +20,7 @@ from twisted.web.http import Request, datetimeToString
 from twisted.web.resource import IResource, getChildForRequest
 from twisted.web.server import Site
 
+from ..api.featuregates import FeatureGates
 from .connection.connections import Connections
 from .failures import answer_failure
 from .http1.channel import KubeChannel
@@ -58,6 +59,7 @@ class KubeSite(Site):
     @ivar date: The value of C{Date} headers.
     @ivar serves_cbor: Whether CBOR is a media type of requests and responses.
     @ivar compresses: Whether large responses are compressed for clients that accept it.
+    @ivar features: The feature gates and the release of the server, which decides on the texts of errors.
     """
 
     _log = Logger()
@@ -80,6 +82,7 @@ class KubeSite(Site):
         on_late_response: Callable[[int], object] | None = None,
         serves_cbor: bool = False,
         compresses: bool = True,
+        features: FeatureGates | None = None,
     ) -> None:
         """
         The parameters are attributes of this class.
@@ -103,6 +106,7 @@ class KubeSite(Site):
         self.guard = guard
         self.serves_cbor = serves_cbor
         self.compresses = compresses
+        self.features = features or FeatureGates()
         self._event_writers: dict[Callable[[], object], None] = {}
         self._tick: IDelayedCall | None = None
         self._drained: list[Deferred[None]] = []

@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
     from ..api.errors import APIStatusError
+    from ..api.featuregates import FeatureGates
     from .collaborators import WorkScheduler
     from .connection.connections import Connections
     from .connection.flow import RawTransport
@@ -120,6 +121,7 @@ class RequestSite(Protocol[R]):
     @ivar scheduler: Schedules expensive work; L{None} runs it at once.
     @ivar serves_cbor: Whether CBOR is a media type of requests and responses.
     @ivar compresses: Whether large responses are compressed for clients that accept it.
+    @ivar features: The feature gates and the release of the server.
     """
 
     handler: Callable[[R], None]
@@ -130,6 +132,7 @@ class RequestSite(Protocol[R]):
     scheduler: WorkScheduler | None
     serves_cbor: bool
     compresses: bool
+    features: FeatureGates
 
     @property
     def reactor(self) -> IReactorTime:

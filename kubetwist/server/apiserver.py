@@ -210,6 +210,7 @@ class APIServer:
             on_late_response=metrics.post_timeout,
             max_streams=_max_streams(options),
             serves_cbor=config.features.enabled("CBORServingAndStorage"),
+            features=config.features,
             compresses=config.features.enabled("APIResponseCompression"),
         )
         register_connection_collectors(config.metrics, site)

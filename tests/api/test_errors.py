@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import MAX_FIELD_ERRORS, MAX_FIELD_ERRORS_LENGTH, APIStatusError, clear_frames, invalid
+from kubetwist.api.errors import (
+    MAX_FIELD_ERRORS,
+    MAX_FIELD_ERRORS_LENGTH,
+    APIStatusError,
+    FieldError,
+    RatchetedError,
+    clear_frames,
+    errors_in_release,
+    invalid,
+    required,
+)
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.resource import GroupKind, GroupResource
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
@@ -85,3 +96,62 @@ class ForgetTests(SynchronousTestCase):
             assert one is not None
             self.assertEqual((one.__traceback__, one.__context__, one.__cause__), (None, None, None))
         self.assertEqual(str(outer), "no")
+
+
+_OLD, _NEW = FeatureGates((1, 33)), FeatureGates((1, 34))
+
+
+class ReleaseTests(SynchronousTestCase):
+    """Tests for errors that differ between releases."""
+
+    def test_values(self) -> None:
+        """Before 1.34, lists and maps are shown in Go syntax."""
+        error = invalid("spec.a", ["x"], "is wrong")
+        self.assertEqual(error.message, 'Invalid value: ["x"]: is wrong')
+        messages = [shown.message for shown in (*errors_in_release([error], _OLD), *errors_in_release([error], _NEW))]
+        self.assertEqual(messages, ['Invalid value: []string{"x"}: is wrong', error.message])
+        self.assertFalse(invalid("spec.a", "x", "is wrong").differs)
+
+    def test_since(self) -> None:
+        """A release may have another error, or none."""
+        error = required("a").since(1, 34)
+        self.assertEqual(errors_in_release([error], _OLD), [])
+        self.assertEqual(errors_in_release([error], _NEW), [required("a")])
+        self.assertFalse(errors_in_release([error], _NEW)[0].differs)
+        error = invalid("a", None, "b").since(1, 34, required("c", "d").since(1, 32, required("e")))
+        for release, expected in [
+            ((1, 31), required("e")),
+            ((1, 33), required("c", "d")),
+            ((1, 35), invalid("a", None, "b")),
+        ]:
+            self.assertEqual(errors_in_release([error], FeatureGates(release)), [expected])
+
+    def test_reworded(self) -> None:
+        """A release may have another detail."""
+        error = required("a").reworded(1, 34, "a is required")
+        self.assertEqual(errors_in_release([error], _OLD), [required("a", "a is required")])
+        error = invalid("a", ["x"], "new").reworded(1, 34, "old").since(1, 36, invalid("a", 1, "").reworded(1, 35, "b"))
+        self.assertEqual([one.message for one in errors_in_release([error], _OLD)], ["Invalid value: 1: b"])
+        error = invalid("a", ["x"], "new").reworded(1, 33, "old")
+        earlier = errors_in_release([error], FeatureGates((1, 32)))
+        self.assertEqual([one.message for one in earlier], ['Invalid value: []string{"x"}: old'])
+
+    def test_ratcheted(self) -> None:
+        """An error that was there before stays one in all releases."""
+        error = RatchetedError.of(invalid("a", 1, "b").since(1, 34, invalid("a", "integer", "b")))
+        for features, value in [(_OLD, '"integer"'), (_NEW, "1")]:
+            (found,) = errors_in_release([error], features)
+            self.assertIsInstance(found, RatchetedError)
+            self.assertEqual(found.message, f"Invalid value: {value}: b")
+
+    def test_statuses(self) -> None:
+        """The Status has the causes of the release; other errors may have another code."""
+        error = APIStatusError.invalid(GroupKind("", "A"), "a", [invalid("b", None, "c"), required("d")])
+        self.assertEqual(
+            error.in_release(_OLD).message, 'A "a" is invalid: [b: Invalid value: "null": c, d: Required value]'
+        )
+        self.assertEqual(error.in_release(_NEW).message, error.message)
+        same = APIStatusError.invalid(GroupKind("", "A"), "a", [FieldError("FieldValueRequired", "x", "y")])
+        self.assertIs(same.in_release(_OLD), same)
+        error = APIStatusError.bad_request("a").since(1, 34, APIStatusError.unknown("b"))
+        self.assertEqual([error.in_release(one).code for one in (_OLD, _NEW)], [500, 400])

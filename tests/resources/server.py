@@ -137,6 +137,7 @@ class Server:
             authorizer=self.authorizer,
         )
         self.site = make_site(handler, self.clock)
+        self.site.features = self.registry.environment.features
         Deferred.fromCoroutine(self._open())
 
     async def _open(self) -> None:

@@ -10,8 +10,11 @@ from kubetwist.api.featuregates import FeatureGates, parse_release
 from tests.resources.server import JSONClient, Server
 from tests.schema.release import definitions_of
 
-_TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-_DEPLOYMENT = {"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": _TEMPLATE}}
+_TEMPLATE: Any = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+_DEPLOYMENT: Any = {
+    "metadata": {"name": "a"},
+    "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": _TEMPLATE},
+}
 
 
 def client_of(minor: str, *resources: str) -> JSONClient:
@@ -63,3 +66,25 @@ class CreationTimestampTests(SynchronousTestCase):
         name = "io.k8s.api.core.v1.PodTemplateSpec"
         unset, null = ({"metadata": {"name": "a", **more}} for more in ({}, {"creationTimestamp": None}))
         self.assertEqual(release.protobuf.encode(name, unset), release.protobuf.encode(name, null))
+
+
+class MessageTests(SynchronousTestCase):
+    """Messages with values differ between releases."""
+
+    def test_workloads(self) -> None:
+        """Values are shown in Go syntax before 1.34, in the message and in the causes."""
+        template = {**_TEMPLATE, "metadata": {"labels": {"app": "b"}}}
+        body = {**_DEPLOYMENT, "spec": {**_DEPLOYMENT["spec"], "template": template}}
+        for minor, shown in [("1.33", 'map[string]string{"app":"b"}'), ("1.34", '{"app":"b"}')]:
+            client = client_of(minor, "deployments")
+            code, status = client.ask("POST", "/apis/apps/v1/namespaces/ns/deployments", body)
+            text = f"Invalid value: {shown}: `selector` does not match template `labels`"
+            self.assertEqual((code, [one["message"] for one in status["details"]["causes"]]), (422, [text]))
+            self.assertIn(f"spec.template.metadata.labels: {text}", status["message"])
+
+    def test_options(self) -> None:
+        """So are the values of options."""
+        for minor, shown in [("1.33", '[]string{"Some"}'), ("1.34", '["Some"]')]:
+            code, status = client_of(minor, "pods").ask("POST", "/api/v1/namespaces/ns/pods?dryRun=Some", {})
+            text = f'Unsupported value: {shown}: supported values: "All"'
+            self.assertEqual((code, [one["message"] for one in status["details"]["causes"]]), (422, [text]))

@@ -18,6 +18,7 @@ from ..generic.validation.fields import (
     dns_label,
     immutable,
     invalid_name,
+    invalid_selector,
     invalid_shown,
     invalid_without_value,
     label_selector,
@@ -45,6 +46,10 @@ _STATEFUL_SET: Final = (
 # --- templates ---------------------------------------------------------------------------------------------------
 
 
+#: The Go type of numbers of pods that may be percentages.
+_COUNT: Final = "intstr.IntOrString"
+
+
 def _validate_selected_template(
     spec: JSONObject, path: str, owner: str, errors: ErrorList, options: PodValidationOptions
 ) -> None:
@@ -60,7 +65,7 @@ def _validate_template_labels(selector: JSONObject | None, template: JSONObject,
     # An empty selector has an error already; a missing one matches nothing.
     if selector is None or not (selector_empty(selector) or selects(selector, labels or {})):
         text = "`selector` does not match template `labels`"
-        errors.append(invalid(f"{path}.metadata.labels", labels, text))
+        errors.append(invalid(f"{path}.metadata.labels", labels, text, "map[string]string"))
 
 
 def _validate_selector(spec: JSONObject, owner: str, errors: ErrorList) -> bool:
@@ -72,17 +77,18 @@ def _validate_selector(spec: JSONObject, owner: str, errors: ErrorList) -> bool:
     before = len(errors)
     label_selector(selector, "spec.selector", errors)
     if selector_empty(selector):
-        errors.append(invalid_shown("spec.selector", "{}", f"empty selector is invalid for {owner}"))
+        errors.append(invalid_selector("spec.selector", selector, f"empty selector is invalid for {owner}"))
     return len(errors) == before or selector_empty(selector)
 
 
 def _add_invalid_selector(spec: JSONObject, errors: ErrorList) -> None:
-    errors.append(invalid_shown("spec.selector", selector_shown(spec.get("selector")), "invalid label selector"))
+    errors.append(invalid_selector("spec.selector", spec.get("selector"), "invalid label selector"))
 
 
 def _validate_immutable_selector(obj: JSONObject, old: JSONObject, errors: ErrorList) -> None:
     new_selector, old_selector = obj["spec"].get("selector"), (old.get("spec") or {}).get("selector")
-    immutable(new_selector, old_selector, "spec.selector", errors, selector_shown(new_selector))
+    shown = selector_shown(new_selector)
+    immutable(new_selector, old_selector, "spec.selector", errors, shown, go_type="*v1.LabelSelector")
 
 
 # --- deployments -------------------------------------------------------------------------------------------------
@@ -127,7 +133,8 @@ def _validate_deployment_strategy(strategy: JSONObject, errors: ErrorList) -> No
             _validate_rolling_update(rolling, f"{path}.rollingUpdate", errors)
     else:
         shown = {"Type": kind or "", "RollingUpdate": _rolling_update_shown(rolling)}
-        errors.append(unsupported(path, shown, ("Recreate", "RollingUpdate")))
+        choice = ("Recreate", "RollingUpdate")
+        errors.append(unsupported(path, shown, choice, strategy, "apps.DeploymentStrategy"))
 
 
 def _rolling_update_shown(rolling: JSONObject | None) -> JSONObject | None:
@@ -145,7 +152,7 @@ def _validate_rolling_update(rolling: JSONObject, path: str, errors: ErrorList) 
     number_or_percent(max_unavailable, f"{path}.maxUnavailable", errors)
     number_or_percent(max_surge, f"{path}.maxSurge", errors)
     if share_or_number(max_unavailable) == 0 and share_or_number(max_surge) == 0:
-        errors.append(invalid(f"{path}.maxUnavailable", max_unavailable, "may not be 0 when `maxSurge` is 0"))
+        errors.append(invalid(f"{path}.maxUnavailable", max_unavailable, "may not be 0 when `maxSurge` is 0", _COUNT))
     at_most_whole(max_unavailable, f"{path}.maxUnavailable", errors)
 
 
@@ -223,7 +230,7 @@ def validate_daemon_set(obj: JSONObject, options: PodValidationOptions) -> list[
         # Only this kind does not require a selector; a missing one matches nothing.
         _validate_template_labels(selector, template, "spec.template", errors)
     if selector is not None and selector_empty(selector):
-        errors.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
+        errors.append(invalid_selector("spec.selector", selector, "empty selector is invalid for daemonset"))
     validate_template(template, "spec.template", errors, options)
     always_restarts(template.get("spec") or {}, "spec.template", "DaemonSet", errors)
     for name in ("minReadySeconds", "templateGeneration"):
@@ -238,7 +245,7 @@ def validate_daemon_set(obj: JSONObject, options: PodValidationOptions) -> list[
             _validate_daemon_rolling_update(rolling, f"{path}.rollingUpdate", errors)
     elif kind != "OnDelete":
         shown = {"Type": kind or "", "RollingUpdate": _rolling_update_shown(rolling)}
-        errors.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
+        errors.append(unsupported(path, shown, ("RollingUpdate", "OnDelete"), strategy, "apps.DaemonSetUpdateStrategy"))
     not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
     return errors
 
@@ -250,7 +257,7 @@ def _validate_daemon_rolling_update(rolling: JSONObject, path: str, errors: Erro
     at_most_whole(max_unavailable, f"{path}.maxUnavailable", errors)
     at_most_whole(max_surge, f"{path}.maxSurge", errors)
     if share_or_number(max_unavailable) and share_or_number(max_surge):
-        errors.append(invalid(f"{path}.maxSurge", max_surge, "may not be set when maxUnavailable is non-zero"))
+        errors.append(invalid(f"{path}.maxSurge", max_surge, "may not be set when maxUnavailable is non-zero", _COUNT))
     if not share_or_number(max_unavailable) and not share_or_number(max_surge):
         errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 
@@ -362,7 +369,8 @@ def _validate_stateful_strategy(strategy: JSONObject, recreates: bool, errors: E
     elif kind == "OnDelete" or (kind == "Recreate" and recreates):
         if rolling is not None:
             text = "only allowed for updateStrategy 'RollingUpdate'"
-            errors.append(invalid_shown(f"{path}.rollingUpdate", go_json(_partition_shown(rolling)), text))
+            shown, go_type = go_json(_partition_shown(rolling)), "apps.RollingUpdateStatefulSetStrategy"
+            errors.append(invalid_shown(f"{path}.rollingUpdate", shown, text, rolling, go_type))
     elif kind == "RollingUpdate":
         if rolling is not None:
             not_negative(rolling.get("partition"), f"{path}.rollingUpdate.partition", errors)
@@ -370,11 +378,14 @@ def _validate_stateful_strategy(strategy: JSONObject, recreates: bool, errors: E
             if max_unavailable is not None:
                 number_or_percent(max_unavailable, f"{path}.rollingUpdate.maxUnavailable", errors)
                 if share_or_number(max_unavailable) == 0:
-                    errors.append(invalid(f"{path}.rollingUpdate.maxUnavailable", max_unavailable, "cannot be 0"))
+                    errors.append(
+                        invalid(f"{path}.rollingUpdate.maxUnavailable", max_unavailable, "cannot be 0", _COUNT)
+                    )
                 at_most_whole(max_unavailable, f"{path}.rollingUpdate.maxUnavailable", errors)
     else:
-        shown = {"Type": kind, "RollingUpdate": _partition_shown(rolling)}
-        errors.append(invalid_shown(path, go_json(shown), "must be 'RollingUpdate' or 'OnDelete'"))
+        shown = go_json({"Type": kind, "RollingUpdate": _partition_shown(rolling)})
+        text = "must be 'RollingUpdate' or 'OnDelete'"
+        errors.append(invalid_shown(path, shown, text, strategy, "apps.StatefulSetUpdateStrategy"))
 
 
 def _partition_shown(rolling: JSONObject | None) -> JSONObject | None:
@@ -441,5 +452,5 @@ def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> lis
     errors: ErrorList = []
     not_negative(obj.get("revision"), "revision", errors)
     shown = go_json(obj.get("data"), sort_keys=True, raw=True)
-    immutable(obj.get("data"), old.get("data"), "data", errors, shown, untyped=True)
+    immutable(obj.get("data"), old.get("data"), "data", errors, shown, untyped=True, go_type="runtime.RawExtension")
     return errors

@@ -45,7 +45,7 @@ def validate_local_access_review(obj: JSONObject) -> list[FieldError]:
             errors.append(invalid(path, namespace, "must match metadata.namespace"))
     if other is not None:
         text = "disallowed on this kind of request"
-        errors.append(invalid_shown("spec.nonResourceAttributes", _shown_path(other), text))
+        errors.append(_invalid_path(other, text))
     return errors
 
 
@@ -54,7 +54,7 @@ def _validate_attributes(obj: JSONObject, requires_subject: bool, errors: ErrorL
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and other is not None:
         text = "cannot be specified in combination with resourceAttributes"
-        errors.append(invalid_shown("spec.nonResourceAttributes", _shown_path(other), text))
+        errors.append(_invalid_path(other, text))
     if resource is None and other is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(invalid("spec.resourceAttributes", None, text))
@@ -66,8 +66,10 @@ def _validate_attributes(obj: JSONObject, requires_subject: bool, errors: ErrorL
         _validate_selector(resource.get("labelSelector"), f"{path}.labelSelector", _validate_label_requirement, errors)
 
 
-def _shown_path(attributes: JSONObject) -> str:
-    return go_json({"Path": attributes.get("path") or "", "Verb": attributes.get("verb") or ""})
+def _invalid_path(attributes: JSONObject, text: str) -> FieldError:
+    shown = go_json({"Path": attributes.get("path") or "", "Verb": attributes.get("verb") or ""})
+    path, go_type = "spec.nonResourceAttributes", "authorization.NonResourceAttributes"
+    return invalid_shown(path, shown, text, attributes, go_type)
 
 
 def _validate_metadata(obj: JSONObject, text: str, allowed: tuple[str, ...], errors: ErrorList) -> None:
@@ -79,7 +81,7 @@ def _validate_metadata(obj: JSONObject, text: str, allowed: tuple[str, ...], err
             meta[name] = dict(sorted(meta[name].items()))
     if "managedFields" in meta:
         meta["managedFields"] = [in_order(entry, _ENTRY) for entry in meta["managedFields"]]
-    errors.append(invalid_shown("metadata", go_json(in_order(meta, METADATA)), text))
+    errors.append(invalid_shown("metadata", go_json(in_order(meta, METADATA)), text, meta, "v1.ObjectMeta"))
 
 
 def _validate_selector(

@@ -139,7 +139,8 @@ def validate_flow_schema(obj: JSONObject) -> list[FieldError]:
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type") not in ("ByNamespace", "ByUser"):
         shown = {"Type": method.get("type") or ""}
-        errors.append(unsupported("spec.distinguisherMethod.type", shown, ("ByNamespace", "ByUser")))
+        path, go_type = "spec.distinguisherMethod.type", "flowcontrol.FlowDistinguisherMethod"
+        errors.append(unsupported(path, shown, ("ByNamespace", "ByUser"), method, go_type))
     level = (spec.get("priorityLevelConfiguration") or {}).get("name") or ""
     path = "spec.priorityLevelConfiguration.name"
     if not level:
@@ -150,7 +151,8 @@ def validate_flow_schema(obj: JSONObject) -> list[FieldError]:
         _validate_rule(rule, f"spec.rules[{index}]", errors)
     fixed = FIXED_SCHEMAS.get(name)
     if fixed is not None and _without_empty(spec) != fixed:
-        errors.append(invalid_shown("spec", _shown_schema(spec), f"spec of '{name}' must equal the fixed value"))
+        text = f"spec of '{name}' must equal the fixed value"
+        errors.append(invalid_shown("spec", _shown_schema(spec), text, spec, "flowcontrol.FlowSchemaSpec"))
     return errors
 
 
@@ -296,7 +298,8 @@ def validate_priority_level(obj: JSONObject) -> list[FieldError]:
     exempt, limited = spec.get("exempt"), spec.get("limited")
     if (kind == "Exempt") != (name == "exempt") and (kind == "Exempt" or name == "exempt"):
         text = "must be 'Exempt' if and only if `name` is 'exempt'"
-        errors.append(invalid("spec.type", kind, text))
+        earlier = "type must be 'Exempt' if and only if name is 'exempt'"
+        errors.append(invalid("spec.type", kind, text).reworded(1, 34, earlier))
     if kind == "Exempt":
         if limited is not None:
             errors.append(forbidden("spec.limited", "must be nil if the type is not Limited"))
@@ -317,7 +320,8 @@ def validate_priority_level(obj: JSONObject) -> list[FieldError]:
         shown = _shown_level(spec)
         # The message shows null and absent fields alike.
         if (_shown_level({**spec, "exempt": None}) if besides else shown) != _shown_level(fixed):
-            errors.append(invalid_shown("spec", shown, f"spec of '{name}'{besides} must equal the fixed value"))
+            text = f"spec of '{name}'{besides} must equal the fixed value"
+            errors.append(invalid_shown("spec", shown, text, spec, "flowcontrol.PriorityLevelConfigurationSpec"))
     return errors
 
 

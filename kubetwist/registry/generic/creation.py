@@ -9,7 +9,7 @@ import orjson
 
 from ...api import objectmeta, times
 from ...api.admission import AdmissionAttributes
-from ...api.errors import APIStatusError, FieldError, invalid
+from ...api.errors import APIStatusError, FieldError, errors_in_release, invalid
 from ...api.names import generate_name, validate_path_segment_name
 from ...api.options import CreateOptions, WriteOptions
 from ...api.record import Record
@@ -185,6 +185,8 @@ def validate_new_object(store: StoreBase, obj: JSONObject) -> list[FieldError]:
         # The validation of metadata by the registry accepts any finalizer.
         standard_finalizers=store.strategy.standard_finalizers and store.strategy.checks_metadata,
     )
+    if errors:
+        errors = errors_in_release(errors, store.strategy.features)
     errors += strategy_errors
     if not errors and meta.get("generateName"):
         # The registry repeats these errors of the kind's validation, except for kinds with long names.

@@ -16,9 +16,10 @@ from ...api.admission import (
     Charge,
     Commit,
 )
-from ...api.errors import APIStatusError, FieldError
+from ...api.errors import APIStatusError, FieldError, errors_in_release
 from ...api.jsontypes import JSONValue
 from ...api.latency import ETCD, add_latency
+from ...api.objectmeta import UpdateErrors
 from ...api.options import DeleteOptions, WriteOptions
 from ...api.record import (
     Draft,
@@ -442,9 +443,12 @@ class StoreBase(StoreHooks):
         self, validate: Callable[..., Sequence[FieldError]], *objects: JSONObject
     ) -> Sequence[FieldError]:
         """Run a validation function of the kind with the settings of this server: C{--allow-privileged}."""
-        if self._allows_privileged:
-            return validate(*objects)
-        return unprivileged(validate, *objects)
+        errors = validate(*objects) if self._allows_privileged else unprivileged(validate, *objects)
+        if not errors:
+            return errors
+        if isinstance(errors, UpdateErrors):
+            return errors.in_release(self.strategy.features)
+        return errors_in_release(errors, self.strategy.features)
 
     def invalid(self, name: str, errors: list[FieldError]) -> APIStatusError:
         """Return the 422 Invalid for an object; it names the kind in the group in which objects are stored."""

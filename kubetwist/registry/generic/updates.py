@@ -12,7 +12,7 @@ from attrs import frozen
 from ...api import objectmeta
 from ...api.admission import AdmissionAttributes
 from ...api.changes import ReadOnlyChange
-from ...api.errors import APIStatusError, FieldError, RatchetedError, invalid
+from ...api.errors import APIStatusError, FieldError, RatchetedError, errors_in_release, invalid
 from ...api.jsonequality import same_json
 from ...api.options import WriteOptions
 from ...api.record import Record
@@ -327,7 +327,7 @@ def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, 
     @param old: The stored object.
     @param rules: The part of the object that may be written.
     """
-    return objectmeta.validate_metadata_on_update(
+    errors = objectmeta.validate_metadata_on_update(
         obj["metadata"],
         old["metadata"],
         store.info.namespaced,
@@ -336,6 +336,7 @@ def validate_changed_object(store: StoreBase, obj: JSONObject, old: JSONObject, 
         standard_finalizers=store.strategy.standard_finalizers,
         found=store.run_validation(rules.validate, obj, old),
     )
+    return errors_in_release(errors, store.strategy.features) if errors else errors
 
 
 def _default_and_compare(store: StoreBase, obj: JSONObject, old: JSONObject) -> bool:
@@ -405,7 +406,7 @@ def check_resource_version(store: StoreBase, obj: JSONObject, record: Record, pa
             raise APIStatusError.modified(store.group_resource, record.name)
         return not patching
     if not store.strategy.allow_unconditional_update:
-        field_error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        field_error = invalid("metadata.resourceVersion", 0, "must be specified for an update", "uint64")
         kind = GroupKind(store.info.group, store.info.resource)  # the reference names the resource here
         raise APIStatusError.invalid(kind, record.name, [field_error])
     return False

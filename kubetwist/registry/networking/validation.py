@@ -83,7 +83,7 @@ def _validate_ingress_spec(
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
-        errors.append(invalid("spec", spec.get("rules"), text))
+        errors.append(invalid("spec", spec.get("rules"), text, "[]networking.IngressRule"))
     if backend is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
     for index, rule in enumerate(rules):
@@ -267,7 +267,8 @@ def validate_network_policy(obj: JSONObject, *, strict: bool = True) -> list[Fie
                 _validate_peer(peer, f"{path}.{side}[{place}]", errors, strict=strict)
     types = spec.get("policyTypes") or []
     if len(types) > 2:
-        errors.append(invalid("spec.policyTypes", types, "may not specify more than two policyTypes"))
+        text = "may not specify more than two policyTypes"
+        errors.append(invalid("spec.policyTypes", types, text, "[]networking.PolicyType"))
         return errors
     for index, kind in enumerate(types):
         if kind not in ("Ingress", "Egress"):
@@ -376,7 +377,8 @@ def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
         shown = (
             None if new_parent is None else {name: value or "" for name, value in go_struct(new_parent, names).items()}
         )
-        errors.append(invalid_shown("spec.parentRef", go_json(shown), "field is immutable"))
+        go_type = "*networking.ParentReference"
+        errors.append(invalid_shown("spec.parentRef", go_json(shown), IMMUTABLE, new_parent, go_type))
     return UpdateErrors(validate_ip_address(obj), errors)
 
 
@@ -389,7 +391,8 @@ def validate_service_cidr(obj: JSONObject) -> list[FieldError]:
         return errors
     if len(ranges) > 2:
         # The reference shows the field that contains the CIDRs.
-        errors.append(invalid_shown("spec.cidrs", go_json({"CIDRs": ranges}), "may only hold up to 2 values"))
+        shown, text = {"CIDRs": ranges}, "may only hold up to 2 values"
+        errors.append(invalid_shown("spec.cidrs", go_json(shown), text, obj["spec"], "networking.ServiceCIDRSpec"))
         return errors
     for index, value in enumerate(ranges):
         for text in validate_cidr(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...api.errors import FieldError, required
+from ...api.errors import FieldError, required, valued
 from ...api.gostructs import go_struct
 from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
@@ -36,9 +36,9 @@ def _validate_distinct_tolerations(tolerations: list[JSONObject], errors: ErrorL
         key = tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect"))
         if key in seen:
             shown = go_json(go_struct(toleration, "Toleration"))
-            errors.append(
-                FieldError("FieldValueDuplicate", f"Duplicate value: {shown}", f"scheduling.tolerations[{index}]")
-            )
+            path = f"scheduling.tolerations[{index}]"
+            duplicate = valued("FieldValueDuplicate", "Duplicate value", path, toleration, "", "core.Toleration", shown)
+            errors.append(duplicate)
         seen.add(key)
 
 

@@ -27,7 +27,7 @@ def validate_budget(obj: JSONObject) -> list[FieldError]:
     if min_available is not None and max_unavailable is not None:
         shown = go_json(go_struct(spec, "policy.PodDisruptionBudgetSpec"))
         text = "minAvailable and maxUnavailable cannot be both set"
-        errors.append(invalid_shown("spec", shown, text))
+        errors.append(invalid_shown("spec", shown, text, spec, "policy.PodDisruptionBudgetSpec"))
     for name, value in (("minAvailable", min_available), ("maxUnavailable", max_unavailable)):
         if value is not None:
             number_or_percent(value, f"spec.{name}", errors)

@@ -126,5 +126,5 @@ def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) 
                 "Name": reference.get("name", ""),
             }
         )
-        errors.append(invalid_shown("roleRef", formatted, "cannot change roleRef"))
+        errors.append(invalid_shown("roleRef", formatted, "cannot change roleRef", reference, "rbac.RoleRef"))
     return UpdateErrors(validate_binding(obj, namespaced), errors)

@@ -165,8 +165,11 @@ def validate_csi_driver_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     spec, before = obj["spec"], old["spec"]
     _validate_driver_spec(spec, errors)
     # The reference misspells the first.
-    for name, path in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
-        immutable(spec.get(name), before.get(name), f"spec.{path}", errors)
+    for name, path, go_type in (
+        ("attachRequired", "attachedRequired", "*bool"),
+        ("volumeLifecycleModes", "volumeLifecycleModes", "[]storage.VolumeLifecycleMode"),
+    ):
+        immutable(spec.get(name), before.get(name), f"spec.{path}", errors, go_type=go_type)
     return errors
 
 
@@ -209,7 +212,10 @@ def validate_csi_node_update(obj: JSONObject, old: JSONObject, *, counts_change:
     for driver in old["spec"].get("drivers") or ():
         was = _registered(driver, counts=not counts_change)
         for shown in now.get(was["Name"], ()):
-            immutable(shown, was, "spec.drivers", errors, go_json(shown))
+            if shown != was:
+                text, go_type = go_json(shown), "storage.CSINodeDriver"
+                driver = {name[0].lower() + name[1:]: value for name, value in shown.items()}
+                errors.append(invalid_shown("spec.drivers", text, "field is immutable", driver, go_type))
     return errors
 
 
@@ -244,7 +250,9 @@ def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[Field
     messages = validate_csi_capacity(obj, odd_values=stored is not None and not is_selector(stored))
     errors: ErrorList = []
     topology, name = obj.get("nodeTopology"), obj.get("storageClassName")
-    immutable(topology, old.get("nodeTopology"), "nodeTopology", errors, selector_shown(topology))
+    immutable(
+        topology, old.get("nodeTopology"), "nodeTopology", errors, selector_shown(topology), go_type="*v1.LabelSelector"
+    )
     immutable(name, old.get("storageClassName"), "storageClassName", errors)
     return UpdateErrors(messages, errors)
 
@@ -294,7 +302,8 @@ def validate_attachment_update(obj: JSONObject, old: JSONObject) -> list[FieldEr
     errors = validate_attachment(obj)
     if obj["spec"] != old["spec"]:
         shown = go_struct(obj["spec"], "storage.VolumeAttachmentSpec")
-        errors.append(invalid_shown("spec", go_json(shown), "field is immutable"))
+        go_type = "storage.VolumeAttachmentSpec"
+        errors.append(invalid_shown("spec", go_json(shown), "field is immutable", obj["spec"], go_type))
     return errors
 
 

@@ -482,8 +482,11 @@ class CELValidator:
             if text is None:
                 text = str(rule.rule.get("message") or "").strip() or f"failed rule: {rule.description}"
             bad_value = () if self._kind in ("object", "array") else (value,)
-            cause = _cause(field_path, bad_value, text, rule.rule.get("reason"))
-        run.causes.append(RatchetedError(cause.reason, cause.message, cause.field) if is_ratcheted else cause)
+            reason = rule.rule.get("reason")
+            # Before, the message contained the type instead of the value.
+            earlier = _cause(field_path, (self._kind,), text, reason)
+            cause = _cause(field_path, bad_value, text, reason).since(1, 35, earlier)
+        run.causes.append(RatchetedError.of(cause) if is_ratcheted else cause)
 
     def _message(self, run: _Run, rule: CompiledRule, variables: dict[str, Value]) -> tuple[str | None, str]:
         """Return the result of the messageExpression, or L{None}, and the error of an exceeded limit, or C{""}."""

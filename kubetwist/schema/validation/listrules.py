@@ -50,7 +50,10 @@ def validate_lists(obj: JSONValue, schema: Structural, path: str = "") -> list[F
                 causes += validate_lists(value, subschema, child_path(path, name))
     elif isinstance(obj, list):
         if schema.list_type == "set":
-            causes += [duplicate(f"{path}[{index}]", obj[index]) for index in repeated(map(_as_json, obj))]
+            causes += [
+                duplicate(f"{path}[{index}]", obj[index], _go_type(obj[index]))
+                for index in repeated(map(_as_json, obj))
+            ]
         elif schema.list_type == "map":
             causes += _validate_map_list(obj, schema, path)
         if schema.items is not None:
@@ -64,7 +67,14 @@ def _validate_map_list(obj: list[JSONValue], schema: Structural, path: str) -> l
         if item is not None and not isinstance(item, dict):
             return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
     keys = [{name: item[name] for name in schema.list_map_keys if name in item} if item else {} for item in obj]
-    return [duplicate(f"{path}[{index}]", keys[index]) for index in repeated(keys)]
+    return [duplicate(f"{path}[{index}]", keys[index], _go_type(keys[index])) for index in repeated(keys)]
+
+
+def _go_type(item: JSONValue) -> str:
+    """Return the Go type of a list or map without a schema."""
+    if isinstance(item, dict):
+        return "map[string]interface_{}"
+    return "[]interface_{}" if isinstance(item, list) else ""
 
 
 def _as_json(item: JSONValue) -> JSONValue:
@@ -114,7 +124,8 @@ def validate_embedded_resources(
 
 def _validate_resource(obj: JSONObject, path: str) -> list[FieldError]:
     """Validate an embedded resource, its fields in the order of the document."""
-    causes = [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in obj]
+    missing = (required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in obj)
+    causes = [error.reworded(1, 34, "must not be empty") for error in missing]
     for name, value in obj.items():
         if name == "apiVersion" and isinstance(value, str):
             causes += _validate_version(value, f"{path}.apiVersion")

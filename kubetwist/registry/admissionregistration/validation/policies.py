@@ -149,9 +149,11 @@ def _validate_validation(one: JSONObject, path: str, expressions: _Expressions, 
         expressions.check(making, f"{path}.messageExpression", (STRING,), names)
     message = one.get("message") or ""
     if message and not message.strip():
-        errors.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
+        text = "must be non-empty if specified"
+        errors.append(invalid(f"{path}.message", message, text).reworded(1, 34, f"message {text}"))
     elif "\n" in message.strip() or "\r" in message.strip():
-        errors.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+        text = "must not contain line breaks"
+        errors.append(invalid(f"{path}.message", message, text).reworded(1, 34, f"message {text}"))
     reason = one.get("reason")
     if reason is not None and reason not in _REASONS:
         errors.append(unsupported(f"{path}.reason", reason, _REASONS))
@@ -218,7 +220,8 @@ def _validate_variable(variable: JSONObject, path: str, expressions: _Expression
     if not name.strip():
         errors.append(required(f"{path}.name", "name is not specified"))
     elif validate_c_identifier(name) or name in RESERVED:
-        errors.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
+        field_error = invalid(f"{path}.name", name, "must be a valid CEL identifier")
+        errors.append(field_error.reworded(1, 34, "name is not a valid CEL identifier"))
     expression = variable.get("expression") or ""
     if not expression.strip():
         errors.append(required(f"{path}.expression", "expression is not specified"))

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 from attrs import evolve
 
-from ....api.errors import MAX_FIELD_ERRORS, FieldError, duplicate, forbidden, go_json, invalid, required
+from ....api.errors import MAX_FIELD_ERRORS, FieldError, duplicate, forbidden, go_json, invalid, required, valued
 from ....api.formats import is_recognized
 from ....api.go.quote import is_print
 from ....api.gostructs import go_struct
@@ -236,7 +236,9 @@ def _versions_cause(versions: list[JSONObject], common: set[str], text: str, *, 
         for one in versions
     ]
     value = go_json(shown if given else None)
-    return FieldError("FieldValueInvalid", f"Invalid value: {value}: {text}", "spec.versions")
+    go_type, formatted = "[]apiextensions.CustomResourceDefinitionVersion", value
+    whole = [{name: part for name, part in one.items() if name not in common} for one in versions] if given else None
+    return valued("FieldValueInvalid", "Invalid value", "spec.versions", whole, text, go_type, formatted)
 
 
 def _validate_common(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[FieldError]:
@@ -517,7 +519,7 @@ def _validate_immutable_fields(spec: JSONObject, old: JSONObject, established: b
 def _validate_stored_versions(stored: list[str], versions: Sequence[JSONObject]) -> list[FieldError]:
     path = "status.storedVersions"
     if not stored:
-        return [FieldError("FieldValueInvalid", "Invalid value: null: must have at least one stored version", path)]
+        return [invalid(path, None, "must have at least one stored version", "[]string")]
     places = {name: index for index, name in enumerate(stored)}
     errors: list[FieldError] = []
     for one in versions:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ....api.errors import FieldError, forbidden, go_json, internal, invalid, not_supported, required
+from ....api.errors import FieldError, forbidden, go_json, internal, invalid, not_supported, required, valued
 from ....api.resource import JSONObject
 from ....schema.structuralrules import unsupported
 from ....schema.validation.rulepaths import valid_field_path
@@ -41,9 +41,9 @@ def _validate_rule_syntax(schema: JSONObject, rule: JSONObject, path: str) -> li
     if not text.strip():
         errors.append(required(f"{path}.rule", "rule is not specified"))
     elif message and not message.strip():
-        errors.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
+        errors.append(_named(f"{path}.message", message, "must be non-empty if specified"))
     elif _has_lines(message.strip()):
-        errors.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+        errors.append(_named(f"{path}.message", message, "must not contain line breaks"))
     elif _has_lines(text.strip()) and not message.strip():
         errors.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
     expression = rule.get("messageExpression") or ""
@@ -55,15 +55,20 @@ def _validate_rule_syntax(schema: JSONObject, rule: JSONObject, path: str) -> li
     field = rule.get("fieldPath") or ""
     if field:
         if not field.strip():
-            errors.append(invalid(f"{path}.fieldPath", field, "must be non-empty if specified"))
+            errors.append(_named(f"{path}.fieldPath", field, "must be non-empty if specified"))
         if _has_lines(field):
-            errors.append(invalid(f"{path}.fieldPath", field, "must not contain line breaks"))
+            errors.append(_named(f"{path}.fieldPath", field, "must not contain line breaks"))
         if not unsupported(schema):
             try:
                 valid_field_path(field, schema)
             except ValueError:
-                errors.append(invalid(f"{path}.fieldPath", field, "must be a valid path"))
+                errors.append(_named(f"{path}.fieldPath", field, "must be a valid path"))
     return errors
+
+
+def _named(path: str, value: str, text: str) -> FieldError:
+    """Return an error whose detail began with the name of the field before 1.34."""
+    return invalid(path, value, text).reworded(1, 34, f"{path.rpartition('.')[2]} {text}")
 
 
 def _has_lines(text: str) -> bool:
@@ -220,7 +225,8 @@ def _wrong(path: str, compiled: CompiledRule, reason: str) -> FieldError:
         "FieldPath": rule.get("fieldPath") or "",
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
-    return FieldError("FieldValueInvalid", f"Invalid value: {go_json(shown)}: {reason}", path)
+    go_type = "apiextensions.ValidationRule"
+    return valued("FieldValueInvalid", "Invalid value", path, rule, reason, go_type, go_json(shown))
 
 
 def _too_expensive(subject: str, cost: int, limit: int) -> str:

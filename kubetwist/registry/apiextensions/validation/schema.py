@@ -13,7 +13,7 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
-from ....api.errors import FieldError, forbidden, go_json, invalid, not_supported, required
+from ....api.errors import FieldError, forbidden, go_json, invalid, not_supported, required, valued
 from ....api.gostructs import go_struct
 from ....api.jsontypes import JSONValue
 from ....api.resource import JSONObject
@@ -124,7 +124,8 @@ def _validate_status_schema(schema: JSONObject, path: str) -> list[FieldError]:
         allowed = " ".join(_ROOT_FIELDS.values())
         text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
         shown = go_json(go_struct(schema, "apiextensions.JSONSchemaProps"))
-        return [FieldError("FieldValueInvalid", f"Invalid value: {shown}: {text}", path)]
+        go_type = "apiextensions.JSONSchemaProps"
+        return [valued("FieldValueInvalid", "Invalid value", path, schema, text, go_type, shown)]
     return []
 
 
@@ -434,14 +435,21 @@ def _validate_default_fields(
         # Unknown metadata is removed without an error; see coerce_defaults.
         structural.reader(lambda value, _: deep_copy(value) if meta is None else meta(value, []))(default, unknown)
     except DecodeError as error:
-        return [invalid(path, default, str(error))]
+        return [invalid(path, default, str(error), _interface(default))]
     except Exception:
         # Decoding errors have no paths. Values that cannot be decoded are part of the metadata.
-        return [invalid(path, default, "must result in valid metadata")]
+        return [invalid(path, default, "must result in valid metadata", _interface(default))]
     errors: list[FieldError] = []
     if unknown and options.pruned_defaults:
         errors.append(_unknown(default, path))
     return errors + validate_embedded_resources(default, structural, path, root=False)
+
+
+def _interface(value: JSONValue) -> str:
+    """Return the Go type of a list or map without a schema."""
+    if isinstance(value, dict):
+        return "map[string]interface_{}"
+    return "[]interface_{}" if isinstance(value, list) else ""
 
 
 def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
@@ -465,7 +473,7 @@ def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
 
 
 def _unknown(default: JSONValue, path: str) -> FieldError:
-    return invalid(path, default, "must not have unknown fields")
+    return invalid(path, default, "must not have unknown fields", _interface(default))
 
 
 def _without(schema: JSONObject, keyword: str) -> JSONObject:

@@ -9,7 +9,7 @@ from typing import Final
 from ....api.errors import FieldError, invalid, required
 from ....api.resource import JSONObject
 from ...core.pod.validation.options import PodValidationOptions
-from ...generic.validation.fields import ErrorList, invalid_shown, not_negative, selector_shown, unsupported
+from ...generic.validation.fields import ErrorList, invalid_selector, not_negative, unsupported
 from ..schedule import CronError, check_schedule
 from .job import validate_job_spec
 
@@ -88,7 +88,7 @@ def _validate_job_template(template: JSONObject, path: str, errors: ErrorList, o
     spec = template.get("spec") or {}
     validate_job_spec(spec, f"{path}.spec", errors, options, has_selector=False)
     if spec.get("selector") is not None:
-        shown = selector_shown(spec["selector"])
-        errors.append(invalid_shown(f"{path}.spec.selector", shown, "`selector` will be auto-generated"))
+        text = "`selector` will be auto-generated"
+        errors.append(invalid_selector(f"{path}.spec.selector", spec["selector"], text))
     if spec.get("manualSelector"):
         errors.append(unsupported(f"{path}.spec.manualSelector", True, ("nil", "false")))

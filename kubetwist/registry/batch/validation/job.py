@@ -25,6 +25,7 @@ from ...generic.validation.fields import (
     check,
     go_json,
     immutable,
+    invalid_selector,
     invalid_shown,
     invalid_without_value,
     is_selector,
@@ -109,8 +110,7 @@ def _validate_generated_selector(obj: JSONObject, spec: JSONObject, prefixed: bo
             path, text = f"spec.template.metadata.labels[{label}]", f"must be '{value}'"
             errors.append(invalid(path, labels, text) if label in labels else required(path, text))
     if is_selector(spec["selector"]) and not selects(spec["selector"], generated):
-        shown = selector_shown(spec["selector"])
-        errors.append(invalid_shown("spec.selector", shown, "`selector` not auto-generated"))
+        errors.append(invalid_selector("spec.selector", spec["selector"], "`selector` not auto-generated"))
 
 
 def validate_job_spec(
@@ -278,7 +278,8 @@ def _validate_pod_conditions(conditions: Sequence[JSONObject], path: str, errors
 def _validate_success_policy(spec: JSONObject, path: str, errors: ErrorList) -> None:
     policy = spec["successPolicy"]
     if spec.get("completionMode") != "Indexed":
-        errors.append(invalid_shown(path, go_json(go_struct(policy, _STRUCTS["successPolicy"])), _ONLY_INDEXED))
+        shown, go_type = go_json(go_struct(policy, _STRUCTS["successPolicy"])), _STRUCTS["successPolicy"]
+        errors.append(invalid_shown(path, shown, _ONLY_INDEXED, policy, go_type))
         return
     rules, completions = policy.get("rules") or [], spec.get("completions")
     if not rules:
@@ -365,14 +366,15 @@ def validate_job_update(
     elif completions not in (was, None, spec.get("parallelism") or 0):
         text = "can only be modified in tandem with spec.parallelism"
         errors.append(invalid("spec.completions", completions, text))
-    immutable(
-        spec.get("selector"), before.get("selector"), "spec.selector", errors, selector_shown(spec.get("selector"))
-    )
+    selector, shown = spec.get("selector"), selector_shown(spec.get("selector"))
+    immutable(selector, before.get("selector"), "spec.selector", errors, shown, go_type="*v1.LabelSelector")
     _validate_template_update(spec.get("template") or {}, before.get("template") or {}, old, rules, errors)
     for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         result, was = spec.get(name), before.get(name)
         if name in _STRUCTS and result is not None and result != was:
-            immutable(result, was, f"spec.{name}", errors, go_json(go_struct(result, _STRUCTS[name])))
+            immutable(
+                result, was, f"spec.{name}", errors, go_json(go_struct(result, _STRUCTS[name])), go_type=_STRUCTS[name]
+            )
         else:
             immutable(result, was, f"spec.{name}", errors)
     return UpdateErrors(first, errors)
@@ -399,7 +401,14 @@ def _validate_template_update(
         comparable = _with_directives(comparable, template, pod)
     if not (old["spec"].get("suspend") and rules.resources and _may_change_template(old, rules)):
         if template != comparable:
-            immutable(template, comparable, "spec.template", errors, go_json(pod_template_struct(template)))
+            immutable(
+                template,
+                comparable,
+                "spec.template",
+                errors,
+                go_json(pod_template_struct(template)),
+                go_type="core.PodTemplateSpec",
+            )
         return
     pod, was = template.get("spec") or {}, dict(comparable.get("spec") or {})
     for kind in ("containers", "initContainers"):
@@ -407,7 +416,7 @@ def _validate_template_update(
         if containers and len(containers) == len(before):
             was[kind] = [_with_resources(*pair) for pair in zip(before, containers, strict=True)]
     if pod != was:
-        immutable(pod, was, "spec.template.spec", errors, go_json(pod_spec_struct(pod)))
+        immutable(pod, was, "spec.template.spec", errors, go_json(pod_spec_struct(pod)), go_type="core.PodSpec")
 
 
 def _with_directives(comparable: JSONObject, template: JSONObject, pod: JSONObject) -> JSONObject:

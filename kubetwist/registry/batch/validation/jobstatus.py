@@ -120,12 +120,14 @@ def _validate_conditions(now: _View, was: _View, errors: ErrorList) -> None:
     if (completes or targets) and now.complete and now.failing:
         errors.append(_condition("cannot set Complete=True and FailureTarget=true conditions"))
     if (completes or timed) and time is not None and not now.complete:
-        errors.append(invalid(path, time, "cannot set completionTime when there is no Complete=True condition"))
+        text = "cannot set completionTime when there is no Complete=True condition"
+        errors.append(invalid(path, time, text, "*v1.Time"))
     if (completes or timed) and time is None and now.complete:
         errors.append(required(path, "completionTime is required for Complete jobs"))
     started = now["startTime"]
     if (timed or started != was["startTime"]) and started and time and time < started:
-        errors.append(invalid(path, time, "must be equal to or after `startTime`"))
+        earlier = "completionTime cannot be set before startTime"
+        errors.append(invalid(path, time, "must be equal to or after `startTime`", "*v1.Time").reworded(1, 34, earlier))
     if (fails or now["failedIndexes"] != was["failedIndexes"]) and now.failed and not now.failing:
         errors.append(_condition("cannot set Failed=True condition without the FailureTarget=true condition"))
     if (completes or now.succeeding != was.succeeding) and now.complete and not now.succeeding:
@@ -146,7 +148,12 @@ def _validate_finished_job(spec: JSONObject, now: _View, was: _View, errors: Err
         pods = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
         if any(pods.values()):
             path = "status.uncountedTerminatedPods"
-            errors.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
+            go_type, earlier = (
+                "batch.UncountedTerminatedPods",
+                "uncountedTerminatedPods needs to be empty for finished job",
+            )
+            field_error = invalid_shown(path, go_json(pods), "must be empty for finished job", uncounted, go_type)
+            errors.append(field_error.reworded(1, 34, earlier))
 
 
 def _validate_no_pods_in_state(name: str, now: _View, was: _View, errors: ErrorList) -> None:
@@ -282,12 +289,14 @@ def _validate_monotonic_fields(spec: JSONObject, now: _View, was: _View, errors:
         errors.append(invalid("status.succeeded", now.count("succeeded"), "cannot decrease the succeeded counter"))
     time, completed = now["completionTime"], was["completionTime"]
     if completed is not None and time is not None and time != completed:
-        errors.append(invalid("status.completionTime", time, "field is immutable"))
+        field_error = invalid("status.completionTime", time, "field is immutable", "*v1.Time")
+        errors.append(field_error.reworded(1, 34, "completionTime cannot be mutated"))
     started = was["startTime"]
     resumes = "Suspended" in was.true and "Suspended" in now.false
     if started is not None and now["startTime"] != started and not spec.get("suspend") and not resumes:
         text = "field is immutable for unsuspended job once set"
-        errors.append(invalid("status.startTime", now["startTime"], text))
+        earlier = required("status.startTime", "startTime cannot be removed for unsuspended job")
+        errors.append(invalid("status.startTime", now["startTime"], text, "*v1.Time").since(1, 36, earlier))
 
 
 def _validate_success_transition(now: _View, was: _View, errors: ErrorList) -> None:

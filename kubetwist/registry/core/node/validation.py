@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from ....api.addresses import parse_cidr
-from ....api.errors import FieldError, duplicate, forbidden, internal, invalid, required
+from ....api.errors import FieldError, duplicate, forbidden, internal, invalid, required, valued
 from ....api.names import validate_config_map_key, validate_label_value, validate_qualified_name
 from ....api.resource import JSONObject
 from ...generic.validation.fields import (
@@ -107,8 +107,8 @@ def _taints(spec: JSONObject, errors: ErrorList) -> None:
         one_of(effect, TAINT_EFFECTS, f"{path}.effect", errors)
         if (key, effect) in seen:
             formatted = go_json({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")})
-            text = f"Duplicate value: {formatted}: taints must be unique by key and effect pair"
-            errors.append(FieldError("FieldValueDuplicate", text, path))
+            text = "taints must be unique by key and effect pair"
+            errors.append(valued("FieldValueDuplicate", "Duplicate value", path, taint, text, "core.Taint", formatted))
         seen.add((key, effect))
 
 
@@ -149,7 +149,8 @@ def _addresses(status: JSONObject, errors: ErrorList) -> None:
         if key in seen:
             formatted = go_json({"Type": key[0], "Address": key[1]})
             path = f"status.addresses[{index}]"
-            errors.append(FieldError("FieldValueDuplicate", f"Duplicate value: {formatted}", path))
+            go_type = "core.NodeAddress"
+            errors.append(valued("FieldValueDuplicate", "Duplicate value", path, address, "", go_type, formatted))
         seen.add(key)
 
 
@@ -161,7 +162,8 @@ def _config_source(source: JSONObject, path: str, errors: ErrorList, *, observed
     """
     reference = source.get("configMap")
     if reference is None:
-        errors.append(invalid_shown(path, '{"ConfigMap":null}', "exactly one reference subfield must be non-nil"))
+        text, go_type = "exactly one reference subfield must be non-nil", "core.NodeConfigSource"
+        errors.append(invalid_shown(path, '{"ConfigMap":null}', text, source, go_type))
         return
     item_path = f"{path}.configMap"
     for name in ("uid", "resourceVersion"):

@@ -342,7 +342,7 @@ def validate_volume_update(obj: JSONObject, old: JSONObject, features: FeatureGa
     if not is_renamed and not features.enabled("MutablePVNodeAffinity"):
         text = "field is immutable, except for updating from beta label to GA"
         found = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
-        errors.append(invalid_shown("nodeAffinity", go_json(found), text))
+        errors.append(invalid_shown("nodeAffinity", go_json(found), text, affinity, "*core.VolumeNodeAffinity"))
     attributes, was_class = spec.get("volumeAttributesClassName"), before.get("volumeAttributesClassName")
     if attributes != was_class and not features.enabled("VolumeAttributesClass"):
         text = "update is forbidden when the VolumeAttributesClass feature gate is disabled"

@@ -42,7 +42,7 @@ def _amounts(found: JSONObject | None, path: str, errors: ErrorList) -> None:
 def _quota_name(name: str, path: str, errors: ErrorList) -> None:
     resource_name(name, path, errors)
     if "/" not in name and not _is_standard(name):
-        errors.append(invalid_name(path, name, "must be a standard resource for quota"))
+        errors.append(invalid_name(path, name, "must be a standard resource for quota", "core.ResourceName"))
 
 
 def _is_standard(name: str) -> bool:
@@ -166,7 +166,7 @@ def _scope_expression(
     values, path = expression.get("values") or (), _EXPRESSIONS
     if name not in _SCOPES:
         errors.append(invalid_name(f"{path}.scopeName", name, "unsupported scope"))
-    unsupported_resources.report(name, lambda: invalid_shown(path, _format_selector(expressions), _BEYOND), errors)
+    unsupported_resources.report(name, lambda: _beyond(path, expressions), errors)
     if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
         errors.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
     if operator in ("In", "NotIn"):
@@ -179,6 +179,11 @@ def _scope_expression(
             errors.append(invalid(f"{path}.values", list(values), text))
     else:
         errors.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
+
+
+def _beyond(path: str, expressions: Sequence[JSONObject]) -> FieldError:
+    value = {"matchExpressions": list(expressions)}
+    return invalid_shown(path, _format_selector(expressions), _BEYOND, value, "core.ScopeSelector")
 
 
 def _format_selector(expressions: Sequence[JSONObject]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from ....api.addresses import Network, format_ip, parse_cidr, parse_ip, validate_cidr
-from ....api.errors import FieldError, duplicate, forbidden, invalid, required
+from ....api.errors import FieldError, duplicate, forbidden, invalid, required, valued
 from ....api.names import validate_qualified_name
 from ....api.resource import JSONObject
 from ...generic.validation.addresses import address_warnings, ambiguous_text
@@ -288,8 +288,10 @@ def _duplicate_ports(ports: list[JSONObject], errors: ErrorList) -> None:
                 "TargetPort": 0,
                 "NodePort": 0,
             }
+            item_path, shown = f"spec.ports[{index}]", go_json(duplicate_port)
+            value = {"protocol": key[0], "port": key[1]}
             errors.append(
-                FieldError("FieldValueDuplicate", f"Duplicate value: {go_json(duplicate_port)}", f"spec.ports[{index}]")
+                valued("FieldValueDuplicate", "Duplicate value", item_path, value, "", "core.ServicePort", shown)
             )
         seen.add(key)
 
@@ -375,7 +377,8 @@ def validate_service_update(
     balancer, held_class = spec.get("loadBalancerClass"), before.get("loadBalancerClass")
     if kind == "LoadBalancer" and was == "LoadBalancer" and balancer != held_class:
         formatted = "null" if balancer is None else go_json(balancer)
-        errors.append(invalid_shown("spec.loadBalancerClass", formatted, "may not change once set"))
+        text = "may not change once set"
+        errors.append(invalid_shown("spec.loadBalancerClass", formatted, text, balancer, "*string"))
     _balancer_class(spec, errors)
     health, held_health = (service_spec.get("healthCheckNodePort") or 0 for service_spec in (spec, before))
     if health != held_health and needs_health_check(before) and needs_health_check(spec):
@@ -395,7 +398,7 @@ def _keep_addresses(spec: JSONObject, before: JSONObject, errors: ErrorList) -> 
             if now != then:
                 errors.append(invalid(f"{path}[{index}]", new, "may not change once set"))
     elif not new:
-        errors.append(invalid_shown(f"{path}[0]", "null", "primary clusterIP can not be unset"))
+        errors.append(invalid(f"{path}[0]", None, "primary clusterIP can not be unset", "[]string"))
     else:
         if stored and new[0] != stored[0]:
             errors.append(invalid(f"{path}[0]", new, "may not change once set"))
@@ -412,12 +415,14 @@ def _keep_families(spec: JSONObject, before: JSONObject, errors: ErrorList) -> N
     if len(new) == len(stored):
         for now, then in zip(new, stored, strict=True):
             if now != then:
-                errors.append(invalid(path, new, "may not change once set"))
+                errors.append(invalid(path, new, "may not change once set", "[]core.IPFamily"))
         return
     if len(stored) > len(new) and not _addresses(spec):
-        errors.append(invalid_shown(path, go_json(new or None), "primary ipFamily can not be unset"))
+        text = "primary ipFamily can not be unset"
+        errors.append(invalid_shown(path, go_json(new or None), text, new or None, "[]core.IPFamily"))
     if new and stored and new[0] != stored[0]:
-        errors.append(invalid_shown(path, addresses, "may not change once set"))
+        text = "may not change once set"
+        errors.append(invalid_shown(path, addresses, text, _addresses(spec) or None, "[]string"))
 
 
 def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:

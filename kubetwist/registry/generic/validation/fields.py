@@ -13,7 +13,7 @@ from typing import Final
 
 from ....api import errors as fielderrors
 from ....api.addresses import parse_ip, validate_cidr, validate_ip
-from ....api.errors import FieldError, forbidden, invalid, required
+from ....api.errors import FieldError, forbidden, invalid, required, valued
 from ....api.go.quote import quoted
 from ....api.gostructs import label_selector_struct
 from ....api.jsonequality import same_json
@@ -100,24 +100,40 @@ def one_of(value: str | None, choice: Sequence[str], path: str, errors: ErrorLis
         errors.append(unsupported(path, value, choice))
 
 
-def unsupported(path: str, value: JSONValue, choice: Iterable[str]) -> FieldError:
+def unsupported(
+    path: str, shown: JSONValue, choice: Iterable[str], value: JSONValue = None, go_type: str = ""
+) -> FieldError:
     """
     Return the error for a value that is not one of the choices, which are shown in the given order.
 
     The value is shown as JSON, as those of Go's named string types are; see L{unsupported_string}.
+
+    @param shown: The value as JSON shows it.
+    @param value: The value, if earlier releases format it in Go syntax.
+    @param go_type: Its Go type, see L{shown_in_go<kubetwist.api.gosyntax.shown_in_go>}; a named string type, a list or
+        a map by default.
     """
-    return _unsupported(path, go_json(value), choice)
+    if value is None:
+        value = shown
+    return _unsupported(path, value, choice, go_type or _text_type(value), go_json(shown))
 
 
 def unsupported_string(path: str, value: str, choice: Iterable[str]) -> FieldError:
     """Return the same for a value of type string in Go, which is shown as a string: C{field.Error.ErrorBody}."""
-    return _unsupported(path, quote(value), choice)
+    return _unsupported(path, value, choice)
 
 
-def _unsupported(path: str, text: str, choice: Iterable[str]) -> FieldError:
+def _unsupported(
+    path: str, value: JSONValue, choice: Iterable[str], go_type: str = "", formatted: str = ""
+) -> FieldError:
     values = ", ".join(map(quote, choice))
-    supported = f": supported values: {values}" if values else ""
-    return FieldError("FieldValueNotSupported", f"Unsupported value: {text}{supported}", path)
+    supported = f"supported values: {values}" if values else ""
+    return valued("FieldValueNotSupported", "Unsupported value", path, value, supported, go_type, formatted)
+
+
+def _text_type(value: JSONValue) -> str:
+    """Return the type for a value of a named string type, whose JSON escapes more characters than Go syntax."""
+    return "string" if isinstance(value, str) else ""
 
 
 def quote(text: str) -> str:
@@ -135,14 +151,33 @@ def invalid_without_value(path: str, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", f"Invalid value: {detail}", path)
 
 
-def invalid_name(path: str, name: str, detail: str) -> FieldError:
-    """Return the error for an invalid value of a named string type, which Go prints as JSON; see L{unsupported}."""
-    return invalid_shown(path, go_json(name), detail)
+def invalid_name(path: str, name: str, detail: str, go_type: str = "string") -> FieldError:
+    """
+    Return the error for an invalid value of a named string type, which Go prints as JSON; see L{unsupported}.
+
+    @param go_type: The Go type, if it has a C{String} method.
+    """
+    return invalid_shown(path, go_json(name), detail, name, go_type)
 
 
-def invalid_shown(path: str, formatted: str, detail: str) -> FieldError:
-    """Return the error for an invalid value that is already formatted."""
-    return FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {detail}", path)
+def invalid_shown(path: str, formatted: str, detail: str, value: JSONValue = None, go_type: str = "") -> FieldError:
+    """
+    Return the error for an invalid value that is already formatted.
+
+    @param formatted: The value as JSON.
+    @param detail: The end of the message.
+    @param value: The value, if earlier releases format it in Go syntax.
+    @param go_type: Its Go type, see L{shown_in_go<kubetwist.api.gosyntax.shown_in_go>}; C{""} if all releases format
+        it as C{formatted}.
+    """
+    if not go_type:
+        return FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {detail}", path)
+    return valued("FieldValueInvalid", "Invalid value", path, value, detail, go_type, formatted)
+
+
+def invalid_selector(path: str, selector: JSONValue, detail: str) -> FieldError:
+    """Return the error for an invalid label selector."""
+    return invalid_shown(path, selector_shown(selector), detail, selector, "*v1.LabelSelector")
 
 
 def go_struct(value: JSONObject, names: Sequence[str]) -> JSONObject:
@@ -196,7 +231,7 @@ def port_number_or_name(value: JSONValue, path: str, errors: ErrorList) -> None:
 def number_or_percent(value: JSONValue, path: str, errors: ErrorList) -> None:
     """Validate a number or a percentage."""
     if isinstance(value, str):
-        check(value, path, validate_percent, errors)
+        errors += [invalid(path, value, text, "intstr.IntOrString") for text in validate_percent(value)]
     else:
         not_negative(value, path, errors)
 
@@ -210,7 +245,7 @@ def at_most_whole(value: JSONValue, path: str, errors: ErrorList) -> None:
     """Validate that a percentage is at most 100%; other values are valid."""
     percentage = percent(value)
     if percentage is not None and percentage > 100:
-        errors.append(invalid(path, value, "must not be greater than 100%"))
+        errors.append(invalid(path, value, "must not be greater than 100%", "intstr.IntOrString"))
 
 
 def share_or_number(value: JSONValue) -> int:
@@ -338,7 +373,14 @@ def selector_empty(selector: JSONObject | None) -> bool:
 
 
 def immutable(
-    value: JSONValue, old: JSONValue, path: str, errors: ErrorList, shown: str | None = None, *, untyped: bool = False
+    value: JSONValue,
+    old: JSONValue,
+    path: str,
+    errors: ErrorList,
+    shown: str | None = None,
+    *,
+    untyped: bool = False,
+    go_type: str = "",
 ) -> None:
     """
     Check that a value is unchanged.
@@ -349,12 +391,13 @@ def immutable(
     @param errors: Receives the errors.
     @param shown: The formatted value for the message; JSON by default.
     @param untyped: Whether the value may contain any JSON type, so that C{1} must be distinguished from C{True}.
+    @param go_type: The Go type of the value, see L{shown_in_go<kubetwist.api.gosyntax.shown_in_go>}.
     """
     if value != old or (untyped and not same_json(value, old)):
         if shown is not None:
-            errors.append(invalid_shown(path, shown, IMMUTABLE))
+            errors.append(invalid_shown(path, shown, IMMUTABLE, value, go_type))
         else:
-            errors.append(invalid(path, value, IMMUTABLE))
+            errors.append(invalid(path, value, IMMUTABLE, go_type))
 
 
 # --- addresses ---------------------------------------------------------------------------------------------------

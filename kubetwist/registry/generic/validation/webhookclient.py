@@ -41,7 +41,7 @@ def webhook_service(service: JSONObject, path: str, errors: ErrorList) -> None:
     # The reference swaps the two field names.
     for missing, name in (("name", "namespace"), ("namespace", "name")):
         if not service.get(name):
-            errors.append(required(f"{path}.{missing}"))
+            errors.append(required(f"{path}.{missing}").reworded(1, 34, f"service {missing} is required"))
     port = service.get("port") or 0
     if not 1 <= port <= 65535:
         errors.append(invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}"))

@@ -83,11 +83,13 @@ def resource_name(name: str, path: str, errors: ErrorList) -> None:
     """Validate the name of a resource: a standard one, or a qualified name."""
     texts = validate_qualified_name(name)
     for text in texts:
-        errors.append(invalid_name(path, name, text))
+        errors.append(invalid_name(path, name, text, "core.ResourceName"))
     if texts or "/" in name:
         return
     if name not in _CONTAINER_RESOURCES and name not in _QUOTA_RESOURCES and not is_huge_pages(name):
-        errors.append(invalid_name(path, name, "must be a standard resource type or fully qualified"))
+        errors.append(
+            invalid_name(path, name, "must be a standard resource type or fully qualified", "core.ResourceName")
+        )
 
 
 def container_resource_name(name: str, path: str, errors: ErrorList) -> None:
@@ -95,9 +97,9 @@ def container_resource_name(name: str, path: str, errors: ErrorList) -> None:
     resource_name(name, path, errors)
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
-            errors.append(invalid_name(path, name, "must be a standard resource for containers"))
+            errors.append(invalid_name(path, name, "must be a standard resource for containers", "core.ResourceName"))
     elif not is_native(name) and not is_extended(name):
-        errors.append(invalid_name(path, name, "doesn't follow extended resource name standard"))
+        errors.append(invalid_name(path, name, "doesn't follow extended resource name standard", "core.ResourceName"))
 
 
 def pod_resource_name(name: str, path: str, errors: ErrorList) -> None:

@@ -91,11 +91,11 @@ def validate_security_context(context: JSONObject, path: str, host_users: bool, 
         formatted = _format_context(context)
         if context.get("privileged"):
             text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            errors.append(invalid_shown(path, formatted, text))
+            errors.append(invalid_shown(path, formatted, text, context, "core.SecurityContext"))
         for capability in (context.get("capabilities") or {}).get("add") or ():
             if capability == "CAP_SYS_ADMIN":
                 text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-                errors.append(invalid_shown(path, formatted, text))
+                errors.append(invalid_shown(path, formatted, text, context, "core.SecurityContext"))
     _windows(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
@@ -146,7 +146,7 @@ def _seccomp(profile: JSONObject | None, path: str, errors: ErrorList) -> None:
     elif local is not None:
         formatted = go_json({"Type": kind, "LocalhostProfile": local})
         text = "can only be set when seccomp type is Localhost"
-        errors.append(invalid_shown(f"{path}.localhostProfile", formatted, text))
+        errors.append(invalid_shown(f"{path}.localhostProfile", formatted, text, profile, "core.SeccompProfile"))
 
 
 def _app_armor(profile: JSONObject | None, path: str, errors: ErrorList) -> None:

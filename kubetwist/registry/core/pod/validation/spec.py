@@ -162,10 +162,10 @@ def _resource_claims(claims: list[JSONObject], path: str, errors: ErrorList) -> 
         )
         if direct is not None and template is not None:
             text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            errors.append(invalid_shown(item_path, formatted, text))
+            errors.append(invalid_shown(item_path, formatted, text, claim, "core.PodResourceClaim"))
         if direct is None and template is None:
             text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid_shown(item_path, formatted, text))
+            errors.append(invalid_shown(item_path, formatted, text, claim, "core.PodResourceClaim"))
         for field, value in (("resourceClaimName", direct), ("resourceClaimTemplateName", template)):
             if value is not None:
                 check(value, f"{item_path}.{field}", dns_subdomain, errors)

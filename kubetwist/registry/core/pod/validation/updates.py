@@ -26,6 +26,7 @@ from ....generic.validation.fields import (
     go_json,
     id_number,
     immutable,
+    invalid_shown,
     ip,
     is_ipv6,
     need,
@@ -180,9 +181,8 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, errors
     if before and len(terms) != len(before):
         formatted = go_json(None if new_terms is None else [go_struct(term, "NodeSelectorTerm") for term in terms])
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.append(
-            FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {text}", f"{path}.nodeSelectorTerms")
-        )
+        field_path, go_type = f"{path}.nodeSelectorTerms", "[]core.NodeSelectorTerm"
+        errors.append(invalid_shown(field_path, formatted, text, new_terms, go_type))
         return
     for index, (term, earlier) in enumerate(zip(terms, before, strict=False)):
         lists = [(term.get(field) or [], earlier.get(field) or []) for field in ("matchExpressions", "matchFields")]
@@ -191,7 +191,7 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, errors
         if was_empty or any(new[: len(old)] != old for new, old in lists):
             text = "only additions are allowed (no mutations or deletions)"
             formatted, field_path = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
-            errors.append(FieldError("FieldValueInvalid", f"Invalid value: {formatted}: {text}", field_path))
+            errors.append(invalid_shown(field_path, formatted, text, term, "core.NodeSelectorTerm"))
 
 
 # --- status ------------------------------------------------------------------------------------------------------
