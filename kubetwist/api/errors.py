@@ -18,6 +18,7 @@ from .go.quote import quoted
 from .go.syntax import float_text
 from .gosyntax import shown_in_go
 from .jsontypes import JSONObject, JSONValue
+from .names import Reworded
 from .renamed import renamed_names
 from .resource import GroupKind, GroupResource
 
@@ -45,6 +46,7 @@ class FieldError:
         are shown alike.
     @ivar first: The first release with this error; L{None} if all have it.
     @ivar earlier: The error of releases before C{first}; L{None} if they have none.
+    @ivar last: The first release without this error; L{None} if the newest one has it.
     @ivar detail: The end of the message, as far as the rule chose it.
     """
 
@@ -54,6 +56,7 @@ class FieldError:
     go_syntax: Callable[[Release], str] | None = attribute(default=None, eq=False, repr=False)
     first: Release | None = attribute(default=None, eq=False, repr=False)
     earlier: FieldError | None = attribute(default=None, eq=False, repr=False)
+    last: Release | None = attribute(default=None, eq=False, repr=False)
     detail: str = attribute(default="", eq=False, repr=False)
 
     def since(self, major: int, minor: int, earlier: FieldError | None = None) -> FieldError:
@@ -63,6 +66,10 @@ class FieldError:
         @param earlier: The error of these releases.
         """
         return evolve(self, first=(major, minor), earlier=earlier)
+
+    def before(self, major: int, minor: int) -> FieldError:
+        """Return this error as one that only releases before have."""
+        return evolve(self, last=min(self.last or (major, minor), (major, minor)))
 
     def reworded(self, major: int, minor: int, detail: str) -> FieldError:
         """
@@ -86,15 +93,21 @@ class FieldError:
     @property
     def differs(self) -> bool:
         """Return whether there are releases with another error."""
-        return self.go_syntax is not None or self.first is not None
+        return self.go_syntax is not None or self.first is not None or self.last is not None
 
     def in_release(self, features: FeatureGates) -> FieldError | None:
         """Return the error of a release; L{None} if it has none."""
+        if self.last is not None and features.since(*self.last):
+            return None
         if self.first is not None and not features.since(*self.first):
             return None if self.earlier is None else self.earlier.in_release(features)
         if self.go_syntax is not None and not features.since(*_VALUES_IN_JSON):
-            return evolve(self, message=self.go_syntax(features.release), go_syntax=None, first=None, earlier=None)
-        return evolve(self, go_syntax=None, first=None, earlier=None) if self.differs else self
+            return self._settled(self.go_syntax(features.release))
+        return self._settled(self.message) if self.differs else self
+
+    def _settled(self, message: str) -> FieldError:
+        """Return this error as that of one release."""
+        return evolve(self, message=message, go_syntax=None, first=None, earlier=None, last=None)
 
     def as_dict(self) -> dict[str, str]:
         """Return the entry of C{details.causes}."""
@@ -112,7 +125,9 @@ class RatchetedError(FieldError):
     def of(cls, error: FieldError) -> RatchetedError:
         """Return an error as one that was already there."""
         earlier = None if error.earlier is None else cls.of(error.earlier)
-        return cls(error.reason, error.message, error.field, error.go_syntax, error.first, earlier, error.detail)
+        return cls(
+            error.reason, error.message, error.field, error.go_syntax, error.first, earlier, error.last, error.detail
+        )
 
 
 class ReportedError(Exception):
@@ -374,6 +389,10 @@ def valued(
     @param go_type: The Go type of the value, see L{shown_in_go}.
     @param formatted: The value as JSON, if L{shown} formats it in another way.
     """
+    if detail.__class__ is Reworded:
+        assert isinstance(detail, Reworded)
+        error = valued(reason, title, field, value, str(detail), go_type, formatted)
+        return error.reworded(*detail.first, detail.earlier)
     end = f": {detail}" if detail else ""
     message = f"{title}: {formatted or shown(value)}{end}"
     if not go_type and value.__class__ in _SHOWN_ALIKE:

@@ -15,6 +15,7 @@ A pointer within a value is printed with its address, as in the reference, so th
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -177,8 +178,12 @@ def _raw(value: JSONValue) -> str:
     shown = "[]uint8(nil)"
     if value is not None:
         encoded = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-        shown = f"[]uint8{{{', '.join(f'{byte:#x}' for byte in encoded)}}}"
+        shown = _hexadecimal("[]uint8", encoded)
     return f"runtime.RawExtension{{Raw:{shown}, Object:runtime.Object(nil)}}"
+
+
+def _hexadecimal(go_type: str, content: bytes) -> str:
+    return f"{go_type}{{{', '.join(f'{byte:#x}' for byte in content)}}}"
 
 
 def _integer(value: JSONValue) -> str:
@@ -209,6 +214,7 @@ _STRINGERS: Final[dict[str, Callable[[JSONValue], str]]] = {
     "v1.MicroTime": _time_text,
     "v1.Duration": lambda value: format_duration(parse_nanoseconds(value) if value else 0),
     "core.ResourceName": lambda value: value or "",
+    "[]byte": lambda value: _hexadecimal("[]byte", base64.b64decode(value or "")),
 }
 
 

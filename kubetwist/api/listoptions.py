@@ -327,6 +327,11 @@ def parse_delete_options_from_query(query: Query, unreadable: bool = False) -> D
 _DELETE_OPTIONS_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 
 
+def bad_delete_options(message: str) -> APIStatusError:
+    """Return the error for a body that cannot be decoded, which had no code before 1.35."""
+    return APIStatusError.bad_request(message).since(1, 35, APIStatusError.unknown(message))
+
+
 def parse_delete_options_from_body(body: JSONValue, unreadable: bool = False) -> DeleteOptions:
     """
     Parse the options of a DELETE with a body, which replaces the query.
@@ -335,27 +340,27 @@ def parse_delete_options_from_body(body: JSONValue, unreadable: bool = False) ->
 
     @param body: The decoded document.
     @param unreadable: Whether the deletion of unreadable objects is supported; if not, the option is ignored silently.
-    @raise APIStatusError: The options are invalid (400 or 422).
+    @raise APIStatusError: The options are invalid (400, 500 before 1.35; or 422).
     """
     if body is None:
         body = {}
     if not isinstance(body, dict):
-        raise APIStatusError.bad_request(
+        raise bad_delete_options(
             f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(body)} into Go value of "
             'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
             'Kind string "json:\\"kind,omitempty\\"" }'
         )
     for name in ("apiVersion", "kind"):
         if not isinstance(body.get(name) or "", str):
-            raise APIStatusError.bad_request(
+            raise bad_delete_options(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal "
                 f"{json_type(body[name])} into Go struct field .{name} of type string"
             )
     kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "meta.k8s.io/v1"
     if api_version.count("/") > 1:
-        raise APIStatusError.bad_request(f"unexpected GroupVersion string: {api_version}")
+        raise bad_delete_options(f"unexpected GroupVersion string: {api_version}")
     if kind != "DeleteOptions":
-        raise APIStatusError.bad_request(
+        raise bad_delete_options(
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_DELETE_OPTIONS_SCHEME}"'
         )
     options = DeleteOptions()
@@ -391,9 +396,7 @@ def _mistyped(value: JSONValue, field: str, go_type: str) -> None:
     json_value = json_type(value)
     if json_value == "number" and go_type == "int64":
         json_value = f"number {value}"
-    raise APIStatusError.bad_request(
-        f"json: cannot unmarshal {json_value} into Go struct field {field} of type {go_type}"
-    )
+    raise bad_delete_options(f"json: cannot unmarshal {json_value} into Go struct field {field} of type {go_type}")
 
 
 def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:

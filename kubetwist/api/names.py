@@ -13,6 +13,26 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
+
+class Reworded(str):
+    """
+    An error message that earlier releases word differently.
+
+    @ivar first: The first release with this message.
+    @ivar earlier: The message of releases before.
+    """
+
+    first: tuple[int, int]
+    earlier: str
+
+    @classmethod
+    def since(cls, major: int, minor: int, message: str, earlier: str) -> Reworded:
+        """Return a message with that of earlier releases."""
+        reworded = cls(message)
+        reworded.first, reworded.earlier = (major, minor), earlier
+        return reworded
+
+
 #: Validates a name; the second argument is true for a C{generateName}.
 ValidateNameFunc = Callable[[str, bool], Sequence[str]]
 
@@ -227,22 +247,32 @@ def validate_qualified_name(name: str) -> list[str]:
         rest = prefix
         problems = []
     elif "/" in rest:
-        rule = regex_error(f"a valid label key {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc")
-        return [f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [Reworded.since(1, 35, _key_rule("a valid label key"), _key_rule("a qualified name"))]
     elif not prefix:
         problems = ["prefix part must be non-empty"]
     else:
-        problems = [f"prefix part {text}" for text in validate_dns1123_subdomain(prefix, unit="bytes")]
+        texts = zip(validate_dns1123_subdomain(prefix, unit="bytes"), validate_dns1123_subdomain(prefix), strict=True)
+        problems = [Reworded.since(1, 35, f"prefix part {text}", f"prefix part {earlier}") for text, earlier in texts]
     matches = _qualified(rest)
     if matches and len(rest) <= 63:
         return problems
     if not rest:
         problems.append("name part must be non-empty")
     elif byte_length(rest) > 63:
-        problems.append(f"name part {max_length_error(63, 'bytes')}")
+        problems.append(_in_bytes(63, "name part "))
     if not matches:
         problems.append(regex_error(f"name part {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc"))
     return problems
+
+
+def _key_rule(subject: str) -> str:
+    rule = regex_error(f"{subject} {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc")
+    return f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+
+
+def _in_bytes(limit: int, subject: str = "") -> str:
+    """Return the error for a text that is too long; before 1.35 the message said characters."""
+    return Reworded.since(1, 35, f"{subject}{max_length_error(limit, 'bytes')}", f"{subject}{max_length_error(limit)}")
 
 
 def is_qualified_name(name: str) -> bool:
@@ -265,7 +295,7 @@ def validate_label_value(value: str) -> list[str]:
         return []
     problems = []
     if byte_length(value) > 63:
-        problems.append(max_length_error(63, "bytes"))
+        problems.append(_in_bytes(63))
     if not matches:
         rule = (
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "

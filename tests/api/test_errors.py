@@ -126,6 +126,14 @@ class ReleaseTests(SynchronousTestCase):
         ]:
             self.assertEqual(errors_in_release([error], FeatureGates(release)), [expected])
 
+    def test_before(self) -> None:
+        """An error may be one of earlier releases only."""
+        error = invalid("a", ["x"], "b").before(1, 34)
+        self.assertEqual([one.message for one in errors_in_release([error], _OLD)], ['Invalid value: []string{"x"}: b'])
+        self.assertFalse(errors_in_release([error], _OLD)[0].differs)
+        self.assertEqual(errors_in_release([error], _NEW), [])
+        self.assertEqual(errors_in_release([error.before(1, 36)], _NEW), [])
+
     def test_reworded(self) -> None:
         """A release may have another detail."""
         error = required("a").reworded(1, 34, "a is required")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
+from kubetwist.api.errors import FieldError, errors_in_release
+from kubetwist.api.featuregates import DEFAULT_RELEASE, FeatureGates, Release
 from kubetwist.registry.strategies import strategy_for
 
 CONTAINER = {"name": "c", "image": "app:1"}
@@ -24,20 +27,29 @@ def made(group: str, kind: str, **parts: Any) -> dict[str, Any]:
     return obj
 
 
-def problems(group: str, kind: str, **parts: Any) -> list[str]:
+def texts(errors: Sequence[FieldError], release: Release = DEFAULT_RELEASE) -> list[str]:
+    """Return the errors that a release reports."""
+    return [str(error) for error in errors_in_release(errors, FeatureGates(release))]
+
+
+def problems(group: str, kind: str, release: Release = DEFAULT_RELEASE, **parts: Any) -> list[str]:
     """Return the validation errors of a new object."""
-    return [str(cause) for cause in strategy_for(group, kind).validate(made(group, kind, **parts))]
+    return texts(strategy_for(group, kind).validate(made(group, kind, **parts)), release)
 
 
-def change_problems(group: str, kind: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def change_problems(
+    group: str, kind: str, old: dict[str, Any], new: dict[str, Any], release: Release = DEFAULT_RELEASE
+) -> list[str]:
     """Return the validation errors of an update; both states are given as differences from an empty object."""
     before, after = made(group, kind, **old), made(group, kind, **new)
-    return [str(cause) for cause in strategy_for(group, kind).validate_update(after, before)]
+    return texts(strategy_for(group, kind).validate_update(after, before), release)
 
 
-def status_problems(group: str, kind: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def status_problems(
+    group: str, kind: str, old: dict[str, Any], new: dict[str, Any], release: Release = DEFAULT_RELEASE
+) -> list[str]:
     """Return the validation errors of an update of the status."""
-    return [str(cause) for cause in strategy_for(group, kind).validate_status_update(copy(new), copy(old))]
+    return texts(strategy_for(group, kind).validate_status_update(copy(new), copy(old)), release)
 
 
 def warnings_for(group: str, kind: str, **parts: Any) -> list[str]:
@@ -48,7 +60,7 @@ def warnings_for(group: str, kind: str, **parts: Any) -> list[str]:
 def new_status_problems(group: str, kind: str, status: dict[str, Any]) -> list[str]:
     """Return the validation errors of a status."""
     obj = {"metadata": {"name": "x"}, "spec": {}, "status": status}
-    return [str(cause) for cause in strategy_for(group, kind).validate_status_update(obj, {})]
+    return texts(strategy_for(group, kind).validate_status_update(obj, {}))
 
 
 #: A text of less than 256 characters and more than 256 bytes.

@@ -56,7 +56,7 @@ def validate_request(obj: JSONObject) -> list[FieldError]:
     spec = obj["spec"]
     problem = csr_error(spec.get("request") or "")
     if problem:
-        errors.append(invalid("spec.request", spec.get("request"), problem))
+        errors.append(invalid("spec.request", spec.get("request"), problem, "[]byte"))
     usages = spec.get("usages") or []
     if not usages:
         errors.append(required("spec.usages"))
@@ -114,7 +114,8 @@ def _validate_conditions(obj: JSONObject, old: JSONObject | None = None) -> list
             errors.append(unsupported(f"{path}.status", status, choice))
         if not both and kind in VERDICTS and seen.intersection(VERDICTS) - {kind}:
             text = "Approved and Denied conditions are mutually exclusive"
-            errors.append(invalid("status.conditions", kind, text))
+            earlier = invalid(f"{path}.type", kind, text)
+            errors.append(invalid("status.conditions", kind, text).since(1, 34, earlier))
         if kind in seen and not duplicates:
             errors.append(duplicate(f"{path}.type", kind))
         seen.add(kind)

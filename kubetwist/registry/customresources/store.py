@@ -184,12 +184,14 @@ class CustomStore(Store):
         """
         Reject the creation of an object while the objects of its CRD are being deleted.
 
-        @raise APIStatusError: The objects are being deleted (403).
+        @raise APIStatusError: The objects are being deleted (403, 405 before 1.34).
         """
         if self.served.terminating:
             name = obj["metadata"].get("name", "")
             reason = "create not allowed while custom resource definition is terminating"
-            raise APIStatusError.forbidden(self.group_resource, name, reason)
+            earlier = APIStatusError.method_not_supported(self.group_resource, "create")
+            earlier.message = reason
+            raise APIStatusError.forbidden(self.group_resource, name, reason).since(1, 34, earlier)
 
     async def check_escalation(
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions

@@ -37,11 +37,11 @@ _BLOCKING: Final = frozenset(
         "FieldValueTypeInvalid",
     )
 )
-_UNCHECKED: Final = FieldError(
-    "FieldValueInvalid",
-    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
-    "errors to complete validation",
+_UNCHECKED: Final = invalid(
     "<nil>",
+    None,
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation",
 )
 #: Metadata that writes of the status, and mutations of them, cannot change.
 _IDENTITY: Final = ("name", "generateName", "namespace", "uid")

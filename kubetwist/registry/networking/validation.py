@@ -171,7 +171,10 @@ def _validate_object_reference(reference: JSONObject, path: str, errors: ErrorLi
     if reference.get("apiGroup") is not None:
         check(reference["apiGroup"], f"{path}.apiGroup", dns_subdomain, errors)
     for name in ("kind", "name"):
-        needed_segment(reference.get(name), f"{path}.{name}", errors)
+        if reference.get(name):
+            check(reference[name], f"{path}.{name}", validate_path_segment_name, errors)
+        else:
+            errors.append(required(f"{path}.{name}").reworded(1, 34, f"{name} is required"))
 
 
 def validate_ingress_status(obj: JSONObject, *, strict: bool = True) -> list[FieldError]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from attrs import evolve
+
 from ...api.errors import FieldError, required, valued
 from ...api.gostructs import go_struct
 from ...api.objectmeta import UpdateErrors
@@ -25,9 +29,19 @@ def validate_runtime_class(obj: JSONObject) -> list[FieldError]:
     if scheduling is not None:
         labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
         tolerations = scheduling.get("tolerations") or []
-        validate_tolerations(tolerations, "scheduling.tolerations", errors)
+        found: ErrorList = []
+        validate_tolerations(tolerations, _TOLERATIONS, found)
+        # The path was wrong before.
+        errors += [one.since(1, 35, evolve(one, field=_misplaced(one.field))) for one in found]
         _validate_distinct_tolerations(tolerations, errors)
     return errors
+
+
+_TOLERATIONS: Final = "scheduling.tolerations"
+
+
+def _misplaced(path: str) -> str:
+    return f"{_TOLERATIONS}.tolerations{path.removeprefix(_TOLERATIONS)}"
 
 
 def _validate_distinct_tolerations(tolerations: list[JSONObject], errors: ErrorList) -> None:

@@ -108,8 +108,12 @@ def _validate_topologies(terms: list[JSONObject], errors: ErrorList) -> None:
 def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[FieldError]:
     """Validate that the immutable fields are unchanged."""
     errors: ErrorList = []
-    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-        immutable(obj.get(name), old.get(name), name, errors)
+    for name in ("parameters", "provisioner", "reclaimPolicy"):
+        if obj.get(name) != old.get(name):
+            earlier = forbidden(name, f"updates to {name} are forbidden.")
+            errors.append(invalid(name, obj.get(name), "field is immutable").since(1, 36, earlier))
+    name = "volumeBindingMode"
+    immutable(obj.get(name), old.get(name), name, errors)
     return UpdateErrors(validate_storage_class(obj), errors)
 
 
@@ -206,6 +210,8 @@ def validate_csi_node_update(obj: JSONObject, old: JSONObject, *, counts_change:
     @param counts_change: Whether the number of their volumes may change.
     """
     errors = validate_csi_node(obj)
+    # They were reported twice.
+    errors += [error.before(1, 36) for error in errors]
     now: dict[str, list[JSONObject]] = {}
     for driver in obj["spec"].get("drivers") or ():
         now.setdefault(driver.get("name") or "", []).append(_registered(driver, counts=not counts_change))
@@ -264,7 +270,11 @@ def validate_attachment(obj: JSONObject) -> list[FieldError]:
     """Validate a VolumeAttachment: attacher, node and exactly one source."""
     errors: ErrorList = []
     spec = obj["spec"]
-    csi_driver_name(spec.get("attacher") or "", "spec.attacher", errors)
+    attacher: ErrorList = []
+    csi_driver_name(spec.get("attacher") or "", "spec.attacher", attacher)
+    errors += [error.since(1, 36) for error in attacher]
+    if not spec.get("attacher"):
+        errors.append(required("spec.attacher").before(1, 36))
     source = spec.get("source") or {}
     inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
     text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
@@ -278,6 +288,7 @@ def validate_attachment(obj: JSONObject) -> list[FieldError]:
         validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec", errors)
     check(spec.get("nodeName") or "", "spec.nodeName", dns_subdomain, errors)
     _validate_attachment_status(obj.get("status") or {}, errors)
+    errors += [error.before(1, 36) for error in attacher]
     if name is not None:
         check(name, "spec.source.persistentVolumeName", dns_subdomain, errors)
     return errors

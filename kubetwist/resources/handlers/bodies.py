@@ -8,8 +8,8 @@ from typing import TypeVar
 import orjson
 
 from ...api.decoding import BodyError, Decoded, decode_cbor, decode_json, decode_yaml
-from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
+from ...api.listoptions import bad_delete_options
 from ...api.resource import JSONObject
 from ...http.negotiation import body_media
 from ...http.request import KubeRequest
@@ -71,7 +71,7 @@ async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes
             return (await decode_large(endpoint, _cbor_as_json, data, CBOR_IN_REACTOR))[0].value
         return await decode_large(endpoint, endpoint.codec.read_delete_options, data, PROTOBUF_IN_REACTOR)
     except BodyError as error:
-        raise APIStatusError.bad_request(error.as_body_of_object()) from None
+        raise bad_delete_options(error.as_body_of_object()) from None
 
 
 def _cbor_as_json(data: bytes) -> tuple[Decoded, bytes]:

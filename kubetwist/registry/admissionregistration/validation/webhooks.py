@@ -174,7 +174,7 @@ def check_rule(rule: JSONObject, path: str, errors: ErrorList) -> None:
         errors.append(required(f"{path}.operations"))
     if "*" in operations and len(operations) > 1:
         text = "if '*' is present, must not specify other operations"
-        errors.append(invalid(f"{path}.operations", operations, text))
+        errors.append(invalid(f"{path}.operations", operations, text, "[]admissionregistration.OperationType"))
     for index, operation in enumerate(operations):
         if operation not in _OPERATIONS:
             errors.append(unsupported(f"{path}.operations[{index}]", operation, _OPERATIONS))

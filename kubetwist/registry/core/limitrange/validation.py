@@ -10,6 +10,9 @@ from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, invalid_name, quantity
 from ..pod.validation.resources import container_resource_name, is_extended, is_huge_pages, resource_name
 
+#: The Go type of quantities.
+_GO: Final = "resource.Quantity"
+
 
 def validate_limit_range(obj: JSONObject) -> list[FieldError]:
     """Return the validation errors of the limits of each type, which must be consistent."""
@@ -74,14 +77,14 @@ def _compare(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> 
         low, high = parts[lower].get(resource), parts[upper].get(resource)
         if low is not None and high is not None and quantity(low) > quantity(high):
             errors.append(
-                invalid(f"{path}.{below}[{resource}]", str(parts[value_field][resource]), text.format(low, high))
+                invalid(f"{path}.{below}[{resource}]", str(parts[value_field][resource]), text.format(low, high), _GO)
             )
     _ratio(parts, resource, path, errors)
     firm = is_extended(resource) or is_huge_pages(resource)
     limit, request = parts["default"].get(resource), parts["defaultRequest"].get(resource)
     if firm and limit is not None and request is not None and quantity(limit) != quantity(request):
         text = f"default value {limit} must equal to defaultRequest value {request} in {resource}"
-        errors.append(invalid(f"{path}.defaultRequest[{resource}]", str(request), text))
+        errors.append(invalid(f"{path}.defaultRequest[{resource}]", str(request), text, _GO))
 
 
 def _ratio(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> None:
@@ -90,7 +93,7 @@ def _ratio(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> No
         return
     ratio_path = f"{path}.maxLimitRequestRatio[{resource}]"
     if quantity(ratio) < quantity("1"):
-        errors.append(invalid(ratio_path, str(ratio), f"ratio {ratio} is less than 1"))
+        errors.append(invalid(ratio_path, str(ratio), f"ratio {ratio} is less than 1", _GO))
     low, high = parts["min"].get(resource), parts["max"].get(resource)
     if low is None or high is None:
         return
@@ -100,4 +103,6 @@ def _ratio(parts: JSONObject, resource: str, path: str, errors: ErrorList) -> No
     most, highest, lowest = (amount.scaled_value(exponent) for amount in amounts)
     max_ratio = most / 1000 if exponent else float(most)
     if lowest and max_ratio > highest / lowest:
-        errors.append(invalid(ratio_path, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))
+        errors.append(
+            invalid(ratio_path, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}", _GO)
+        )

@@ -189,7 +189,8 @@ def _capacity(given: JSONObject | None, path: str, errors: ErrorList) -> None:
         errors.append(required(path))
     if set(capacity) != {"storage"}:
         formatted = None if given is None else dict(sorted(capacity.items()))
-        errors.append(unsupported(path, formatted, ("storage",)))
+        go_type = "core.ResourceList=map[core.ResourceName]resource.Quantity"
+        errors.append(unsupported(path, formatted, ("storage",), given, go_type))
     for name, value in sorted(capacity.items()):
         item_path = f"{path}[{name}]"
         if quantity(value).sign() < 0:

@@ -246,7 +246,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject, features: Fea
         _resizable(name, path, errors)
         if value not in _RESIZES:
             # The value in the error of the reference is the resource.
-            errors.append(unsupported(path, name, _RESIZES))
+            errors.append(unsupported(path, name, _RESIZES, name, "core.ResourceName"))
     path = "status.allocatedResources"
     for name, value in sorted((status.get("allocatedResources") or {}).items()):
         if _resizable(name, path, errors) and quantity(value).sign() < 0:
@@ -260,7 +260,7 @@ def _resizable(name: str, path: str, errors: ErrorList) -> bool:
     if texts:
         errors.extend(invalid(path, name, text) for text in texts)
     elif is_native(name) and name != "storage":
-        errors.append(unsupported(path, name, ("storage",)))
+        errors.append(unsupported(path, name, ("storage",), name, "core.ResourceName"))
     else:
         return True
     return False

@@ -36,7 +36,7 @@ def _amounts(found: JSONObject | None, path: str, errors: ErrorList) -> None:
         value = (found or {})[name]
         quantity_not_negative(value, item_path, errors)
         if is_integer(name) and quantity(value).scaled_value(-3) % 1000:
-            errors.append(invalid(item_path, str(value), "must be an integer"))
+            errors.append(invalid(item_path, str(value), "must be an integer", "resource.Quantity"))
 
 
 def _quota_name(name: str, path: str, errors: ErrorList) -> None:
@@ -85,9 +85,9 @@ def validate_resource_quota(obj: JSONObject) -> list[FieldError]:
     for scope in scopes:
         if scope not in _SCOPES:
             # Reported once, since the error quotes the whole list.
-            unknown = unknown or invalid("spec.scopes", scopes, "unsupported scope")
+            unknown = unknown or invalid("spec.scopes", scopes, "unsupported scope", _SCOPE_LIST)
             errors.append(unknown)
-        unsupported_resources.report(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), errors)
+        unsupported_resources.report(scope, lambda: invalid("spec.scopes", scopes, _BEYOND, _SCOPE_LIST), errors)
     _conflicts(scopes, "spec.scopes", scopes, errors)
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     unsupported_resources = _UnsupportedResources(hard)
@@ -102,7 +102,7 @@ def _conflicts(scopes: Sequence[JSONValue], path: str, value: JSONValue, errors:
     """Report pairs of scopes that exclude each other."""
     for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
         if one in scopes and other in scopes:
-            errors.append(invalid(path, value, "conflicting scopes"))
+            errors.append(invalid(path, value, "conflicting scopes", _SCOPE_LIST))
 
 
 class _UnsupportedResources:
@@ -151,6 +151,8 @@ _ALWAYS_EXISTS: Final = (
 )
 
 
+#: The Go type of the scopes.
+_SCOPE_LIST: Final = "[]core.ResourceQuotaScope"
 _BEYOND: Final = "unsupported scope applied to resource"
 #: The field path of the reference has no index.
 _EXPRESSIONS: Final = "spec.scopeSelector.matchExpressions"
@@ -204,7 +206,7 @@ def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[Fie
     errors = validate_resource_quota(obj)
     new, was = obj["spec"].get("scopes"), old["spec"].get("scopes")
     if set(new or ()) != set(was or ()):
-        errors.append(invalid("spec.scopes", new, "field is immutable"))
+        errors.append(invalid("spec.scopes", new, "field is immutable", _SCOPE_LIST))
     return errors
 
 

@@ -121,7 +121,7 @@ def resource_value(name: str, value: object, path: str, errors: ErrorList) -> No
     """
     quantity_not_negative(value, path, errors)
     if is_integer(name) and quantity(value).scaled_value(-3) % 1000:
-        errors.append(invalid(path, str(value), "must be an integer"))
+        errors.append(invalid(path, str(value), "must be an integer", "resource.Quantity"))
 
 
 def validate_requirements(

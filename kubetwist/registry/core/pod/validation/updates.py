@@ -385,7 +385,9 @@ def _address_list(status: JSONObject, before: JSONObject, field: str, errors: Er
         errors.append(FieldError("InternalError", f"Internal error: {text}", f"status.{field}"))
     if bad is not None or len(addresses) > 2 or len({is_ipv6(address) for address in addresses}) < 2:
         formatted = [{"IP": address} for address in addresses]
-        errors.append(invalid(f"status.{field}", formatted, "may specify no more than one IP for each IP family"))
+        text, go_type = "may specify no more than one IP for each IP family", f"[]core.{field[0].upper()}{field[1:-1]}"
+        value = [{"ip": address} for address in addresses]
+        errors.append(invalid_shown(f"status.{field}", go_json(formatted), text, value, go_type))
 
 
 # --- other subresources ------------------------------------------------------------------------------------------

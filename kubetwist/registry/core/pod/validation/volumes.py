@@ -499,6 +499,7 @@ def csi_driver_name(name: str, path: str, errors: ErrorList) -> None:
     """Validate the name of a CSI driver: a DNS name in any case."""
     if not name:
         errors.append(required(path))
+        errors += [invalid(path, name, text).before(1, 35) for text in dns_subdomain(name)]
         return
     if len(name) > 63:
         errors.append(too_long(path, 63))
