@@ -106,7 +106,7 @@ class FieldError:
         return self._settled(self.message) if self.differs else self
 
     def _settled(self, message: str) -> FieldError:
-        """Return this error as that of one release."""
+        """Return this error for one release."""
         return evolve(self, message=message, go_syntax=None, first=None, earlier=None, last=None)
 
     def as_dict(self) -> dict[str, str]:

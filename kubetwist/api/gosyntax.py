@@ -3,10 +3,10 @@ Values of Go types as C{fmt} prints them with C{%#v}: the bad values in messages
 
 C{gosyntax.txt} has the structs of such values, with their fields in the order of their declaration. They are facts of
 kubernetes, C{pkg/apis}, and apimachinery, C{pkg/apis/meta/v1}. Each line has a type and its fields by their Go names:
-C{GoName=name:type@release}. The default of the JSON name is the Go name that begins with a small letter, that of the
-type is C{string}, which also stands for named string types; numbers and booleans stand for their named types.
-C{@release} is the first release with the field. C{+GoName} is an embedded struct, whose fields are those of the
-object, except for C{ObjectMeta}. A named list or map has both types:
+C{GoName=name:type@release}. The default of the JSON name is the Go name that begins with a small letter, the
+default type is C{string}, which also stands for named string types; numbers and booleans stand for their named types.
+C{@release} is the first release with the field. C{+GoName} is an embedded struct, whose fields are in the
+object itself, except for C{ObjectMeta}. A named list or map has both types:
 C{core.ResourceList=map[core.ResourceName]resource.Quantity}. A line that starts with a blank continues the previous
 one.
 
@@ -190,7 +190,7 @@ def _integer(value: JSONValue) -> str:
     return str(value or 0)
 
 
-#: Types that C{%#v} prints without looking at their fields.
+#: Types that C{%#v} prints in another form than structs.
 _SCALARS: Final[dict[str, Callable[[JSONValue], str]]] = {
     "string": lambda value: quoted(value or ""),
     "bool": lambda value: "true" if value else "false",

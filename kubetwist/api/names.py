@@ -27,7 +27,7 @@ class Reworded(str):
 
     @classmethod
     def since(cls, major: int, minor: int, message: str, earlier: str) -> Reworded:
-        """Return a message with that of earlier releases."""
+        """Return a message with the one of earlier releases."""
         reworded = cls(message)
         reworded.first, reworded.earlier = (major, minor), earlier
         return reworded
@@ -271,7 +271,7 @@ def _key_rule(subject: str) -> str:
 
 
 def _in_bytes(limit: int, subject: str = "") -> str:
-    """Return the error for a text that is too long; before 1.35 the message said characters."""
+    """Return the error for a text that is too long; the unit is characters before 1.35."""
     return Reworded.since(1, 35, f"{subject}{max_length_error(limit, 'bytes')}", f"{subject}{max_length_error(limit)}")
 
 

@@ -20,7 +20,7 @@ class ValueTests(SynchronousTestCase):
     """Tests for L{shown_in_go}."""
 
     def test_inferred(self) -> None:
-        """Without a type, lists and maps are those of strings, and a missing value is a nil pointer."""
+        """Without a type, lists and maps contain strings, and a missing value is a nil pointer."""
         self.assertEqual(old(None), '"null"')
         self.assertEqual(old(["a", 'b"']), '[]string{"a", "b\\""}')
         self.assertEqual(old({"b": "2", "a": "1"}), 'map[string]string{"a":"1", "b":"2"}')
@@ -65,7 +65,7 @@ class ValueTests(SynchronousTestCase):
         self.assertEqual(["Resources:(*core" in text for text in shown], [False, True])
 
     def test_embedded(self) -> None:
-        """The fields of an embedded struct are those of the object, except for metadata."""
+        """The fields of an embedded struct are in the object itself, except for metadata."""
         template = {"metadata": {"name": "a"}, "spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}
         shown = old(template, "core.PodTemplateSpec")
         self.assertIn('core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Name:"a", ', shown)
