@@ -144,18 +144,19 @@ def validate_metadata_on_update(
     """
     # Each rule validates the same content.
     content = _validate_content(new, namespaced, path)
-    compared = [*_compare_metadata(new, old, path), *content.both, *content.managed_fields]
+    changes = _compare_metadata(new, old, path)
+    registry_name = _validate_name(new, validate_path_segment_name, path)
+    name = _validate_name(new, validate_name, path) if "whole" in rules else []
     finalizers = _validate_standard_finalizers(new, path) if standard_finalizers and "finalizers" in new else []
-    errors = [*_validate_name(new, validate_path_segment_name, path), *content.all_errors(), *compared]
+    if not (found or changes or registry_name or name or finalizers or any(content)):
+        return []
+    compared = [*changes, *content.both, *content.managed_fields]
+    errors = [*registry_name, *content.all_errors(), *compared]
     first = found.first if rules and isinstance(found, UpdateErrors) else 0
     for place, rule in enumerate(rules, 1):
         if place == len(rules):
             errors += found[:first]
-        if rule == "compare":
-            errors += compared
-        else:
-            errors += _validate_name(new, validate_name, path)
-            errors += content.all_errors()
+        errors += compared if rule == "compare" else [*name, *content.all_errors()]
         errors += finalizers
     return [*errors, *found[first:]]
 
