@@ -34,10 +34,9 @@ class HorizontalPodAutoscalerStrategy(Strategy):
     default_versions = ("autoscaling/v1",)
 
     def configure(self) -> None:
-        """Select the fields to drop, the lower limit of replicas, and whether objects have generations."""
+        """Select the fields to drop, and decide whether objects have generations."""
         self._disabled = DisabledFields((_TOLERANCE,), self.features)
         self.has_generation = self.features.enabled("HPAGeneration")
-        self._lower_limit = 0 if self.features.enabled("HPAScaleToZero") else 1
 
     def default(self, obj: JSONObject) -> None:
         """
@@ -83,11 +82,11 @@ class HorizontalPodAutoscalerStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate the replica limits, the target, the metrics and the behavior."""
-        return validation.validate_autoscaler(obj, self._lower_limit)
+        return validation.validate_autoscaler(obj, self.features)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the spec; errors of the stored object are partly ignored."""
-        return validation.validate_autoscaler(obj, self._lower_limit, old)
+        return validation.validate_autoscaler(obj, self.features, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the replica counts."""

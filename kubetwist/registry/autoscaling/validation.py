@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...api.errors import FieldError, forbidden, invalid, required
+from ...api.featuregates import FeatureGates
 from ...api.names import validate_path_segment_name
 from ...api.resource import JSONObject
 from ..core.pod.validation.resources import container_resource_name
@@ -30,21 +31,23 @@ _SOURCES: Final = {
 _TARGETS: Final = ("AverageValue", "Utilization", "Value")
 
 
-def validate_autoscaler(obj: JSONObject, lower_limit: int, old: JSONObject | None = None) -> list[FieldError]:
+def validate_autoscaler(obj: JSONObject, features: FeatureGates, old: JSONObject | None = None) -> list[FieldError]:
     """
     Validate replica limits, target, metrics and behavior.
 
     @param obj: The autoscaler.
-    @param lower_limit: The least number of replicas.
+    @param features: The feature gates and the release of the server.
     @param old: The stored autoscaler, some of whose errors are ignored; L{None} when it is created.
     """
     errors: ErrorList = []
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas") or 0
-    bound = 0 if before.get("minReplicas") == 0 else lower_limit
+    bound = 0 if before.get("minReplicas") == 0 or features.enabled("HPAScaleToZero") else 1
     if min_replicas is not None and min_replicas < bound:
         errors.append(invalid("spec.minReplicas", min_replicas, f"must be greater than or equal to {bound}"))
-    if not max_replicas:
+    if max_replicas < 1 and not features.since(1, 36):
+        errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than 0"))
+    elif not max_replicas:
         errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
     elif max_replicas < 0:
         errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to 1"))
@@ -53,10 +56,14 @@ def validate_autoscaler(obj: JSONObject, lower_limit: int, old: JSONObject | Non
     target = spec.get("scaleTargetRef") or {}
     _validate_reference(target, "spec.scaleTargetRef", errors)
     old_target = before.get("scaleTargetRef") or {}
-    if old is None or any((target.get(name) or "") != (old_target.get(name) or "") for name in ("apiVersion", "kind")):
+    checks_versions = features.since(1, 34)
+    changes = old is None or any(
+        (target.get(name) or "") != (old_target.get(name) or "") for name in ("apiVersion", "kind")
+    )
+    if checks_versions and changes:
         grouped = target.get("kind") != "ReplicationController"
         _validate_api_version(target, "spec.scaleTargetRef.apiVersion", errors, grouped)
-    versions = not any(_has_invalid_object(metric) for metric in before.get("metrics") or ())
+    versions = checks_versions and not any(_has_invalid_object(metric) for metric in before.get("metrics") or ())
     for index, metric in enumerate(spec.get("metrics") or ()):
         _validate_metric(metric, f"spec.metrics[{index}]", errors, versions)
     if min_replicas == 0 and not any(one.get("type") in ("Object", "External") for one in spec.get("metrics") or ()):

@@ -49,3 +49,17 @@ class GateTests(SynchronousTestCase):
         self.assertTrue(gated(*KIND, (1, 37)).has_generation)
         self.assertFalse(gated(*KIND, (1, 37), HPAGeneration=False).has_generation)
         self.assertFalse(gated(*KIND, (1, 36)).has_generation)
+
+    def test_releases(self) -> None:
+        """Until 1.33, API versions of targets were not validated; the text about replicas changed in 1.36."""
+        target = {"apiVersion": "", "kind": "Deployment", "name": "d"}
+        spec = {"maxReplicas": 0, "scaleTargetRef": target, "metrics": [METRIC]}
+        replicas = [
+            "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+            "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+        ]
+        version = 'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group'
+        self.assertEqual(create_errors(gated(*KIND, (1, 33)), spec=spec), replicas)
+        self.assertEqual(create_errors(gated(*KIND, (1, 35)), spec=spec), [*replicas, version])
+        required = "spec.maxReplicas: Required value: must be set and greater than 0"
+        self.assertEqual(create_errors(gated(*KIND), spec=spec), [required, replicas[1], version])

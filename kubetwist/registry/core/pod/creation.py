@@ -65,6 +65,30 @@ def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
             container["securityContext"] = {**context, "appArmorProfile": profile}
 
 
+def annotate_app_armor_profiles(metadata: JSONObject, spec: JSONObject) -> None:
+    """Set missing deprecated annotations from AppArmor fields, for the kubelets of older releases; until 1.33."""
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    annotations = metadata.get("annotations") or {}
+    added = {}
+    for container, _, _ in containers(spec):
+        key = APP_ARMOR + (container.get("name") or "")
+        profile = (container.get("securityContext") or {}).get("appArmorProfile") or _whole_profile(spec)
+        text = None if profile is None else _annotation(profile)
+        if text and key not in annotations:
+            added[key] = text
+    if added:
+        metadata["annotations"] = {**annotations, **added}
+
+
+def _annotation(profile: JSONObject) -> str | None:
+    """Return the deprecated annotation for a profile; L{None} if it is invalid."""
+    if profile.get("type") == "Localhost":
+        local = profile.get("localhostProfile")
+        return None if local is None else f"localhost/{local}"
+    return {"RuntimeDefault": "runtime/default", "Unconfined": "unconfined"}.get(profile.get("type") or "")
+
+
 def _whole_profile(spec: JSONObject) -> JSONObject | None:
     profile: JSONObject | None = (spec.get("securityContext") or {}).get("appArmorProfile")
     return profile

@@ -10,7 +10,13 @@ from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ....api.times import now
 from ...generic.strategy import Strategy
-from .creation import app_armor_warnings, apply_app_armor_annotations, merge_affinity_keys, merge_spread_keys
+from .creation import (
+    annotate_app_armor_profiles,
+    app_armor_warnings,
+    apply_app_armor_annotations,
+    merge_affinity_keys,
+    merge_spread_keys,
+)
 from .defaults import complete_pod_resources, default_pod, keep_pod_resources, round_up, round_up_resources
 from .gates import disabled_pod_fields, disabled_status_fields
 from .qos import qos_class
@@ -44,6 +50,8 @@ class PodStrategy(Strategy):
         self._disabled_status = disabled_status_fields(features)
         self._options = PodValidationOptions(features)
         self._merges_affinity = features.enabled("MatchLabelKeysInPodAffinity")
+        self.has_generation = features.since(1, 33)
+        self._annotates_profiles = features.enabled("AppArmorFields") and not features.since(1, 34)
         self._completes_resources = features.enabled("PodLevelResourcesFixDefaulting")
         self._pod_level = features.enabled("PodLevelResources")
         self._resized = ["containers"]
@@ -73,6 +81,8 @@ class PodStrategy(Strategy):
         if self._merges_spread:
             merge_spread_keys(spec, labels)
         apply_app_armor_annotations(obj["metadata"], spec)
+        if self._annotates_profiles:
+            annotate_app_armor_profiles(obj["metadata"], spec)
         qos_class = (obj.get("status") or {}).get("qosClass")
         super().prepare_for_create(obj)
         if qos_class:
@@ -108,10 +118,11 @@ class PodStrategy(Strategy):
         status, before = obj.get("status"), old.get("status") or {}
         if status is None:
             status = obj["status"] = {}
-        for name in ("qosClass", "observedGeneration"):
-            if before.get(name) and not status.get(name):
+        for name, since in (("qosClass", (1, 32)), ("observedGeneration", (1, 33))):
+            if before.get(name) and not status.get(name) and self.features.since(*since):
                 status[name] = before[name]
-        _keep_observed(status.get("conditions") or (), before.get("conditions") or ())
+        if self.features.since(1, 33):
+            _keep_observed(status.get("conditions") or (), before.get("conditions") or ())
         self._disabled_status.drop(obj, old)
 
     def prepare_for_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> None:

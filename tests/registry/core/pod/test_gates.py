@@ -492,3 +492,44 @@ class WarningTests(SynchronousTestCase):
             strategy = gated("", "Pod", release, **gates)
             obj = created(strategy, spec={"containers": [], "volumes": [{"name": "v", "gitRepo": {}}]})
             self.assertEqual(list(strategy.warnings(obj, None)), [f"spec.volumes[0].gitRepo: {text}"])
+
+
+class ReleaseTests(SynchronousTestCase):
+    """Tests of changes to pods that depend on the release."""
+
+    def test_generation(self) -> None:
+        """Pods have generations since 1.33."""
+        self.assertEqual([gated("", "Pod", (1, minor)).has_generation for minor in (32, 33)], [False, True])
+
+    def test_status(self) -> None:
+        """An update of the status keeps the quality of service since 1.32, and observed generations since 1.33."""
+        status = {"qosClass": "BestEffort", "observedGeneration": 1}
+        for minor, kept in ((31, []), (32, ["qosClass"]), (33, ["qosClass", "observedGeneration"])):
+            strategy = gated("", "Pod", (1, minor))
+            old = {**created(strategy, spec={"containers": []}), "status": status}
+            self.assertEqual(list(with_status(strategy, old, {})["status"]), kept)
+
+    def test_profiles(self) -> None:
+        """Until 1.33, the AppArmor fields of new pods are copied to annotations."""
+        prefix = "container.apparmor.security.beta.kubernetes.io/"
+        spec = {
+            "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}},
+            "containers": [
+                {"name": "a"},
+                {"name": "b", "securityContext": {"appArmorProfile": {"type": "Unconfined"}}},
+                {
+                    "name": "c",
+                    "securityContext": {"appArmorProfile": {"type": "Localhost", "localhostProfile": "p"}},
+                },
+                {"name": "d", "securityContext": {"appArmorProfile": {"type": "Localhost"}}},
+            ],
+        }
+        annotations = {f"{prefix}a": "runtime/default", f"{prefix}b": "unconfined", f"{prefix}c": "localhost/p"}
+        old = gated("", "Pod", (1, 33))
+        self.assertEqual(created(old, spec=spec)["metadata"]["annotations"], annotations)
+        self.assertNotIn("annotations", created(gated("", "Pod", (1, 34)), spec=spec)["metadata"])
+        self.assertNotIn("annotations", created(old, spec={**spec, "os": {"name": "windows"}})["metadata"])
+        obj = copy({"metadata": {"name": "x", "annotations": {f"{prefix}a": "unconfined"}}, "spec": spec})
+        old.default(obj)
+        old.prepare_for_create(obj)
+        self.assertEqual(obj["metadata"]["annotations"], {**annotations, f"{prefix}a": "unconfined"})

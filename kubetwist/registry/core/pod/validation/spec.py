@@ -174,6 +174,8 @@ def _resource_claims(claims: list[JSONObject], path: str, errors: ErrorList) -> 
 def _user_namespace(spec: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions) -> None:
     """Validate that a pod with a user namespace does not use other namespaces of the host."""
     text = "when `hostUsers` is false"
+    if not options.features.since(1, 34):
+        text = "when `pod.Spec.HostUsers` is false"
     # Two of the three field paths of the reference begin with a capital letter.
     for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name) and not (name == "hostNetwork" and options.allows("UserNamespacesHostNetworkSupport")):

@@ -30,6 +30,7 @@ from ....generic.validation.fields import (
     ip,
     is_ipv6,
     need,
+    quantity,
     unsupported,
 )
 from ..qos import qos_class
@@ -216,7 +217,8 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject, options: PodVal
             text = "may not be set on pods that are already bound to a node"
             errors.append(forbidden("status.nominatedNodeName", text))
     _generation(status, "status", errors)
-    immutable(status.get("qosClass"), before.get("qosClass"), "status.qosClass", errors)
+    if options.features.since(1, 32):
+        immutable(status.get("qosClass"), before.get("qosClass"), "status.qosClass", errors)
     validate_transitions(status, before, spec, errors, options)
     _claim_statuses(status.get("resourceClaimStatuses") or [], spec, errors)
     if status.get("extendedResourceClaimStatus") is not None:
@@ -453,11 +455,27 @@ def validate_resize(obj: JSONObject, old: JSONObject, options: PodValidationOpti
                 continue
             item_path = f"spec.{kind}[{index}].resources"
             _removed(container.get("resources"), earlier.get("resources"), item_path, "resource", errors)
+            if features.since(1, 33) and not features.since(1, 34):
+                _reduced_memory(container, earlier, f"{item_path}.limits[memory]", errors)
     for container, earlier in pairs["containers"]:
         if _differs(container, earlier):
             errors.append(forbidden("spec", "only cpu and memory resources are mutable"))
     _resized_init_containers(pairs["initContainers"], errors, features)
     return errors
+
+
+def _reduced_memory(container: JSONObject, earlier: JSONObject, path: str, errors: ErrorList) -> None:
+    """Validate that the memory limit of a container that is not restarted is not reduced; a rule of 1.33."""
+    policies = [policy for policy in container.get("resizePolicy") or () if policy.get("resourceName") == "memory"]
+    if policies and policies[0].get("restartPolicy") == "RestartContainer":
+        return
+    new, old = (((one.get("resources") or {}).get("limits") or {}).get("memory") for one in (container, earlier))
+    if new is None:
+        return
+    if old is None:
+        errors.append(forbidden(path, "memory limits cannot be added unless resizePolicy is RestartContainer"))
+    elif quantity(new) < quantity(old):
+        errors.append(forbidden(path, "memory limits cannot be decreased unless resizePolicy is RestartContainer"))
 
 
 def _resized_init_containers(

@@ -248,6 +248,21 @@ class RuleTests(SynchronousTestCase):
         self.assertEqual(create_errors(strategy, spec=spec), [text])
         self.assertEqual(update_errors(strategy, created(strategy, spec=spec), spec=spec), [])
 
+    def test_host_users(self) -> None:
+        """Until 1.33, errors name a field of Go, and containers may have volume devices."""
+        spec = {
+            **container(volumeDevices=[{"name": "v", "devicePath": "/d"}]),
+            "hostUsers": False,
+            "hostPID": True,
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+        }
+        text = "spec.HostPID: Forbidden: when `pod.Spec.HostUsers` is false"
+        self.assertEqual(create_errors(gated("", "Pod", (1, 33)), spec=spec), [text])
+        self.assertEqual(
+            create_errors(gated("", "Pod", (1, 34)), spec=spec),
+            [f"{path}: Forbidden: when `hostUsers` is false" for path in ("spec.HostPID", f"{_C}.volumeDevices")],
+        )
+
     def test_deletion_cost(self) -> None:
         """The deletion cost is validated if its gate is enabled, unless the stored one is invalid."""
         metadata = {"name": "x", "namespace": "ns", "uid": "u", "annotations": {DELETION_COST: "x"}}
@@ -358,6 +373,13 @@ class StatusTests(SynchronousTestCase):
             [f"status.ephemeralContainerStatuses[0].state: Forbidden: {text}"],
         )
 
+    def test_quality(self) -> None:
+        """The quality of service is immutable since 1.32."""
+        before, after = {"qosClass": "Guaranteed"}, {"qosClass": "Burstable"}
+        text = 'status.qosClass: Invalid value: "Burstable": field is immutable'
+        self.assertEqual(self.errors(gated("", "Pod", (1, 32)), spec_of(), before, after), [text])
+        self.assertEqual(self.errors(gated("", "Pod", (1, 31)), spec_of(), before, after), [])
+
     def test_image_references(self) -> None:
         """The references of image volumes are validated if the gate is enabled."""
         path = "status.containerStatuses[0].volumeMounts[0].volumeStatus.imageVolumeStatus.imageRef"
@@ -401,6 +423,29 @@ class ResizeTests(SynchronousTestCase):
         self.assertEqual((spec["resources"]["limits"], errors), ({"cpu": "2"}, [f"[]: Forbidden: {text}"]))
         _, errors = self.resize((1, 34), old, new)
         self.assertEqual(errors, ["[]: Forbidden: pods with pod-level resources cannot be resized"])
+
+    def test_memory(self) -> None:
+        """In 1.33, only containers that are restarted reduce their memory limit, or add one."""
+        large, small, none = (
+            {"limits": {"cpu": "2", **memory}, "requests": {"cpu": "1", "memory": "1Mi"}}
+            for memory in ({"memory": "2Mi"}, {"memory": "1Mi"}, {})
+        )
+        policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+        path = f"{_C}.resources.limits[memory]"
+        text = f"{path}: Forbidden: memory limits cannot be {{}} unless resizePolicy is RestartContainer"
+        for release, before, after, policies, errors in (
+            ((1, 33), large, small, [], [text.format("decreased")]),
+            ((1, 33), none, large, [], [text.format("added")]),
+            ((1, 33), large, small, policy, []),
+            ((1, 33), small, large, [], []),
+            ((1, 33), none, none, [], []),
+            ((1, 34), large, small, [], []),
+        ):
+            old, new = (
+                spec_of(containers=[{**CONTAINER, "resources": each, "resizePolicy": policies}])
+                for each in (before, after)
+            )
+            self.assertEqual(self.resize(release, old, new)[1], errors)
 
     def test_init_containers(self) -> None:
         """Init containers are resized if their gate is enabled; before 1.36, only sidecars."""
