@@ -160,6 +160,7 @@ class CRDVersionHandlers:
         group_version = GroupVersion(definition.group, version.name)
         described = self.described()
         names, namespaced = discovered_names(described), is_namespaced(described, definition.name)
+        has_hash = self._server.features.enabled("StorageVersionHash")
 
         def api_resource(subresource: str, kind: GroupVersionKind, verbs: tuple[str, ...]) -> APIResource:
             main = not subresource
@@ -175,7 +176,7 @@ class CRDVersionHandlers:
                 short_names=names.short_names if main else (),
                 categories=names.categories if main else (),
                 verbs=verbs,
-                storage_version_hash=names.storage_version_hash if main else "",
+                storage_version_hash=names.storage_version_hash if main and has_hash else "",
                 list_kind=definition.list_kind if main else "",
                 custom=self._schemas,
             )

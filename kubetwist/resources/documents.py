@@ -12,6 +12,7 @@ from .endpoint import thread_deferrer
 from .install import group_version_path
 from .mux import DelegatingMux
 from .openapi.endpoints import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_of, openapi_app
+from .openapi.schemas import WithoutEnums
 from .routing import RoutedApp
 from .servedresources import IServedResources
 
@@ -72,7 +73,8 @@ def install_documents(
         if group_version.group:
             front.handle(f"/apis/{group_version.group}", app)
     cbor = features.enabled("CBORServingAndStorage")
-    builder = builder_of(definitions, format_release(features.emulated), non_api_paths, cbor)
+    types = definitions if features.enabled("OpenAPIEnums") else WithoutEnums(definitions)
+    builder = builder_of(types, format_release(features.emulated), non_api_paths, cbor)
 
     def documents() -> IRemoteDocuments | None:
         return None if aggregated_documents is None else aggregated_documents.openapi

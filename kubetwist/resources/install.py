@@ -336,7 +336,7 @@ def api_resource(endpoint: Endpoint) -> APIResource:
         short_names=names.short_names,
         categories=names.categories,
         verbs=verbs(storage),
-        storage_version_hash=names.storage_version_hash,
+        storage_version_hash=names.storage_version_hash if endpoint.features.enabled("StorageVersionHash") else "",
         list_kind=f"{info.kind}List" if ILister.providedBy(storage) else "",
         delete_returns_object=endpoint.strategy is not None and endpoint.strategy.delete_returns_object,
         connect_methods=tuple(storage.methods) if connects else (),

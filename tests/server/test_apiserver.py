@@ -69,6 +69,37 @@ class FeatureGateTests(EndpointCase):
         self.assertIn('kubernetes_feature_enabled{name="ContainerStopSignals",stage="ALPHA"} 0', metrics)
         self.assertNotIn('name="EnvFiles"', metrics)
 
+    async def test_documents(self) -> None:
+        """Discovery has hashes of storage versions, and OpenAPI has enumerations, with their gates."""
+        crd = {
+            "metadata": {"name": "kites.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": "Cluster",
+                "names": {"plural": "kites", "kind": "Kite"},
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {"openAPIV3Schema": {"type": "object"}},
+                    }
+                ],
+            },
+        }
+        for flags, expected in (
+            ((), True),
+            (("--feature-gates=StorageVersionHash=false,OpenAPIEnums=false",), False),
+        ):
+            await self.serve(*flags)
+            await self.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+            for path in ("/api/v1", "/apis/example.com/v1"):
+                resources = (await self.ask("GET", path))[1]["resources"]
+                self.assertEqual("storageVersionHash" in repr(resources), expected, path)
+            document = repr((await self.ask("GET", "/openapi/v3/api/v1"))[1])
+            self.assertEqual("Possible enum values" in document, expected)
+            self.assertEqual("'enum': [" in document, expected)
+
     async def test_gated_resources(self) -> None:
         """Resources need their gates, which warnings name."""
         with capturedLogs() as events:

@@ -16,6 +16,38 @@ class IDefinitions(Protocol):
         """Return every type by name; references begin with C{ref_prefix}. The caller may change the result."""
 
 
+class WithoutEnums:
+    """
+    The types of a release without enumerations, for servers without the feature gate OpenAPIEnums.
+
+    @see: k8s.io/apiserver, C{pkg/util/openapi/enablement.go}.
+    """
+
+    def __init__(self, definitions: IDefinitions) -> None:
+        self._definitions = definitions
+
+    def openapi_schemas(self, ref_prefix: str) -> Mapping[str, JSONObject]:
+        """See L{IDefinitions.openapi_schemas}."""
+        schemas = self._definitions.openapi_schemas(ref_prefix)
+        for schema in schemas.values():
+            _remove_enums(schema)
+        return schemas
+
+
+def _remove_enums(schema: JSONObject) -> None:
+    """Remove the values of enumerations, and the lists of values in descriptions."""
+    schema.pop("enum", None)
+    description, values, _ = schema.get("description", "").partition(_ENUM_VALUES)
+    if values:
+        schema["description"] = description.strip()
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            _remove_enums(schema[name])
+    for one in (*schema.get("properties", {}).values(), *schema.get("allOf", ())):
+        _remove_enums(one)
+
+
+_ENUM_VALUES: Final = "Possible enum values:"
 #: Kinds that belong to every group.
 _IN_EVERY_GROUP: Final = frozenset(("DeleteOptions", "WatchEvent"))
 #: Groups of the other servers of the chain, and groups that only webhooks use.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.resources.openapi.schemas import reachable, references
+from kubetwist.resources.openapi.schemas import WithoutEnums, reachable, references
 from kubetwist.schema.openapi import V3_REFERENCE
 from tests.resources.fakeservedresources import APPS
 from tests.resources.openapi.fakedefinitions import META, FakeDefinitions
@@ -38,3 +40,33 @@ class SchemasTests(SynchronousTestCase):
         for schema in found.values():
             for name in references(schema):
                 self.assertTrue(name in found or name not in schemas)
+
+    def test_without_enums(self) -> None:
+        """Without enumerations, descriptions have no lists of values, and fields of this name stay."""
+        described = {"description": 'A policy.\n\nPossible enum values:\n - `"A"` x', "enum": ["A"], "type": "string"}
+        types = {
+            "T": {
+                "description": "T is a type.",
+                "properties": {
+                    "enum": {**described},
+                    "list": {"items": {**described}, "type": "array"},
+                    "map": {"additionalProperties": {**described}, "type": "object"},
+                    "all": {"allOf": [{"$ref": "#/x"}], "description": "All."},
+                },
+            }
+        }
+        plain = {"description": "A policy.", "type": "string"}
+        self.assertEqual(
+            WithoutEnums(SimpleNamespace(openapi_schemas=lambda prefix: types)).openapi_schemas(V3_REFERENCE),
+            {
+                "T": {
+                    "description": "T is a type.",
+                    "properties": {
+                        "enum": plain,
+                        "list": {"items": plain, "type": "array"},
+                        "map": {"additionalProperties": plain, "type": "object"},
+                        "all": {"allOf": [{"$ref": "#/x"}], "description": "All."},
+                    },
+                }
+            },
+        )
