@@ -84,6 +84,7 @@ class InProcessServer(ServerHandle):
             pause.end()
 
     async def _start(self) -> InProcessServer:
+        from ..server.credentials.keygeneration import begin_key
         from ..server.service import KubeAPIService
         from ..tap import Options
         from ._clock import clock_of
@@ -134,6 +135,8 @@ class InProcessServer(ServerHandle):
             client_certificate=credentials.admin.certificate.decode(),
             client_key=credentials.admin.key.decode(),
         )
+        # The start of a further server in this process does not wait for its key.
+        begin_key()
         return self
 
     async def stop(self) -> None:

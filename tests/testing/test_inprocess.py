@@ -10,6 +10,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
+from kubetwist.server.credentials import keygeneration
 from kubetwist.testing import InProcessServer
 from kubetwist.testing._reactorthread import running_reactor
 from kubetwist.testing.trial import KubeAPIMixin
@@ -31,6 +32,13 @@ class InProcessServerTests(KubeAPIMixin, TestCase):
         self.assertEqual((code, created["metadata"]["name"]), (201, "mine"))
         code, _ = await self.ask(second, "GET", "/api/v1/namespaces/mine")
         self.assertEqual(code, 404)
+
+    async def test_key_ahead(self) -> None:
+        """The key of a further server is generated after a start."""
+        await self.startKubeAPI()
+        (pending,) = keygeneration._pending
+        self.assertIsNotNone(await deferToThread(pending.get))
+        keygeneration._pending.clear()
 
     async def test_stops(self) -> None:
         """A stopped server no longer listens and has removed its files; stopping is idempotent."""
