@@ -6,7 +6,7 @@ Measure the server's CPU time for sending events to watches.
 In each round, some writers change one ConfigMap each at the same time, and all watches receive all events. The script
 prints the CPU time of the server (user and system) per event and watch, without the time of the same writes without
 watches, and the median and the 99th percentile of the time from a round's first request to its last event. HTTP/2 has
-100 watches per connection, HTTP/1.1 one.
+100 watches per connection, HTTP/1.1 one; C{floor} is what encryption and the system call cost for one (F{tlsfloor.py}).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from struct import pack
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import tlsfloor
 from http2attacks import HEADERS, PREFACE, SETTINGS, WINDOW_UPDATE, field, frame
 from load import Target, arguments, target, trusting
 
@@ -217,12 +218,13 @@ def main() -> int:
         for number in range(max(writers)):
             data = {"count": "-", "filling": "x" * 1000}
             server.call("POST", path, {"metadata": {"name": f"one-{number}"}, "data": data})
-        names = ("watches", "writers", "protocol", "format", "us/event", "median ms", "p99 ms")
-        print("{:>8} {:>8} {:>9} {:>9} {:>9} {:>10} {:>8}".format(*names))
+        names = ("watches", "writers", "protocol", "format", "us/event", "floor", "median ms", "p99 ms")
+        print("{:>8} {:>8} {:>9} {:>9} {:>9} {:>6} {:>10} {:>8}".format(*names))
         for writing in writers:
             rounds = max(options.events // 100 // writing, 20)
             alone = measure(server, path, Setting(0, writing, "http1", "json"), rounds)[0] / rounds
             for watchers in map(int, options.watchers.split(",")):
+                floor = f"{tlsfloor.measure(watchers, 1500)['encryptor']:.1f}" if "http1" in options.protocols else ""
                 for protocol in options.protocols.split(","):
                     for form in options.formats.split(","):
                         rounds = max(options.events // watchers // writing, 20)
@@ -230,7 +232,8 @@ def main() -> int:
                         micro = 1e6 * (used - alone * rounds) / (rounds * writing * watchers)
                         median, p99 = (1000 * one for one in statistics.quantiles(times, n=100)[49::49])
                         print(
-                            f"{watchers:8} {writing:8} {protocol:>9} {form:>9} {micro:9.1f} {median:10.1f} {p99:8.1f}",
+                            f"{watchers:8} {writing:8} {protocol:>9} {form:>9} {micro:9.1f}"
+                            f" {floor if protocol == 'http1' else '':>6} {median:10.1f} {p99:8.1f}",
                             flush=True,
                         )
     return 0
