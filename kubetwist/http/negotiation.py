@@ -222,7 +222,8 @@ class Negotiator:
         Choose the form of a response.
 
         @param accept: The header; L{None} or empty selects the default.
-        @param bodiless: Whether a POST, PUT or PATCH has no body, for which the router returns another error.
+        @param bodiless: Whether a POST, PUT or PATCH has no Content-Length, for which the router of releases before
+            1.34 returns another error.
         @raise NotAcceptable: No accepted media type is available.
         """
         result = self._cache.get(accept)
@@ -458,6 +459,19 @@ def body_media(content_type: bytes | None, cbor: bool = False) -> str:
     if match is None or match[1].lower() not in supported:
         raise APIStatusError.unsupported_media_type(supported)
     return _FORMS[match[1].lower()]
+
+
+def unrouted_patch(content_length: bytes | None) -> APIStatusError:
+    """
+    Return the error for a patch of an unsupported type without a body, in releases before 1.34.
+
+    Their router then continues with the Accept header, although no route is left.
+
+    @param content_length: The header.
+    """
+    code, reason = (406, "NotAcceptable") if content_length else (415, "UnsupportedMediaType")
+    text = "406: Not Acceptable" if content_length else "415: Unsupported Media Type"
+    return APIStatusError(code, reason, f"{text}\n\nAvailable representations: ", {})
 
 
 def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_TYPES, routed: bool = True) -> str:

@@ -83,6 +83,8 @@ class Endpoint:
     @ivar min_request_timeout: Minimum seconds of watches without a timeout.
     @ivar features: The feature gates and the release of the server.
     @ivar watch_list: Whether watches may request initial events.
+    @ivar old_router: Whether the reference's router is the one of releases before 1.34, which treats requests without a
+        body differently.
     @ivar options_first: Whether list options are validated before the media type is negotiated.
     @ivar encoders: The encoders of responses, by form; see L{kubetwist.resources.views}.
     @ivar formats: The formats of responses that depend on no query, by what was negotiated.
@@ -111,6 +113,7 @@ class Endpoint:
     built_in: bool = field(init=False)
     watch_list: bool = field(init=False)
     options_first: bool = field(init=False)
+    old_router: bool = field(init=False)
     zero_metadata: JSONObject = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -118,6 +121,7 @@ class Endpoint:
         self.tables = has_tables(self.storage)
         self.watch_list = self.features.enabled("WatchList")
         self.options_first = self.features.meets(">=1.32,<1.36")
+        self.old_router = not self.features.since(1, 34)
         self.zero_metadata = self.codec.zero_metadata
 
     def negotiators(self, request: KubeRequest) -> EndpointNegotiators:

@@ -180,7 +180,9 @@ def _negotiate(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Ne
         return negotiators.object(accept)
     if not collection:
         negotiate = negotiators.object if endpoint.tables else negotiators.object_without_table
-        return negotiate(accept, request.method in _WITH_BODY and not request.read_body())
+        if endpoint.old_router:
+            return negotiate(accept, request.method in _WITH_BODY and not request.getHeader(b"content-length"))
+        return negotiate(accept)
     negotiated = negotiators.list(accept)
     return negotiators.watch(accept) if request.info.verb == "watch" else negotiated
 

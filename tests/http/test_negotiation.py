@@ -24,6 +24,7 @@ from kubetwist.http.negotiation import (
     negotiate_unrouted,
     parse_accept,
     patch_media,
+    unrouted_patch,
     wants_pretty,
 )
 
@@ -114,6 +115,12 @@ class NegotiatorTests(SynchronousTestCase):
         """The router answers 415 to a POST without a body and with an unacceptable header."""
         error = self.assertRaises(NotAcceptable, BUILT_IN.object, b"text/html", bodiless=True)
         self.assertEqual((error.code, error.reason), (415, "UnsupportedMediaType"))
+
+    def test_patch_without_body(self) -> None:
+        """The router of releases before 1.34 has no route for a patch of an unsupported type without a body."""
+        without, empty = unrouted_patch(None), unrouted_patch(b"0")
+        self.assertEqual((without.code, without.reason), (415, "UnsupportedMediaType"))
+        self.assertEqual((empty.code, empty.message), (406, "406: Not Acceptable\n\nAvailable representations: "))
 
     def test_unrouted_refuses(self) -> None:
         """Without a router the error has another text, and partial wildcards are supported."""

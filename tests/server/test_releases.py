@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 from kubetwist.resources.apis import install_apis
-from tests.server.servercase import ServerCase
+from tests.http.harness import parse_answers
+from tests.server.servercase import ServerCase, is_whole
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -41,3 +43,17 @@ class ReleaseTests(ServerCase):
         watch = f"{CONFIG_MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
         self.assertEqual((await self.ask_on(connection, watch)).code, 200)
         self.assertIn(b"storage-readiness ok", (await self.ask_on(connection, "/healthz?verbose")).body)
+
+    async def test_router(self) -> None:
+        """A patch without a body and type has another error since 1.34."""
+        for version, codes in (("1.33", (406, 415)), ("1.34", (415, 415))):
+            await self.start_release(version)
+            connection = await self.connect(self.admin)
+            for code, fields in zip(codes, ("Content-Length: 0\r\n", ""), strict=True):
+                request = f"PATCH {CONFIG_MAPS}/a HTTP/1.1\r\nHost: x\r\n{fields}\r\n"
+                connection.received = b""
+                connection.transport.write(request.encode())
+                (answer,) = parse_answers(await connection.until(is_whole))
+                self.assertEqual(answer.code, code, (version, fields))
+            await self.service.stopService()
+            shutil.rmtree(self.folder / "data")

@@ -23,7 +23,7 @@ from ...api.options import DeleteOptions, ListOptions, WriteOptions
 from ...api.record import Record
 from ...api.resource import GroupResource, JSONObject
 from ...filters.authorization import authorizer_attributes, forbidden
-from ...http.negotiation import APPLY_PATCH, patch_media
+from ...http.negotiation import APPLY_PATCH, patch_media, unrouted_patch
 from ...http.request import KubeRequest
 from ...http.responses import respond_object, respond_status
 from ...interfaces import ICorruptObjectDeleter
@@ -159,9 +159,14 @@ class WriteHandlers:
         """Handle the PATCH of an object."""
         endpoint = self.endpoint
         check_name(name)
-        media = patch_media(
-            request.getHeader(b"content-type"), endpoint.supported_patch_types(request), routed=endpoint.built_in
-        )
+        try:
+            media = patch_media(
+                request.getHeader(b"content-type"), endpoint.supported_patch_types(request), routed=endpoint.built_in
+            )
+        except APIStatusError:
+            if endpoint.old_router and endpoint.built_in and not request.read_body():
+                raise unrouted_patch(request.getHeader(b"content-length")) from None
+            raise
         output = negotiate_output(endpoint, request, collection=False)
         options = parse_patch_options(request.query, media)
         scope = endpoint.scope(request, namespace, request.read_body())
