@@ -23,6 +23,28 @@ _EXEMPT: Final = frozenset(
     )
 )
 
+#: Requests of authentication and authorization, which are not stored: a faulty policy must not stop them.
+_REVIEWS: Final = frozenset(
+    (
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    )
+)
+
+
+def is_review(attributes: AdmissionAttributes) -> bool:
+    """
+    Return whether a request asks for a decision of authentication or authorization.
+
+    Policies never apply to them; webhooks do not from 1.37 on. See kubernetes,
+    C{pkg/kubeapiserver/admission/exclusion/resources.go}.
+    """
+    return (attributes.group, attributes.resource) in _REVIEWS
+
 
 def is_exempt_admission_configuration(attributes: AdmissionAttributes) -> bool:
     """Return whether a request is for a webhook configuration, a policy or a binding."""

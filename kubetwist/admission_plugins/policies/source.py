@@ -16,7 +16,7 @@ from ...admission.expressions import (
 )
 from ...admission.matching.equivalents import EquivalentResource
 from ...admission.matching.matchresources import MatchResources
-from ...admission.matching.rules import is_exempt_admission_configuration
+from ...admission.matching.rules import is_exempt_admission_configuration, is_review
 from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import GroupResource, GroupVersionKind, JSONObject
@@ -162,7 +162,7 @@ class PolicySource(Generic[_Policy]):
             hooks = self.hooks()
         except StorageUnavailable as error:
             raise attributes.forbidden(str(error)) from None
-        return () if is_exempt_admission_configuration(attributes) else hooks
+        return () if is_exempt_admission_configuration(attributes) or is_review(attributes) else hooks
 
     def equivalents(self, attributes: AdmissionAttributes) -> tuple[EquivalentResource, ...]:
         """Return the equivalent resources of a request, the requested resource first."""

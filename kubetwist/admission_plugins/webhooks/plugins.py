@@ -32,6 +32,7 @@ class _Webhooks:
         self._server = server
         self._configurations = configurations
         self._metrics = WebhookMetrics(self._type)
+        self._exempts_reviews = server.features.enabled("ExcludeAdmissionWebhookVirtualResources")
 
     def collect(self) -> Iterator[MetricSnapshot]:
         """Return the metrics of webhook calls."""
@@ -62,9 +63,9 @@ class _Webhooks:
         except StorageUnavailable as error:
             raise attributes.forbidden(str(error)) from None
         if matched:
-            from ...admission.matching.rules import is_exempt_admission_configuration
+            from ...admission.matching.rules import is_exempt_admission_configuration, is_review
 
-            if is_exempt_admission_configuration(attributes):
+            if is_exempt_admission_configuration(attributes) or (self._exempts_reviews and is_review(attributes)):
                 return ()
         return matched
 

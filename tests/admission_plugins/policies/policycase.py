@@ -40,6 +40,7 @@ class PolicyTestCase(SynchronousTestCase):
             "namespaces",
             "pods",
             "secrets",
+            "subjectaccessreviews",
             "horizontalpodautoscalers",
             "mutatingadmissionpolicies",
             "mutatingadmissionpolicybindings",

@@ -14,6 +14,15 @@ from tests.admission_plugins.policies.policycase import GROUP, MAPS, PolicyTestC
 class ValidatingTests(PolicyTestCase):
     """Tests for L{kubetwist.admission_plugins.policies.validating}."""
 
+    def test_reviews(self) -> None:
+        """Policies do not apply to access reviews, even if they match all resources."""
+        everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+        self.policy(matchConstraints={"resourceRules": [everything]}, validations=[{"expression": "false"}])
+        self.assertEqual(self.request_error("POST", MAPS, {"metadata": {"name": "m"}})[0], 422)
+        spec = {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        self.assertTrue(self.send_request("POST", path, {"spec": spec})["status"]["allowed"])
+
     def test_denial(self) -> None:
         """A request that fails a validation is rejected with the message and reason of the validation."""
         self.policy(

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.client.errors import CallError
 from kubetwist.client.httpclient import Response
 from tests.admission_plugins.webhooks.webhookserver import WebhookTestCase, patch, webhook
@@ -258,3 +259,18 @@ class ValidatingTests(WebhookTestCase):
         self.outgoing.answer = lambda url, review: {"uid": "whatever", "allowed": True}
         self.config_map()
         self.assertEqual(self.outgoing.calls[0][1]["apiVersion"], "admission.k8s.io/v1beta1")
+
+
+class ReviewTests(WebhookTestCase):
+    """Access reviews in a release that exempts them."""
+
+    features = FeatureGates((1, 37))
+
+    def test_exempt(self) -> None:
+        """Webhooks are not called for access reviews."""
+        self.configure(webhook(**rule("subjectaccessreviews")))
+        self.outgoing.answer = lambda url, review: {"allowed": False}
+        spec = {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        self.assertTrue(self.send_request("POST", path, {"spec": spec})["status"]["allowed"])
+        self.assertEqual(self.outgoing.calls, [])

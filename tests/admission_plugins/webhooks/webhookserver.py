@@ -11,6 +11,7 @@ import orjson
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.client.httpclient import Response
 from kubetwist.client.services import Services
 from tests.resources.server import Server, configured, definitions
@@ -100,6 +101,7 @@ class WebhookTestCase(SynchronousTestCase):
         "serviceaccounts",
         "subjectaccessreviews",
     )
+    features = FeatureGates()
 
     def setUp(self) -> None:
         """Create a server with both plugins."""
@@ -109,6 +111,7 @@ class WebhookTestCase(SynchronousTestCase):
             admission=configured(MutatingAdmissionWebhook, ValidatingAdmissionWebhook),
             outgoing=self.outgoing,
             types=definitions(),
+            features=self.features,
         )
         self.client = self.server.client()
         self.send_request("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
