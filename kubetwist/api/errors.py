@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from attrs import evolve, frozen
 from attrs import field as attribute
 
+from ._gosyntax import shown_in_go
 from .featuregates import FeatureGates, Release
 from .go.quote import quoted
 from .go.syntax import float_text
-from .gosyntax import shown_in_go
 from .jsontypes import JSONObject, JSONValue
 from .names import Reworded
 from .renamed import renamed_names

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.api.gosyntax}."""
+"""Tests for L{kubetwist.api._gosyntax}."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.gosyntax import _structs, shown_in_go
+from kubetwist.api._gosyntax import _structs, shown_in_go
 
 _OLD = (1, 33)
 

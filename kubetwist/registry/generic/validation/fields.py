@@ -110,7 +110,7 @@ def unsupported(
 
     @param shown: The value as JSON shows it.
     @param value: The value, if earlier releases format it in Go syntax.
-    @param go_type: Its Go type, see L{shown_in_go<kubetwist.api.gosyntax.shown_in_go>}; a named string type, a list or
+    @param go_type: Its Go type, see L{shown_in_go<kubetwist.api._gosyntax.shown_in_go>}; a named string type, a list or
         a map by default.
     """
     if value is None:
@@ -167,7 +167,7 @@ def invalid_shown(path: str, formatted: str, detail: str, value: JSONValue = Non
     @param formatted: The value as JSON.
     @param detail: The end of the message.
     @param value: The value, if earlier releases format it in Go syntax.
-    @param go_type: Its Go type, see L{shown_in_go<kubetwist.api.gosyntax.shown_in_go>}; C{""} if all releases format
+    @param go_type: Its Go type, see L{shown_in_go<kubetwist.api._gosyntax.shown_in_go>}; C{""} if all releases format
         it as C{formatted}.
     """
     if not go_type:
@@ -391,7 +391,7 @@ def immutable(
     @param errors: Receives the errors.
     @param shown: The formatted value for the message; JSON by default.
     @param untyped: Whether the value may contain any JSON type, so that C{1} must be distinguished from C{True}.
-    @param go_type: The Go type of the value, see L{shown_in_go<kubetwist.api.gosyntax.shown_in_go>}.
+    @param go_type: The Go type of the value, see L{shown_in_go<kubetwist.api._gosyntax.shown_in_go>}.
     """
     if value != old or (untyped and not same_json(value, old)):
         if shown is not None:
