@@ -197,17 +197,22 @@ def leaves(fields: FieldSet) -> FieldSet:
 
 
 def sort_field_set(fields: FieldSet) -> FieldSet:
-    """Return a set with its path elements in the order of structured-merge-diff."""
-    path_elements = sorted(fields)
+    """Return a set with its path elements in the order of structured-merge-diff; the same set if it has this order."""
+    sent = list(fields)
+    path_elements = sorted(sent)
     if path_elements and path_elements[-1][0] != "f":
         path_elements.sort(key=path_element_sort_key)
     if not any(fields.values()):
-        # The fields of a map of strings, for example.
-        return dict.fromkeys(path_elements, LEAF)
-    return {
-        path_element: sort_field_set(child) if (child := fields[path_element]) else LEAF
-        for path_element in path_elements
-    }
+        # The fields of a map of strings, for example. Go's clients send maps in order.
+        return fields if path_elements == sent else dict.fromkeys(path_elements, LEAF)
+    result, same = {}, path_elements == sent
+    for path_element in path_elements:
+        child = ordered = fields[path_element]
+        if child:
+            ordered = sort_field_set(child)
+            same = same and ordered is child
+        result[path_element] = ordered
+    return fields if same else result
 
 
 def decode(fields: JSONValue) -> FieldSet:

@@ -34,6 +34,26 @@ Changes = tuple[FieldSet | None, FieldSet | None]
 ValidationError = tuple[str, str]
 
 
+#: Maximum number and length of the names whose path elements are kept.
+_MAX_KEPT: Final = 4096
+_MAX_KEPT_LENGTH: Final = 64
+
+
+class _PathElements(dict[str, str]):
+    """The path elements of names, which objects share: C{"f:data"} of C{"data"}."""
+
+    def __missing__(self, name: str) -> str:
+        path_element = f"f:{name}"
+        if len(name) <= _MAX_KEPT_LENGTH:
+            if len(self) >= _MAX_KEPT:
+                self.clear()
+            self[name] = path_element
+        return path_element
+
+
+_path_element_of: Final = _PathElements().__getitem__
+
+
 class TypedError(ValueError):
     """A value does not have its type; the messages equal structured-merge-diff's."""
 
@@ -268,7 +288,7 @@ class MapType(MergeType):
         if value.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(value)}}}")
         if self._leaf_element:
-            return {f"f:{name}": LEAF for name in value}
+            return dict.fromkeys(map(_path_element_of, value), LEAF)
         steps = self._path_elements
         result = {}
         for name, item in value.items():

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.schema.merge.fieldpath import (
     InvalidPathElement,
     format_path,
+    path_element_sort_key,
 )
 from kubetwist.schema.merge.fieldset import (
     FieldSet,
@@ -108,6 +109,22 @@ class EncodingTests(SynchronousTestCase):
         """A set that is encoded as FieldsV1 and decoded is the same set."""
         fields = field_set_from_paths(some)
         self.assertEqual(decode(orjson.loads(orjson.dumps(sort_field_set(fields)))), fields)
+
+    @given(PATHS)
+    def test_sorted(self, some: Paths) -> None:
+        """Each level is in order; a set that is in order already is returned itself, and no set is modified."""
+        fields = field_set_from_paths(some)
+        before = orjson.dumps(fields)
+        ordered = sort_field_set(fields)
+        self.assertEqual((ordered, orjson.dumps(fields)), (fields, before))
+        levels = [ordered]
+        while levels:
+            level = levels.pop()
+            elements = [element for element in level if element != "."]
+            self.assertEqual(elements, sorted(elements, key=path_element_sort_key))
+            self.assertIn(".", list(level)[:1] if "." in level else ["."])
+            levels += level.values()
+        self.assertIs(sort_field_set(ordered), ordered)
 
     def test_malformed(self) -> None:
         """Malformed sets are rejected."""

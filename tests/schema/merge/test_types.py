@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
+from kubetwist.schema.merge import types
 from kubetwist.schema.merge.builder import MergeTypeBuilder
 from kubetwist.schema.merge.fieldset import FieldSet
 from kubetwist.schema.merge.types import (
@@ -511,3 +512,16 @@ class OverriddenTests(SynchronousTestCase):
         claim = field("PersistentVolume", "spec", "claimRef")
         self.assertFalse(claim.atomic)
         self.assertIsNotNone(claim.field("namespace"))
+
+
+class PathElementTests(SynchronousTestCase):
+    """The path elements of names."""
+
+    def test_kept(self) -> None:
+        """Names of any length have path elements; those of short names are kept, up to a limit."""
+        self.patch(types, "_MAX_KEPT", 2)
+        elements = types._PathElements()
+        for name in ("a", "b", "a", "c", "x" * 65):
+            self.assertEqual(elements[name], f"f:{name}")
+        self.assertEqual(list(elements), ["c"])
+        self.assertIs(elements["c"], elements["c"])
