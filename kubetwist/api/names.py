@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -59,9 +59,6 @@ _wildcard = re.compile(WILDCARD_DNS1123_SUBDOMAIN).fullmatch
 _qualified = re.compile(QUALIFIED_NAME).fullmatch
 _label_value = re.compile(LABEL_VALUE).fullmatch
 _config_map_key = re.compile(CONFIG_MAP_KEY).fullmatch
-#: Match what L{validate_label_value} and L{validate_config_map_key} find no errors in; valid texts need no more.
-is_label_value: Final = re.compile(rf"(?s:(?=.{{0,63}}\Z))(?:{LABEL_VALUE})").fullmatch
-is_config_map_key: Final = re.compile(r"(?!\.(?:\.|\Z))[-._a-zA-Z0-9]{1,253}").fullmatch
 _env_var_name = re.compile(ENV_VAR_NAME).fullmatch
 _c_identifier = re.compile(C_IDENTIFIER).fullmatch
 _http_header_name = re.compile(HTTP_HEADER_NAME).fullmatch
@@ -280,12 +277,40 @@ def is_qualified_name(name: str) -> bool:
     return len(name) <= _MAX_QUALIFIED_NAME_LENGTH and _is_known_qualified_name(name)
 
 
+def are_labels(labels: Mapping[str, str]) -> bool:
+    """Return whether the keys and values of labels have no errors; fast for repeated ones."""
+    # The lengths come first, to bound the memory of the caches.
+    return (
+        max(map(len, labels), default=0) <= _MAX_QUALIFIED_NAME_LENGTH
+        and max(map(len, labels.values()), default=0) <= _MAX_LABEL_VALUE_LENGTH
+        and all(map(_is_known_qualified_name, labels))
+        and all(map(_is_known_label_value, labels.values()))
+    )
+
+
+def are_config_map_keys(keys: Collection[str]) -> bool:
+    """Return whether L{validate_config_map_key} returns no errors for some keys; fast for repeated ones."""
+    return max(map(len, keys), default=0) <= _MAX_CONFIG_MAP_KEY_LENGTH and all(map(_is_known_config_map_key, keys))
+
+
 _MAX_QUALIFIED_NAME_LENGTH: Final = 253 + 1 + 63
+_MAX_LABEL_VALUE_LENGTH: Final = 63
+_MAX_CONFIG_MAP_KEY_LENGTH: Final = 253
 
 
 @lru_cache(maxsize=4096)
 def _is_known_qualified_name(name: str) -> bool:
     return not validate_qualified_name(name)
+
+
+@lru_cache(maxsize=4096)
+def _is_known_label_value(value: str) -> bool:
+    return not validate_label_value(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_known_config_map_key(key: str) -> bool:
+    return not validate_config_map_key(key)
 
 
 def validate_label_value(value: str) -> list[str]:

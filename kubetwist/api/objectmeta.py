@@ -31,8 +31,8 @@ from .jsontypes import JSONObject, JSONValue
 from .listoptions import is_field_manager, validate_field_manager
 from .names import (
     ValidateNameFunc,
+    are_labels,
     byte_length,
-    is_label_value,
     is_qualified_name,
     validate_dns1123_label,
     validate_label_value,
@@ -275,11 +275,11 @@ def _compare_metadata(new: Meta, old: Meta, path: str) -> list[FieldError]:
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """Validate labels."""
     errors: list[FieldError] = []
-    for key, value in (labels or {}).items():
-        if not is_qualified_name(key):
-            errors += [invalid(path, key, text) for text in validate_qualified_name(key)]
-        if not is_label_value(value):
-            errors += [invalid(path, value, text) for text in validate_label_value(value)]
+    if not labels or are_labels(labels):
+        return errors
+    for key, value in labels.items():
+        errors += [invalid(path, key, text) for text in validate_qualified_name(key)]
+        errors += [invalid(path, value, text) for text in validate_label_value(value)]
     return errors
 
 

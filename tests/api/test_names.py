@@ -53,14 +53,15 @@ class NameTests(SynchronousTestCase):
             self.assertNotEqual(problems("-", True), [])
 
     @given(st.one_of(st.text(max_size=4), st.text("a.-_0", min_size=50, max_size=70)))
-    def test_is_label_value(self, value: str) -> None:
-        """Exactly the values without errors are label values."""
-        self.assertEqual(bool(names.is_label_value(value)), not names.validate_label_value(value))
+    def test_are_labels(self, text: str) -> None:
+        """Exactly the labels without errors in their keys and values are valid."""
+        self.assertEqual(names.are_labels({"a": "b", text: "c"}), not names.validate_qualified_name(text))
+        self.assertEqual(names.are_labels({"a": text, "b": "c"}), not names.validate_label_value(text))
 
     @given(st.one_of(st.text(max_size=4), st.text(".-_0a", max_size=6), st.integers(250, 256).map("a".__mul__)))
-    def test_is_config_map_key(self, key: str) -> None:
+    def test_are_config_map_keys(self, key: str) -> None:
         """Exactly the keys without errors are keys of config maps."""
-        self.assertEqual(bool(names.is_config_map_key(key)), not names.validate_config_map_key(key))
+        self.assertEqual(names.are_config_map_keys(["a", key]), not names.validate_config_map_key(key))
 
     def test_wildcard(self) -> None:
         """Only the first label of a host name may be a star."""

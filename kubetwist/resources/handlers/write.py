@@ -78,7 +78,8 @@ class WriteHandlers:
         manager = manager_of(request, options)
         scope.sent = endpoint.comparable(document.value)
         scope.floats = endpoint.floats(document.value, data)
-        decoded = (None, obj, manager, document.value)
+        # Only empty lists in the body are significant for the managed fields.
+        decoded = (None, obj, manager, document.value if document.by_map or b"[" in data else None)
         obj = await scope.compute(0, endpoint.defaulted, *decoded) if large else endpoint.defaulted(*decoded)
         result = await endpoint.storage.create(scope, obj, options)
         respond_object(request, 201, await output.encode_async(result, scope), output.content_type)

@@ -6,7 +6,7 @@ from collections.abc import Container
 from typing import Final
 
 from ....api.errors import FieldError, forbidden, invalid, too_long
-from ....api.names import byte_length, is_config_map_key, validate_config_map_key
+from ....api.names import are_config_map_keys, byte_length, validate_config_map_key
 from ....api.objectmeta import UpdateErrors
 from ....api.resource import JSONObject
 from ...generic.validation.fields import ErrorList, check
@@ -47,7 +47,7 @@ def check_keys(data: JSONObject, name: str, errors: ErrorList, reserved: Contain
     @param errors: Receives the errors.
     @param reserved: The keys of binary data, which must be different.
     """
-    if not reserved and all(map(is_config_map_key, data)):
+    if not reserved and are_config_map_keys(data):
         return
     for key in sorted(data):
         check(key, f"{name}[{key}]", validate_config_map_key, errors)
