@@ -196,7 +196,7 @@ class TransportTests(SynchronousTestCase):
         self.assertEqual(self.serve(handler).status, 429)
 
     def test_addresses(self) -> None:
-        """The addresses are those of the transport."""
+        """The addresses come from the transport."""
         seen: list[object] = []
 
         def handler(request: KubeRequest) -> None:
