@@ -509,9 +509,19 @@ def counted(number: int, units: str) -> str:
     return f"{number} {units.removesuffix('s') if number == 1 else units}"
 
 
-def too_long(field: str, limit: int, unit: str = "bytes") -> FieldError:
-    """Return the error for a value that is too long."""
-    return FieldError("FieldValueTooLong", f"Too long: may not be more than {counted(limit, unit)}", field)
+def too_long(field: str, limit: int, unit: str = "bytes", *, earlier: str = "must have at most {} bytes") -> FieldError:
+    """
+    Return the error for a value that is too long.
+
+    @param earlier: The detail before 1.32, in which the limit is inserted: C{field.TooLong} by default.
+    """
+    detail = f"may not be more than {counted(limit, unit)}"
+    error = FieldError("FieldValueTooLong", f"Too long: {detail}", field, detail=detail)
+    return error.reworded(1, 32, earlier.format(limit))
+
+
+#: The detail of C{field.TooLongMaxLength} before 1.32, for L{too_long}.
+MAX_LENGTH: Final = "may not be longer than {}"
 
 
 def too_many(field: str, actual: int, limit: int) -> FieldError:

@@ -6,11 +6,22 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import FieldError, invalid
+from kubetwist.api.errors import MAX_LENGTH, FieldError, invalid, too_long
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.names import validate_label_value, validate_qualified_name
+from kubetwist.registry.strategies import strategy_for
 from kubetwist.schema.structural import Structural
 from kubetwist.schema.validation.listrules import validate_lists
-from tests.registry.strategytools import SUBDOMAIN_RULE, change_problems, problems, status_problems, texts
+from kubetwist.schema.validation.validator import SchemaValidator
+from tests.registry.strategytools import (
+    CONTAINER,
+    SUBDOMAIN_RULE,
+    change_problems,
+    copy,
+    problems,
+    status_problems,
+    texts,
+)
 
 _OLD, _NEW = (1, 33), (1, 34)
 _STORAGE = "storage.k8s.io"
@@ -123,6 +134,49 @@ class KindTests(SynchronousTestCase):
         ]:
             found = status_problems("batch", "Job", old, new, release)
             self.assertEqual(found, [f"status.startTime: {expected}"])
+
+    def test_too_long(self) -> None:
+        """Limits of lengths have other words before 1.32, which depend on the function of the reference."""
+        seccomp = {"type": "Localhost", "localhostProfile": "a"}
+        app_armor = {"type": "Localhost", "localhostProfile": "a" * 4096}
+        errors = [too_long("a", 63), too_long("b", 5, earlier=MAX_LENGTH)]
+        self.assertEqual(
+            texts(errors, (1, 31)),
+            ["a: Too long: must have at most 63 bytes", "b: Too long: may not be longer than 5"],
+        )
+        self.assertEqual(
+            texts(errors, (1, 32)),
+            ["a: Too long: may not be more than 63 bytes", "b: Too long: may not be more than 5 bytes"],
+        )
+        containers = [{**CONTAINER, "securityContext": {"appArmorProfile": app_armor, "seccompProfile": seccomp}}]
+        found = problems("", "Pod", (1, 31), spec={"containers": containers})
+        path = "spec.containers[0].securityContext.appArmorProfile.localhostProfile"
+        self.assertIn(f"{path}: Too long: may not be longer than 4095", found)
+        (problem,) = SchemaValidator({"type": "string", "maxLength": 1}).problems("abc")
+        self.assertEqual(texts([problem.cause("spec")], (1, 31)), ["spec: Too long: may not be longer than 1"])
+        self.assertEqual(texts([problem.cause("spec")], (1, 32)), ["spec: Too long: may not be more than 1 byte"])
+
+    def test_autoscalers(self) -> None:
+        """The maximum is required since 1.36, the group of the target since 1.34."""
+        spec = {"scaleTargetRef": {"kind": "Deployment", "name": "a"}}
+        group = 'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group'
+        minimum = "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"
+        old = ["spec.maxReplicas: Invalid value: 0: must be greater than 0", minimum]
+        new = ["spec.maxReplicas: Required value: must be set and greater than 0", minimum, group]
+        for release, expected in [((1, 33), old), ((1, 34), [*old, group]), ((1, 36), new)]:
+            self.assertEqual(problems("autoscaling", "HorizontalPodAutoscaler", release, spec=spec), expected)
+
+    def test_services(self) -> None:
+        """Names are labels of RFC 1035 without a gate that is enabled since 1.36; a warning is new in 1.34."""
+        service = {
+            "metadata": {"name": "a"},
+            "spec": {"clusterIP": "None", "type": "ClusterIP", "externalIPs": ["1.2.3.4"]},
+        }
+        warning = "spec.externalIPs is ignored for headless services"
+        for release, valid, warns in [(_OLD, False, False), ((1, 35), False, True), ((1, 36), True, True)]:
+            strategy = strategy_for("", "Service").with_features(FeatureGates(release))
+            self.assertEqual(not strategy.validate_name("1a", False), valid)
+            self.assertEqual(warning in strategy.warnings(copy(service), None), warns)
 
     def test_lists(self) -> None:
         """Items of custom lists are untyped maps."""

@@ -151,7 +151,7 @@ def _validate_target(target: JSONObject, field: str, path: str, errors: ErrorLis
         errors.append(invalid_name(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue"))
     for name in ("value", "averageValue"):
         if target.get(name) is not None and quantity(target[name]).sign() <= 0:
-            errors.append(invalid(f"{path}.{name}", str(target[name]), "must be positive"))
+            errors.append(invalid(f"{path}.{name}", str(target[name]), "must be positive", "resource.Quantity"))
     share = target.get("averageUtilization")
     if share is not None and share < 1:
         errors.append(invalid(f"{path}.averageUtilization", share, "must be greater than 0"))

@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import evolve
 
-from ...api.errors import FieldError, required, valued
+from ...api.errors import FieldError, invalid, required, valued
 from ...api.gostructs import go_struct
 from ...api.objectmeta import UpdateErrors
 from ...api.resource import JSONObject
@@ -22,7 +22,8 @@ def validate_runtime_class(obj: JSONObject) -> list[FieldError]:
     if handler:
         check(handler, "handler", dns_label, errors)
     else:
-        errors.append(required("handler"))
+        earlier = [invalid("handler", "", text) for text in dns_label("")]
+        errors.append(required("handler").since(1, 36, earlier[0]))
     if obj.get("overhead") is not None:
         validate_requirements({"limits": obj["overhead"].get("podFixed")}, "overhead", errors)
     scheduling = obj.get("scheduling")

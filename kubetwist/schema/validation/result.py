@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from attrs import evolve
+
 from ...api.errors import (
     FieldError,
     counted,
@@ -22,18 +24,21 @@ class Problem(NamedTuple):
     @ivar reason: The reason of the cause.
     @ivar message: The message of the cause.
     @ivar name: The path; L{None} for errors without a path.
+    @ivar earlier: The message before 1.32, if it was another one.
     """
 
     text: str
     reason: str
     message: str
     name: str | None
+    earlier: str = ""
 
     def cause(self, prefix: str) -> FieldError:
         """Return the error for the response; C{prefix} is the path of the validated value."""
         name = (self.name or "").removeprefix(".")
         field = f"{prefix}.{name}" if prefix and name else prefix or name
-        return FieldError(self.reason, self.message, field or "<nil>")
+        error = FieldError(self.reason, self.message, field or "<nil>")
+        return error.since(1, 32, evolve(error, message=self.earlier)) if self.earlier else error
 
 
 class Result:

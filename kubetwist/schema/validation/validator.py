@@ -133,7 +133,8 @@ class SchemaValidator(Conditions):
         if self.max_length is not None and len(value) > self.max_length:
             text = f"{path} in body should be at most {self.max_length} chars long"
             message = f"Too long: may not be more than {counted(self.max_length, 'bytes')}"
-            return Result([Problem(text, "FieldValueTooLong", message, path)])
+            earlier = f"Too long: may not be longer than {self.max_length}"
+            return Result([Problem(text, "FieldValueTooLong", message, path, earlier)])
         if self.min_length is not None and len(value) < self.min_length:
             return Result([invalid_value(path, value, f"should be at least {self.min_length} chars long")])
         if self.pattern and not self.regexp.search(value):

@@ -168,14 +168,14 @@ def _validate_schema_presence(spec: JSONObject, old: JSONObject | None) -> list[
     lenient = old is not None and any(_schema_of(one) is None for one in old.get("versions") or ())
     if lenient and spec.get("preserveUnknownFields"):
         return []
-    return [
-        required(
-            f"spec.versions[{index}].schema.openAPIV3Schema",
-            "because otherwise all fields are pruned" if lenient else "",
-        )
+    paths = (
+        f"spec.versions[{index}].schema.openAPIV3Schema"
         for index, one in enumerate(spec.get("versions") or ())
         if _schema_of(one) is None and (one.get("served") or not lenient)
-    ]
+    )
+    if lenient:
+        return [required(path, "because otherwise all fields are pruned") for path in paths]
+    return [required(path).reworded(1, 34, "schemas are required") for path in paths]
 
 
 def _is_common(versions: Sequence[JSONObject], field: str) -> bool:

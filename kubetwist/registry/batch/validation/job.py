@@ -7,7 +7,7 @@ from typing import Final
 
 from attrs import frozen
 
-from ....api.errors import FieldError, invalid, required, too_long, too_many
+from ....api.errors import MAX_LENGTH, FieldError, invalid, required, too_long, too_many
 from ....api.featuregates import FeatureGates
 from ....api.gostructs import (
     go_struct,
@@ -188,7 +188,7 @@ def _validate_managed_by(name: str, path: str, errors: ErrorList) -> None:
     for shown, text in validate_domain_prefixed_path(name):
         errors.append(invalid(path, shown, text) if text else required(path))
     if len(name.encode()) > _MAX_MANAGER_LENGTH:
-        errors.append(too_long(path, _MAX_MANAGER_LENGTH))
+        errors.append(too_long(path, _MAX_MANAGER_LENGTH, earlier=MAX_LENGTH))
 
 
 def _validate_indexed_job(spec: JSONObject, path: str, errors: ErrorList) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ....api.errors import FieldError
-from ....api.names import validate_dns1123_label
+from ....api.names import validate_dns1035_label, validate_dns1123_label
 from ....api.resource import JSONObject
 from ...generic.gates import DisabledFields, GatedField, field_at
 from ...generic.strategy import Strategy
@@ -37,10 +37,14 @@ class ServiceStrategy(Strategy):
         self._any_status = features.enabled("AllowServiceLBStatusOnNonLB")
         self._distributions = DISTRIBUTIONS if features.enabled("PreferSameTrafficDistribution") else DISTRIBUTIONS[:1]
         self._disabled = DisabledFields(_FIELDS, features)
+        self._validate_name = (
+            validate_dns1123_label if features.enabled("RelaxedServiceNameValidation") else validate_dns1035_label
+        )
+        self._warns_of_headless = features.since(1, 34)
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
-        """Return the errors of a name, which must be a DNS label."""
-        return validate_dns1123_label(name, prefix)
+        """Return the errors of a name, which must be a DNS label; without a gate, of RFC 1035."""
+        return self._validate_name(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of C{pkg/apis/core/v1/defaults.go}; C{clusterIP} has precedence over C{clusterIPs}."""
@@ -125,7 +129,9 @@ class ServiceStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return warnings about fields without effect."""
-        return validation.service_warnings(obj, strict=self._strict, distributions=self._distributions)
+        return validation.service_warnings(
+            obj, strict=self._strict, distributions=self._distributions, headless_addresses=self._warns_of_headless
+        )
 
 
 def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:

@@ -565,12 +565,15 @@ def balancer_ingress(
             errors.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
 
 
-def service_warnings(obj: JSONObject, *, strict: bool, distributions: Sequence[str]) -> Sequence[str]:
+def service_warnings(
+    obj: JSONObject, *, strict: bool, distributions: Sequence[str], headless_addresses: bool
+) -> Sequence[str]:
     """
     Return the warnings of C{pkg/api/service/warnings.go}.
 
     @param strict: See L{ambiguous_text}.
     @param distributions: The supported traffic distributions.
+    @param headless_addresses: Whether external addresses of headless services have a warning.
     """
     spec = obj["spec"]
     kind, external = spec.get("type"), spec.get("externalIPs") or ()
@@ -582,7 +585,7 @@ def service_warnings(obj: JSONObject, *, strict: bool, distributions: Sequence[s
         texts += address_warnings(address, f"spec.clusterIPs[{index}]", strict=strict)
     if headless and spec.get("loadBalancerIP"):
         texts.append("spec.loadBalancerIP is ignored for headless services")
-    if headless and external:
+    if headless and external and headless_addresses:
         texts.append("spec.externalIPs is ignored for headless services")
     if headless and spec.get("sessionAffinity") not in (None, "None"):
         texts.append("spec.SessionAffinity is ignored for headless services")

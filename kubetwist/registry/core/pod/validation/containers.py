@@ -486,18 +486,25 @@ def _devices(
             names.add(name)
 
 
+_RESIZABLE: Final = ("cpu", "memory")
+
+
 def _resize_policy(policies: list[JSONObject], pod: PodContext, path: str, errors: ErrorList) -> None:
     seen: set[str] = set()
     for index, policy in enumerate(policies):
         name, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
         if name in seen:
-            errors.append(duplicate(f"{path}[{index}]", name))
+            errors.append(duplicate(f"{path}[{index}]", name, "core.ResourceName"))
         seen.add(name)
-        one_of(name, ("cpu", "memory"), path, errors)
+        if not name:
+            errors.append(required(path))
+        elif name not in _RESIZABLE:
+            errors.append(unsupported(path, name, _RESIZABLE, name, "core.ResourceName"))
         one_of(restart, ("NotRequired", "RestartContainer"), path, errors)
         if pod.restart_policy == "Never" and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            errors.append(invalid(path, restart, text))
+            earlier = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            errors.append(invalid(path, restart, text).reworded(1, 36, earlier))
 
 
 def _lifecycle_and_probes(container: JSONObject, pod: PodContext, path: str, errors: ErrorList) -> None:

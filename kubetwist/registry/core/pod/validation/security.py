@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from .....api.errors import duplicate, forbidden, invalid, required, too_long
+from .....api.errors import MAX_LENGTH, duplicate, forbidden, invalid, required, too_long
 from .....api.gostructs import go_struct
 from .....api.resource import JSONObject
 from ....generic.privileges import privileged_allowed
@@ -161,7 +161,7 @@ def _app_armor(profile: JSONObject | None, path: str, errors: ErrorList) -> None
         if local != local.strip():
             errors.append(invalid(item_path, local, "must not be padded with whitespace"))
         if len(local.encode()) > 4095:
-            errors.append(too_long(item_path, 4095))
+            errors.append(too_long(item_path, 4095, earlier=MAX_LENGTH))
     elif kind in ("RuntimeDefault", "Unconfined"):
         if local is not None:
             errors.append(invalid(item_path, local, "can only be set when AppArmor type is Localhost"))

@@ -179,7 +179,7 @@ def _user_namespace(spec: JSONObject, path: str, errors: ErrorList, options: Pod
     # Two of the three field paths of the reference begin with a capital letter.
     for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
         if spec.get(name) and not (name == "hostNetwork" and options.allows("UserNamespacesHostNetworkSupport")):
-            errors.append(forbidden(f"{path}.{field}", text))
+            errors.append(forbidden(f"{path}.{field}", text).reworded(1, 34, "when `pod.Spec.HostUsers` is false"))
     old = options.old
     if not options.features.since(1, 34):
         return
