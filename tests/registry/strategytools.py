@@ -9,6 +9,7 @@ import orjson
 
 from kubetwist.api.errors import FieldError, errors_in_release
 from kubetwist.api.featuregates import DEFAULT_RELEASE, FeatureGates, Release
+from kubetwist.registry.generic.strategy import Strategy
 from kubetwist.registry.strategies import strategy_for
 
 CONTAINER = {"name": "c", "image": "app:1"}
@@ -32,9 +33,14 @@ def texts(errors: Sequence[FieldError], release: Release = DEFAULT_RELEASE) -> l
     return [str(error) for error in errors_in_release(errors, FeatureGates(release))]
 
 
+def _strategy(group: str, kind: str, release: Release) -> Strategy:
+    """Return the strategy of a kind in a server of a release."""
+    return strategy_for(group, kind).with_features(FeatureGates(release))
+
+
 def problems(group: str, kind: str, release: Release = DEFAULT_RELEASE, **parts: Any) -> list[str]:
     """Return the validation errors of a new object."""
-    return texts(strategy_for(group, kind).validate(made(group, kind, **parts)), release)
+    return texts(_strategy(group, kind, release).validate(made(group, kind, **parts)), release)
 
 
 def change_problems(
@@ -42,14 +48,14 @@ def change_problems(
 ) -> list[str]:
     """Return the validation errors of an update; both states are given as differences from an empty object."""
     before, after = made(group, kind, **old), made(group, kind, **new)
-    return texts(strategy_for(group, kind).validate_update(after, before), release)
+    return texts(_strategy(group, kind, release).validate_update(after, before), release)
 
 
 def status_problems(
     group: str, kind: str, old: dict[str, Any], new: dict[str, Any], release: Release = DEFAULT_RELEASE
 ) -> list[str]:
     """Return the validation errors of an update of the status."""
-    return texts(strategy_for(group, kind).validate_status_update(copy(new), copy(old)), release)
+    return texts(_strategy(group, kind, release).validate_status_update(copy(new), copy(old)), release)
 
 
 def warnings_for(group: str, kind: str, **parts: Any) -> list[str]:
