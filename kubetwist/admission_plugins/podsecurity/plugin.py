@@ -61,7 +61,9 @@ class PodSecurity:
     @classmethod
     def configured(cls, server: AdmissionContext, configuration: JSONValue) -> PodSecurity:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(PodSecurityEvaluator(load(configuration), CheckRegistry(release_minor(server))))
+        relaxed = server.features.enabled("UserNamespacesPodSecurityStandards")
+        registry = CheckRegistry(release_minor(server), relaxed=relaxed)
+        return cls(PodSecurityEvaluator(load(configuration), registry))
 
     def handles(self, operation: str) -> bool:
         """Return true for CREATE and UPDATE."""

@@ -89,6 +89,9 @@ RESTRICTED_CHECKS: Final = (
     ),
 )
 
+#: The checks that pods in a user namespace can pass.
+RELAXED: Final = ("procMount", "runAsNonRoot", "runAsUser")
+
 
 class CheckRegistry:
     """
@@ -97,8 +100,14 @@ class CheckRegistry:
     @ivar newest: The minor version of the release, which also stands for C{latest} and for later versions.
     """
 
-    def __init__(self, newest: int) -> None:
+    def __init__(self, newest: int, *, relaxed: bool = False) -> None:
+        """
+        @param newest: The minor version of the release.
+        @param relaxed: Whether pods in a user namespace pass L{RELAXED} in all versions, as before 1.35 with the
+            feature gate C{UserNamespacesPodSecurityStandards}.
+        """
         self.newest = newest
+        self._relaxed = relaxed
         self._cache: dict[tuple[bool, int], list[PodCheck]] = {}
 
     def checks(self, level_version: LevelVersion) -> Sequence[PodCheck]:
@@ -109,7 +118,7 @@ class CheckRegistry:
         key = level_version.level == BASELINE, minor
         checks = self._cache.get(key)
         if checks is None:
-            checks = self._cache[key] = _checks(*key)
+            checks = self._cache[key] = _checks(*key, relaxed=self._relaxed)
         return checks
 
     def evaluate_pod(
@@ -120,11 +129,15 @@ class CheckRegistry:
         return [one for one in results if one is not None]
 
 
-def _checks(only_baseline: bool, minor: int) -> list[PodCheck]:
+def _checks(only_baseline: bool, minor: int, *, relaxed: bool) -> list[PodCheck]:
     restricted_checks = [] if only_baseline else [check for check in RESTRICTED_CHECKS if check.for_version(minor)]
     overridden = {check.override_check_id for check in restricted_checks}
     selected = [check for check in BASELINE_CHECKS if check.name not in overridden] + restricted_checks
-    return [versioned for check in selected if (versioned := check.for_version(minor)) is not None]
+    return [
+        restricted.unless_user_namespace(versioned) if relaxed and check.name in RELAXED else versioned
+        for check in selected
+        if (versioned := check.for_version(minor)) is not None
+    ]
 
 
 def forbidden_reasons(results: Sequence[CheckResult]) -> str:

@@ -53,14 +53,15 @@ async def create(store: StoreBase, scope: RequestScope, obj: JSONObject, options
             raise already_exists_error(store, error, meta) from None
     # Each attempt uses a copy, since values that are derived from the name, such as labels, are derived again.
     original = orjson.dumps(obj)
-    for attempt in range(NAME_ATTEMPTS):
+    attempts = NAME_ATTEMPTS if store.strategy.features.enabled("RetryGenerateName") else 1
+    for attempt in range(attempts):
         obj = attributes.object = orjson.loads(original)
         meta = obj["metadata"]
         meta["name"] = generate_name(base)
         try:
             return await try_create(store, scope, obj, options, attributes)
         except KeyExists as error:
-            if attempt < NAME_ATTEMPTS - 1:
+            if attempt < attempts - 1:
                 continue
             raise already_exists_error(store, error, meta) from None
     raise AssertionError("the last attempt either returns or raises")

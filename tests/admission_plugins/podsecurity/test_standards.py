@@ -50,6 +50,20 @@ class LevelTests(SynchronousTestCase):
             names = [check.name for check in checks]
             self.assertEqual(names, sorted(names))
 
+    def test_user_namespaces(self) -> None:
+        """With the gate of earlier releases, pods in a user namespace pass the checks of users in all versions."""
+        pod = hardened()
+        pod["spec"]["hostUsers"] = False
+        for container in pod["spec"]["containers"]:
+            container.setdefault("securityContext", {}).update(runAsNonRoot=False, runAsUser=0, procMount="Unmasked")
+        for relaxed, count in ((True, 0), (False, 3)):
+            standards = CheckRegistry(33, relaxed=relaxed)
+            self.assertEqual(len(standards.evaluate_pod(LevelVersion(RESTRICTED, 30), {}, pod["spec"])), count)
+        del pod["spec"]["hostUsers"]
+        self.assertEqual(
+            len(CheckRegistry(33, relaxed=True).evaluate_pod(LevelVersion(RESTRICTED, 30), {}, pod["spec"])), 3
+        )
+
     def test_versions(self) -> None:
         """The latest and later versions are the version of the release."""
         old = CheckRegistry(33)

@@ -9,6 +9,7 @@ import orjson
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.options import CreateOptions, GetOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import GroupResource
@@ -149,6 +150,16 @@ class CreateTests(StoreTestCase):
         error = self.refused(self.maps.create(self.scope, {"metadata": {"generateName": "a-"}}, CreateOptions()))
         self.assertEqual((error.code, error.reason, error.retry_after), (409, "AlreadyExists", 1))
         self.assertIn("was not able to generate a unique name", error.message)
+
+    def test_generate_name_once(self) -> None:
+        """A single name is generated if the gate is disabled, as in 1.31 on request."""
+        names = iter(("a-1", "a-1", "a-2"))
+        self.patch(creation, "generate_name", lambda base: next(names))
+        self.maps.strategy = self.maps.strategy.with_features(FeatureGates((1, 31), {"RetryGenerateName": False}))
+        self.made(self.maps, {"metadata": {"generateName": "a-"}})
+        error = self.refused(self.maps.create(self.scope, {"metadata": {"generateName": "a-"}}, CreateOptions()))
+        self.assertEqual(error.code, 409)
+        self.assertEqual(next(names), "a-2")
 
     def test_name_wins(self) -> None:
         """generateName has no effect if there is a name, and is kept."""
