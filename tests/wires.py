@@ -214,15 +214,16 @@ class Backend:
                 await wire.end()
 
 
-async def connect(reactor: Any, port: int, *, ca: bytes = b"") -> Wire:
+async def connect(reactor: Any, port: int, *, ca: bytes = b"", protocols: tuple[bytes, ...] = (b"http/1.1",)) -> Wire:
     """
     Connect to this machine.
 
     @param ca: The authority of the server's certificate; without it no TLS is used.
+    @param protocols: The protocols that are offered over TLS.
     """
     endpoint: Any = TCP4ClientEndpoint(reactor, "127.0.0.1", port)
     if ca:
-        endpoint = wrapClientTLS(ClientTLS(RESTConfig(url="", ca=ca), "127.0.0.1"), endpoint)
+        endpoint = wrapClientTLS(ClientTLS(RESTConfig(url="", ca=ca), "127.0.0.1", protocols), endpoint)
     factory: Any = Factory.forProtocol(Wire)
     factory.noisy = False
     wire: Wire = await endpoint.connect(factory)

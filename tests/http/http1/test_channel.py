@@ -32,6 +32,14 @@ class ParsingTests(SynchronousTestCase):
         self.client.send(GET + GET.replace(b"/a", b"/b") + GET.replace(b"/a", b"/c"))
         self.assertEqual([answer.body for answer in self.client.answers()], [b"GET /a ", b"GET /b ", b"GET /c "])
 
+    def test_upgrade_to_http2(self) -> None:
+        """C{Upgrade: h2c} has no effect: what follows is HTTP/1.1, in which the preface of HTTP/2 is refused."""
+        upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"
+        self.client.send(GET.replace(b"\r\n\r\n", b"\r\n" + upgrade))
+        self.client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
+        self.assertEqual([answer.code for answer in self.client.answers()], [200, 505])
+        self.assertTrue(self.client.transport.disconnecting)
+
     def test_pipelined_behind_a_slow_one(self) -> None:
         """A pipelined request waits for the response to the previous one."""
         waiting: list[KubeRequest] = []

@@ -22,8 +22,10 @@ from kubetwist.http.site import KubeSite
 from kubetwist.resources.proxy.reverseproxy import proxy_request, run_proxy
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.credentials.tlscontext import ServingContextFactory
+from tests.http.http2 import frames as h2
+from tests.http.http2.client import get
 from tests.http.http2.endless import Endless
-from tests.resources.proxy.proxied import UPGRADE, Flood, reactor
+from tests.resources.proxy.proxied import UPGRADE, Flood, Proxied, reactor
 from tests.wires import Wire, connect
 
 #: What the kernel, TLS and the connections of client and proxy may buffer.
@@ -315,3 +317,98 @@ class Http1Tests(Http2ProxyCase):
         await self.setUp()
         self.assertEqual(await self.get(), b"hello\n")
         self.assertEqual(self.received[0].clientproto, b"HTTP/1.1")
+
+
+class FromHttp2Tests(Proxied):
+    """Requests of clients of HTTP/2 to a server of HTTP/1.1: none contains another request for that server."""
+
+    tls = True
+    #: What must not reach the server as a request.
+    SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: back\r\n\r\n"
+
+    async def connect_http2(self) -> Wire:
+        """Connect a client of HTTP/2, and send its preface."""
+        wire = await connect(reactor, self.port.getHost().port, ca=self.ca, protocols=(b"h2",))
+        self.wires.append(wire)
+        wire.send(h2.PREFACE + h2.settings())
+        return wire
+
+    async def forwarded(self, *sent: bytes) -> tuple[Wire, Wire, bytes]:
+        """Send frames; return the client, the connection of the server, and the head that the server has received."""
+        wire = await self.connect_http2()
+        wire.send(b"".join(sent))
+        there = await self.backend.connection()
+        return wire, there, await there.until(b"\r\n\r\n")
+
+    async def reset_code(self, wire: Wire) -> int:
+        """Wait for the reset of the first stream, and return its error code."""
+
+        def look() -> int | None:
+            found = [one for one in h2.parse_frames(bytes(wire.data))[0] if one.type == h2.RST_STREAM]
+            return int.from_bytes(found[0].payload, "big") if found else None
+
+        code: int = await wire.when(look)
+        return code
+
+    async def test_unknown_length(self) -> None:
+        """A body without C{Content-Length} is sent in chunks, which its content cannot end."""
+        body = b"0\r\n\r\n" + self.SMUGGLED
+        _, there, head = await self.forwarded(
+            h2.headers(1, get(b"/a", method=b"POST"), end_stream=False), h2.data(1, body, end_stream=True)
+        )
+        self.assertTrue(head.startswith(b"POST /a HTTP/1.1\r\n"), head)
+        self.assertEqual(head.lower().count(b"transfer-encoding: chunked\r\n"), 1)
+        self.assertNotIn(b"content-length", head.lower())
+        self.assertEqual(await there.until(b"\r\n0\r\n\r\n"), b"%x\r\n0\r\n\r\n" % len(body))
+        self.assertEqual(await there.until(b"\r\n0\r\n\r\n"), self.SMUGGLED + b"\r\n0\r\n\r\n")
+
+    async def test_longer_than_announced(self) -> None:
+        """Data beyond C{Content-Length} are not sent, and the connection to the server is closed."""
+        fields = get(b"/a", (b"content-length", b"3"), method=b"POST")
+        wire, there, head = await self.forwarded(h2.headers(1, fields, end_stream=False))
+        self.assertIn(b"content-length: 3\r\n", head.lower())
+        wire.send(h2.data(1, b"abc" + self.SMUGGLED, end_stream=True))
+        self.assertEqual(await self.reset_code(wire), h2.PROTOCOL_ERROR)
+        self.assertNotIn(b"smuggled", await there.end())
+
+    async def test_shorter_than_announced(self) -> None:
+        """If data are missing, the connection to the server is closed: the next request would complete the body."""
+        fields = get(b"/a", (b"content-length", b"300"), method=b"POST")
+        wire, there, _ = await self.forwarded(h2.headers(1, fields, end_stream=False), h2.data(1, b"abc"))
+        self.assertEqual(await there.take(3), b"abc")
+        wire.send(h2.data(1, b"", end_stream=True))
+        self.assertEqual(await self.reset_code(wire), h2.PROTOCOL_ERROR)
+        self.assertEqual(await there.end(), b"")
+        wire.send(h2.headers(3, get(b"/b")))
+        other = await self.backend.connection()
+        self.assertTrue((await other.until(b"\r\n\r\n")).startswith(b"GET /b HTTP/1.1\r\n"))
+
+    async def test_trailers(self) -> None:
+        """Trailers do not reach the server."""
+        trailers = [(b"x-trailer", b"x"), (b"content-length", b"0")]
+        _, there, head = await self.forwarded(
+            h2.headers(1, get(b"/a", method=b"POST"), end_stream=False), h2.data(1, b"abc"), h2.headers(1, trailers)
+        )
+        self.assertEqual(await there.until(b"0\r\n\r\n"), b"3\r\nabc\r\n0\r\n\r\n")
+        self.assertNotIn(b"trailer", head.lower())
+
+    async def test_malformed(self) -> None:
+        """Heads that would be several lines or requests in HTTP/1.1, or frame the body in two ways, are not sent."""
+        for number, fields in enumerate(
+            (
+                [*h2.GET, (b"x-a", b"b\r\n\r\n" + self.SMUGGLED)],
+                [*h2.GET, (b"x-a\r\nx-b", b"c")],
+                [*h2.GET, (b"x-a:", b"b")],
+                [*h2.POST, (b"transfer-encoding", b"chunked")],
+                [*h2.POST, (b"content-length", b"3"), (b"content-length", b"4")],
+                [*h2.POST, (b"content-length", b"3, 4")],
+                [*h2.POST, (b"content-length", b"+3")],
+                [*h2.GET, (b"connection", b"x-remote-user")],
+                get(b"/a HTTP/1.1\r\nx-b: c"),
+                get(b"/a", method=b"GET /b HTTP/1.1\r\nx-c:"),
+            )
+        ):
+            wire = await self.connect_http2()
+            wire.send(h2.headers(1, fields))
+            self.assertEqual((number, await self.reset_code(wire)), (number, h2.PROTOCOL_ERROR))
+        self.assertEqual(self.backend.wires, [])
