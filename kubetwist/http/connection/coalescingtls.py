@@ -214,6 +214,9 @@ class CoalescingTLSTransport(TLSMemoryBIOProtocol):
 
     def _send(self, data: bytes) -> None:
         """Encrypt data and send them; in one step if they fit into one record and nothing waits before them."""
+        if not data:
+            # OpenSSL reports an error for them, after which the connection would be closed.
+            return
         send_now = self._send_now or self._find_send_now()
         if send_now is None or len(data) > _RECORD:
             self._send_by_base(data)

@@ -164,6 +164,19 @@ class CoalescingTLSTests(TestCase):
         self.answer = answer
         self.assertEqual(await self.received(), b"a" + LARGE + b"b" * 20_000 + b"cde")
 
+    async def test_empty(self) -> None:
+        """Empty data, such as an empty message of a tunnel, are not sent, and do not end the connection."""
+
+        def answer(transport: Any) -> None:
+            for write in (transport.write, transport.write_first, transport.write_unordered):
+                write(b"")
+                transport.flush()
+            transport.write(b"end")
+            transport.loseConnection()
+
+        self.answer = answer
+        self.assertEqual(await self.received(), b"end")
+
     async def test_iterations(self) -> None:
         """Data of a later iteration follow the data that the kernel has not accepted yet."""
 
