@@ -121,7 +121,7 @@ def build_handler_chain(
         handler = consistency.before_authentication(handler)
     handler = with_deadline(handler, reactor, request_timeout)
     handler = with_cache_control(handler)
-    handler = with_request_info(handler)
+    handler = with_request_info(handler, features.enabled("AuthorizeWithSelectors"))
     handler = with_panic_recovery(handler)
     handler = with_audit_id(handler)
     if tracing is not None:

@@ -6,15 +6,21 @@ from functools import lru_cache
 from typing import Final
 
 from ..http.request import Handler, KubeRequest
-from ..http.requestinfo import UnknownRequest, request_info_of
+from ..http.requestinfo import RequestInfo, UnknownRequest, request_info_of
 
 #: Maximum length of cached URLs; longer ones are parsed each time, so that clients cannot fill the memory.
 _MAX_CACHED_URL_LENGTH: Final = 256
 
 
-def with_request_info(handler: Handler) -> Handler:
-    """Set C{request.info}; answer 500 to incomplete resource paths, before authentication."""
-    cached = lru_cache(maxsize=4096)(request_info_of)
+def with_request_info(handler: Handler, selectors: bool = True) -> Handler:
+    """
+    Set C{request.info}; answer 500 to incomplete resource paths, before authentication.
+
+    @param handler: The next handler.
+    @param selectors: Whether authorizers may use selectors: the feature gate AuthorizeWithSelectors.
+    """
+    parse = request_info_of if selectors else _without_selectors
+    cached = lru_cache(maxsize=4096)(parse)
 
     def request_info(request: KubeRequest) -> None:
         uri = request.uri
@@ -22,7 +28,7 @@ def with_request_info(handler: Handler) -> Handler:
             if len(uri) <= _MAX_CACHED_URL_LENGTH:
                 request.info = cached(request.method, uri)
             else:
-                request.info = request_info_of(request.method, uri)
+                request.info = parse(request.method, uri)
         except UnknownRequest as error:
             quoted = uri.decode("utf-8", "replace")
             text = f'Internal Server Error: "{quoted}": failed to create RequestInfo: {error}'
@@ -31,6 +37,12 @@ def with_request_info(handler: Handler) -> Handler:
         handler(request)
 
     return request_info
+
+
+def _without_selectors(method: bytes, uri: bytes) -> RequestInfo:
+    info = request_info_of(method, uri)
+    info.field_selector = info.label_selector = ""
+    return info
 
 
 def escape_html(text: str) -> str:

@@ -37,6 +37,7 @@ class AccessReview(NamedResource):
     def __init__(self, info: ResourceInfo, context: ServerContext) -> None:
         self.info = info
         self._context = context
+        self._has_selectors = context.environment.context.features.enabled("AuthorizeWithSelectors")
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> JSONObject:
         """See L{ICreator.create}."""
@@ -68,6 +69,10 @@ class AccessReview(NamedResource):
 
         @raise APIStatusError: It is invalid (422), or names another namespace than the request (400).
         """
+        attributes = obj["spec"].get("resourceAttributes")
+        if attributes is not None and not self._has_selectors:
+            attributes.pop("fieldSelector", None)
+            attributes.pop("labelSelector", None)
         errors = _VALIDATE[self.info.kind](obj)
         if errors:
             # The reference's message names no kind.

@@ -10,6 +10,8 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
+from kubetwist.api.featuregates import FeatureGates
+from kubetwist.api.jsontypes import JSONObject
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.selectors import Requirement
@@ -102,6 +104,18 @@ class AccessTests(ReviewTestCase):
             obj = {"metadata": {}, "spec": question}
             answer = self.server.run(review.create(scope, obj, CreateOptions()))
             self.assertEqual(answer["status"], expected)
+
+    def test_without_selectors(self) -> None:
+        """Without the feature gate AuthorizeWithSelectors, selectors are removed from reviews."""
+        environment = self.server.context.environment
+        assert environment is not None
+        self.patch(environment.context, "features", FeatureGates((1, 31)))
+        review = AccessReview(self.info("SelfSubjectAccessReview"), self.server.context)
+        selectors: JSONObject = {"fieldSelector": {"rawSelector": "x"}, "labelSelector": {}}
+        obj: JSONObject = {"metadata": {}, "spec": {"resourceAttributes": {**LIST, **selectors}}}
+        answer = self.server.run(review.create(RequestScope("", USERS["bob"]), obj, CreateOptions()))
+        self.assertEqual(answer["spec"]["resourceAttributes"], LIST)
+        self.assertTrue(answer["status"]["allowed"])
 
     def info(self, kind: str) -> ResourceInfo:
         """Return the description of a resource."""
