@@ -15,6 +15,7 @@ from functools import cache
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 
+from .featuregates import DEFAULT_RELEASE, Release
 from .go.durations import parse_duration
 from .go.url import (
     URLError,
@@ -210,8 +211,18 @@ FORMATS: Final[Mapping[str, Check]] = {
 _NUMBER_FORMATS: Final[Mapping[str, tuple[str, ...]]] = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
-def is_recognized(type_name: str, format_name: str) -> bool:
-    """Return whether a format applies to values of a type; C{type_name} is C{""} if the type is not unique."""
+#: Formats of texts that not all releases validate, with their first release (C{pkg/apiserver/validation/formats.go}).
+_FIRST_RELEASES: Final[Mapping[str, Release]] = {"k8s-short-name": (1, 34), "k8s-long-name": (1, 34)}
+
+
+def is_recognized(type_name: str, format_name: str, release: Release = DEFAULT_RELEASE) -> bool:
+    """
+    Return whether a release validates a format of values of a type.
+
+    @param type_name: The type; C{""} if it is not unique.
+    """
+    if release < _FIRST_RELEASES.get(format_name, release):
+        return False
     if type_name in ("", "string"):
         return format_name.replace("-", "") in FORMATS
     return format_name in _NUMBER_FORMATS.get(type_name, ())

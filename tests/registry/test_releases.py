@@ -184,3 +184,27 @@ class KindTests(SynchronousTestCase):
         errors: list[FieldError] = validate_lists([{"a": "1"}, {"a": "1"}], schema, "spec")
         self.assertEqual(texts(errors, _OLD), ['spec[1]: Duplicate value: map[string]interface {}{"a":"1"}'])
         self.assertEqual(texts(errors, _NEW), ['spec[1]: Duplicate value: {"a":"1"}'])
+
+
+class SchemaTests(SynchronousTestCase):
+    """Tests for the validation of custom objects."""
+
+    def test_ranges(self) -> None:
+        """Numbers must be in the range of their format since 1.36."""
+        for schema, value in [({"type": "integer", "format": "int32"}, 1 << 31), ({"type": "integer"}, 1.5)]:
+            for release, checks in [((1, 35), False), ((1, 36), True)]:
+                validator = SchemaValidator({"type": "object", "properties": {"a": schema}}, release)
+                messages = [problem.message for problem in validator.problems({"a": value})]
+                self.assertEqual(any("Checked value" in message for message in messages), checks)
+                self.assertEqual(validator.accepts({"a": 1 << 31}), not checks or "format" not in schema)
+
+    def test_formats(self) -> None:
+        """Formats of names are validated since 1.34, and other ones have warnings since then."""
+        for release, known in [(_OLD, False), (_NEW, True)]:
+            validator = SchemaValidator({"type": "string", "format": "k8s-short-name"}, release)
+            self.assertEqual((validator.accepts("a.b"), bool(validator.problems("a.b"))), (not known, known))
+            strategy = strategy_for("apiextensions.k8s.io", "CustomResourceDefinition")
+            schema = {"openAPIV3Schema": {"type": "string", "format": "made-up"}}
+            crd = {"metadata": {"name": "a"}, "spec": {"versions": [{"name": "v1", "schema": schema}]}}
+            expected = ['unrecognized format "made-up"'] if known else []
+            self.assertEqual([*strategy.with_features(FeatureGates(release)).warnings(crd, None)], expected)

@@ -85,7 +85,9 @@ class CustomResourceDefinitionStrategy(Strategy):
         return validate_crd_status(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Return warnings for new formats that are not validated."""
+        """Return warnings for new formats that are not validated; since 1.34."""
+        if not self.features.since(1, 34):
+            return ()
         known = frozenset(schema_warnings(old)) if old is not None else ()
         return [text for text in schema_warnings(obj) if text not in known]
 

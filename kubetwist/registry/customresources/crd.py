@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ...api.featuregates import parse_release
 from ...api.jsonpath import MISSING, JSONPath
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
@@ -101,7 +102,11 @@ class CustomVersion:
     @cached_property
     def values(self) -> SchemaValidator:
         """Return the validation of values by the schema."""
-        return SchemaValidator(self.schema)
+        return self.make_validator()
+
+    def make_validator(self) -> SchemaValidator:
+        """Compile L{values}."""
+        return SchemaValidator(self.schema, parse_release(self.definition.definitions.minor))
 
     @cached_property
     def has_unique_lists(self) -> bool:
@@ -210,7 +215,7 @@ class CustomDefinition:
         """
         result = []
         for version in self.versions:
-            values = SchemaValidator(version.schema)
+            values = version.make_validator()
             values.compiled()
             result.append((version, version.make_type(object_meta), values))
         return result

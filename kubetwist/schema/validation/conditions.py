@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, Self
 
 from ...api.errors import shown
+from ...api.featuregates import DEFAULT_RELEASE, Release
 from ...api.formats import is_recognized
 from ...api.go.text import go_text
 from ...api.jsontypes import JSONObject, JSONValue
@@ -27,6 +28,8 @@ from .constraints import (
 from .result import Problem, Result, composite_error, invalid_value, type_problem
 
 RANGES: Final = frozenset(("int32", "int64", "float", "double"))
+#: The first release that passes types and formats to the validation of numbers.
+_CHECKS_RANGES: Final = (1, 36)
 
 
 class Conditions:
@@ -36,6 +39,8 @@ class Conditions:
     @ivar types: One JSON type, or integer and string; empty for any type.
     @ivar additional: The schema of fields that are not in C{properties}.
     @ivar closed: Whether fields must be in C{properties}.
+    @ivar release: The release whose rules apply.
+    @ivar checks_ranges: Whether numbers must be in the range of their type and format.
     @ivar test: The compiled test of L{kubetwist.schema.validation.compiling}; L{None} before it is compiled.
     """
 
@@ -47,7 +52,9 @@ class Conditions:
     one_of: list[Self]
     negated: Self | None
 
-    def __init__(self: Self, schema: JSONObject) -> None:
+    def __init__(self: Self, schema: JSONObject, release: Release = DEFAULT_RELEASE) -> None:
+        self.release = release
+        self.checks_ranges = release >= _CHECKS_RANGES
         read = self._read
         kind = schema.get("type") or ""
         self.types: tuple[str, ...] = (kind,) if kind else ()
@@ -56,7 +63,7 @@ class Conditions:
         self.nullable = bool(schema.get("nullable"))
         single_type = self.types[0] if len(self.types) == 1 else ""
         name = schema.get("format") or ""
-        self.format = name if name and is_recognized(single_type, name) else ""
+        self.format = name if name and is_recognized(single_type, name, release) else ""
         self.enum: list[JSONValue] | None = schema.get("enum") or None
         self.choices = Choices(self.enum or ())
         self.maximum = bound(schema.get("maximum"))
@@ -90,7 +97,7 @@ class Conditions:
         self.test: Callable[[JSONValue], bool] | None = None
 
     def _read(self, schema: JSONObject) -> Self:
-        return type(self)(schema)
+        return type(self)(schema, self.release)
 
     @property
     def regexp(self) -> Pattern:
@@ -118,7 +125,8 @@ class Conditions:
 
     def _number(self, value: float, path: str) -> Result:
         result = Result(matches=1)
-        result.add(*self._range(value, "Checked", path))
+        if self.checks_ranges:
+            result.add(*self._range(value, "Checked", path))
         if self.multiple_of is not None:
             result.add(*self._bound(value, self.multiple_of, "MultipleOf", path, multiple))
         if self.minimum is not None:
@@ -132,7 +140,7 @@ class Conditions:
     def _bound(
         self, value: float, bound: float, name: str, path: str, check: Callable[[float, float], str]
     ) -> list[Problem]:
-        actual = self._range(bound, name, path)
+        actual = self._range(bound, name, path) if self.checks_ranges else []
         if not actual and isinstance(value, int):
             bound = int(bound)
         if check is multiple and bound <= 0:
