@@ -193,6 +193,9 @@ class VersionConverter:
         owner = (
             (info.group, info.kind) if info is not None and info.kind == source.kind else (source.group, source.kind)
         )
+        if info is not None and info.stored and owner == (info.group, info.kind):
+            # The strategy of the store has the defaults of the server's release and feature gates.
+            return self._stores.get(group, resource).strategy.defaulted(obj, codec.to_storage)
         return strategy_for(*owner).defaulted(obj, codec.to_storage)
 
 

@@ -39,6 +39,7 @@ from ..registry.generic.codec import Codec
 from ..registry.generic.deprecations import deprecation_warning
 from ..registry.generic.fieldmanager.manager import BuiltInVersionConverter, FieldManager, built_in_field_manager
 from ..registry.generic.scalestore import ScaleStore
+from ..registry.generic.strategy import Strategy
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
 from .capabilities import discovered_names, is_namespaced, produced_responses
@@ -124,7 +125,7 @@ class Installer:
         @param clients: The clients for proxies, logs and streams; L{None} if these are not served.
         @param defer_to_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         @param traced: Whether requests are traced.
-        @param features: The feature gates and the release of the server; L{None} for the default release.
+        @param features: The feature gates and the release of the server; L{None} if the stores have them.
         """
         self.mux = mux
         self.served_resources = ServedResources()
@@ -135,7 +136,7 @@ class Installer:
         self._context = context
         self._clients = clients
         self._traced = traced
-        self._features = features or FeatureGates()
+        self._features = features or context.environment.features
         self._defer_to_thread = defer_to_thread or Computing(thread_deferrer(reactor), reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
@@ -191,9 +192,13 @@ class Installer:
     ) -> Endpoint:
         codec = Codec(self._definitions, gvk, stored)
         field_manager = None
-        strategy = strategy_for(info.group, info.kind) if defaults else None
+        strategy: Strategy | None = None
         if isinstance(storage, TokenRequests):
-            strategy = strategy_for(gvk.group, gvk.kind)
+            strategy = strategy_for(gvk.group, gvk.kind).with_features(self._features)
+        elif defaults and info.stored:
+            strategy = self._context.stores.get(info.group, info.resource).strategy
+        elif defaults:
+            strategy = strategy_for(info.group, info.kind).with_features(self._features)
         if isinstance(storage, ScaleStore | TokenRequests):
             versions = BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk})
             field_manager = FieldManager(gvk, versions, codec.zero, subresource=subresource)

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.featuregates import Release
 from tests.registry.gatetools import features
 from tests.resources.customapply import MERGE
-from tests.resources.server import Server, pod
+from tests.resources.server import Server, definitions, pod
 
 CORE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -188,3 +188,14 @@ class GateTests(SynchronousTestCase):
             client.ask("POST", path, AUTOSCALER)
             answer = client.ask("PATCH", f"{path}/w", {"spec": {"maxReplicas": 3}}, Content_Type=MERGE)[1]
             self.assertEqual(answer["metadata"].get("generation"), 2 if minor == 37 else None)
+
+    def test_managed_fields(self) -> None:
+        """A manager does not own the default of a field whose gate is disabled."""
+        volumes = [{"name": "v", "image": {"reference": "r"}}]
+        for enabled in (True, False):
+            gates = features((1, 35), ImageVolume=enabled)
+            client = Server(*RESOURCES, features=gates, types=definitions()).client()
+            answer = client.ask("POST", f"{CORE}/pods", a_pod(volumes=volumes))[1]
+            [entry] = answer["metadata"]["managedFields"]
+            image = entry["fieldsV1"]["f:spec"]["f:volumes"]['k:{"name":"v"}']["f:image"]
+            self.assertEqual("f:pullPolicy" in image, enabled)
