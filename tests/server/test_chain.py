@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.http.site import traverse
 from kubetwist.server.chain import create_server_chain
 from tests.http.harness import Client, make_site
@@ -18,7 +19,7 @@ class ChainTests(SynchronousTestCase):
 
     def test_delegation(self) -> None:
         """A path is answered by the first server that has it; an unknown path is not found."""
-        config: Any = SimpleNamespace(options={}, reactor=None, traced=False)
+        config: Any = SimpleNamespace(options={}, reactor=None, traced=False, features=FeatureGates())
 
         def install(given: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
             self.assertIs(given, config)
