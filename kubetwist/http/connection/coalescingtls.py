@@ -415,7 +415,8 @@ class CoalescingTLSFactory(TLSMemoryBIOFactory):
 
     def encryptor_for(self, connection: object) -> MethodEncryptor:
         """Return what encrypts short data of a connection."""
-        if not is_direct(connection):
+        # An outgoing connection is the only one of its factory, so that each would keep a buffer.
+        if self.is_client or not is_direct(connection):
             return MethodEncryptor()
         if self._encryptor is None:
             self._encryptor = RecordEncryptor()
