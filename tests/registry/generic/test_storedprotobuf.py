@@ -10,6 +10,7 @@ import orjson
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.cbor import encode_cbor
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.featuregates import FeatureGates, parse_release
 from kubetwist.api.options import GetOptions
@@ -141,6 +142,11 @@ class ReadingTests(StoreTestCase):
                 "it is a Swan of v1, which is not known here",
             ),
             (self.map("a", k="v")[:-9], "it is damaged protobuf"),
+            # As in the reference, whose storage has no codec of CBOR for built-in kinds.
+            (
+                encode_cbor({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}),
+                "it is damaged CBOR, or of a built-in kind",
+            ),
         ):
             self.write("configmaps/default/a", value)
             self.server.clock.advance(1)
