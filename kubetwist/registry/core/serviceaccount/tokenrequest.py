@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -11,6 +11,7 @@ from zope.interface import implementer
 
 from ....api import times
 from ....api.errors import APIStatusError
+from ....api.go.quote import quoted
 from ....api.options import CreateOptions
 from ....api.requestscope import RequestScope
 from ....api.resource import GroupResource, GroupVersionKind, JSONObject
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
+_NODE_BINDING: Final = "ServiceAccountTokenNodeBinding"
 #: The kinds and resources of objects that tokens can be bound to.
 BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
@@ -81,7 +83,10 @@ class TokenRequests:
             EXTENDED_SECONDS if extended else seconds,
             seconds if extended else 0,
         )
-        scope.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}", "Metadata")
+        if self._accounts.strategy.features.enabled("ServiceAccountTokenJTI"):
+            scope.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}", "Metadata")
+        else:
+            del claims["jti"]
         metadata = {**meta, **{field: owner[field] for field in ("name", "namespace")}}
         metadata.pop("uid", None)
         if uid:
@@ -130,6 +135,10 @@ class TokenRequests:
         if resource is None:
             group_version = f"{group}/{version}" if group else f"/{version}"
             raise APIStatusError.bad_request(f"cannot bind token to object of type {group_version}, Kind={kind}")
+        features = self._accounts.strategy.features
+        if kind == "Node" and not features.enabled(_NODE_BINDING):
+            text = f"cannot bind token to a Node object as the {quoted(_NODE_BINDING)} feature-gate is disabled"
+            raise APIStatusError.bad_request(text)
         check_key(name)
         target = self._stores.get_copy("", resource, namespace if kind != "Node" else "", name)
         if target is None:
@@ -143,7 +152,7 @@ class TokenRequests:
                 )
                 raise APIStatusError.bad_request(reason)
             node = target["spec"].get("nodeName")
-            if node:
+            if node and features.enabled("ServiceAccountTokenPodNodeInfo"):
                 existing_node = self._stores.get_copy("", "nodes", "", node)
                 bound["node"] = existing_node or {"metadata": {"name": node, "uid": ""}}
         uid, expected = target["metadata"]["uid"], reference.get("uid")

@@ -91,6 +91,34 @@ class TokenRequestTests(StoreTestCase):
         (warning,) = self.warnings
         self.assertIn("TokenRequestServiceAccountUIDValidation is not enabled", warning)
 
+    def test_gates(self) -> None:
+        """Tokens are bound to nodes, name the nodes of pods, and have an id, if the gates of 1.31 are enabled."""
+        self.made(self.store("nodes"), {"metadata": {"name": "n"}})
+        running = pod("p")
+        running["spec"].update(serviceAccountName="robot", nodeName="n")
+        self.made(self.store("pods"), running)
+        references = [{"kind": kind, "apiVersion": "v1", "name": name} for kind, name in (("Pod", "p"), ("Node", "n"))]
+        names = (
+            "ServiceAccountTokenJTI",
+            "ServiceAccountTokenPodNodeInfo",
+            "ServiceAccountTokenNodeBinding",
+            "ServiceAccountTokenNodeBindingValidation",
+        )
+        for enabled in (True, False):
+            features = FeatureGates((1, 31), dict.fromkeys(names, enabled))
+            self.accounts.strategy = self.accounts.strategy.with_features(features)
+            answer = self.successResultOf(Deferred.fromCoroutine(self.request_token(boundObjectRef=references[0])))
+            claims = self.claims(answer)
+            self.assertEqual(("jti" in claims, "node" in claims["kubernetes.io"]), (enabled, enabled))
+            request = self.request_token(boundObjectRef=references[1])
+            if enabled:
+                self.assertIn(
+                    "node", self.claims(self.successResultOf(Deferred.fromCoroutine(request)))["kubernetes.io"]
+                )
+            else:
+                text = 'as the "ServiceAccountTokenNodeBinding" feature-gate is disabled'
+                self.assertEqual(self.refused(request).message, f"cannot bind token to a Node object {text}")
+
     def test_limit(self) -> None:
         """The maximum lifetime shortens a request, with a warning; tokens of pods are extended unless disabled."""
         self.use_issuer(evolve(self.issuer, max_seconds=3600))
