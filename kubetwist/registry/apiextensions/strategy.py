@@ -10,7 +10,8 @@ from ...api.errors import FieldError
 from ...api.names import ValidateNameFunc
 from ...api.resource import JSONObject
 from ...schema.nodes import StructNode
-from ..generic.gates import ITEMS, DisabledFields, GatedField, field_at, fields_of, not_empty
+from ..generic.gatedstrategy import GatedStrategy
+from ..generic.gates import ITEMS, GatedField, field_at, fields_of, not_empty
 from ..generic.strategy import Strategy
 from .validation.definition import (
     coerce_default_metadata,
@@ -32,7 +33,7 @@ _STATUS: Final = (
 )
 
 
-class CustomResourceDefinitionStrategy(Strategy):
+class CustomResourceDefinitionStrategy(GatedStrategy):
     """apiextensions.k8s.io/v1 CustomResourceDefinition."""
 
     has_generation = True
@@ -42,21 +43,13 @@ class CustomResourceDefinitionStrategy(Strategy):
     delete_returns_object = True
     status_protects = ()
     standard_finalizers = False
+    gated_fields = _FIELDS
+    gated_status_fields = _STATUS
 
     def __init__(self, object_meta: StructNode | None = None) -> None:
         """@param object_meta: The type of C{metadata}, for defaults in schemas."""
         self._object_meta = object_meta
         super().__init__()
-
-    def configure(self) -> None:
-        """Select the fields to drop."""
-        self._disabled = DisabledFields(_FIELDS, self.features)
-        self._disabled_status = DisabledFields(_STATUS, self.features)
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Set the status, and drop the fields of disabled feature gates."""
-        super().prepare_for_create(obj)
-        self._disabled.drop(obj)
 
     def name_validator(self, obj: JSONObject) -> ValidateNameFunc:
         """Return the validation of the name, which must be C{<plural>.<group>}."""
@@ -74,11 +67,6 @@ class CustomResourceDefinitionStrategy(Strategy):
         if not errors and self._object_meta is not None:
             coerce_default_metadata(obj, self._object_meta)
         return errors
-
-    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Restore the spec, and drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_status_update(obj, old)
-        self._disabled_status.drop(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate the accepted names."""
@@ -126,12 +114,8 @@ class CustomResourceDefinitionStrategy(Strategy):
         }
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """
-        Add a new storage version to C{status.storedVersions}, and drop the fields of disabled feature gates that the
-        stored object does not use.
-        """
+        """Add a new storage version to C{status.storedVersions}."""
         super().prepare_for_update(obj, old)
-        self._disabled.drop(obj, old)
         status = obj.get("status")
         if status is None:
             return

@@ -8,7 +8,8 @@ from typing import Any, Final
 from ...api.errors import FieldError
 from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
-from ..generic.gates import DisabledFields, GatedField, field_at, fields_of
+from ..generic.gatedstrategy import GatedStrategy
+from ..generic.gates import GatedField, field_at, fields_of
 from ..generic.strategy import Strategy
 from . import validation
 
@@ -26,16 +27,17 @@ _TOLERANCE: Final = GatedField(
 )
 
 
-class HorizontalPodAutoscalerStrategy(Strategy):
+class HorizontalPodAutoscalerStrategy(GatedStrategy):
     """autoscaling/v1 and v2 HorizontalPodAutoscaler."""
 
     has_status = True
     status_protects = ()
     default_versions = ("autoscaling/v1",)
+    gated_fields = (_TOLERANCE,)
 
     def configure(self) -> None:
         """Select the fields to drop, and decide whether objects have generations."""
-        self._disabled = DisabledFields((_TOLERANCE,), self.features)
+        super().configure()
         self.has_generation = self.features.enabled("HPAGeneration")
 
     def default(self, obj: JSONObject) -> None:
@@ -65,16 +67,6 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         if behavior is not None:
             behavior["scaleUp"] = _rules(behavior.get("scaleUp"), _UP, 0)
             behavior["scaleDown"] = _rules(behavior.get("scaleDown"), _DOWN, None)
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the fields of disabled feature gates."""
-        super().prepare_for_create(obj)
-        self._disabled.drop(obj)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_update(obj, old)
-        self._disabled.drop(obj, old)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Set the status to the zero value of its Go type."""

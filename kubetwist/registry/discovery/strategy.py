@@ -8,7 +8,8 @@ from typing import Final
 from ...api.errors import FieldError
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
-from ..generic.gates import ITEMS, DisabledFields, GatedField, field_at
+from ..generic.gatedstrategy import GatedStrategy
+from ..generic.gates import ITEMS, GatedField, field_at
 from ..generic.strategy import Strategy
 from ..generic.validation.fields import STRICT_ADDRESSES
 from . import validation
@@ -21,16 +22,17 @@ _FIELDS: Final = (
 _CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 
 
-class EndpointSliceStrategy(Strategy):
+class EndpointSliceStrategy(GatedStrategy):
     """discovery.k8s.io/v1 EndpointSlice."""
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
     has_generation = True
+    gated_fields = _FIELDS
 
     def configure(self) -> None:
         """Decide how to validate addresses, and select the fields to drop."""
         self._strict = self.features.enabled(STRICT_ADDRESSES)
-        self._disabled = DisabledFields(_FIELDS, self.features)
+        super().configure()
 
     def default(self, obj: JSONObject) -> None:
         """Add the default protocol TCP and empty names to ports."""
@@ -46,7 +48,7 @@ class EndpointSliceStrategy(Strategy):
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Drop deprecated topology, and the fields of disabled feature gates."""
-        self._disabled.drop(obj)
+        super().prepare_for_create(obj)
         _drop_old_topology(obj)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
@@ -54,7 +56,7 @@ class EndpointSliceStrategy(Strategy):
         Drop deprecated topology, unless the object is unchanged, and the fields of disabled feature gates that the
         stored object does not use.
         """
-        self._disabled.drop(obj, old)
+        super().prepare_for_update(obj, old)
         if obj.get("endpoints") != old.get("endpoints"):
             _drop_old_topology(obj)
 

@@ -11,10 +11,16 @@ from ...api.names import validate_long_name
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
+from ..generic.gatedstrategy import GatedStrategy
 from ..generic.gates import DisabledFields
 from ..generic.strategy import Strategy
 from .gates import CLAIM_SPEC, CLAIM_STATUS, CLASS_SPEC, SLICE_SPEC
 from .validation import claims, deviceclasses, slices
+
+
+def _spec(obj: JSONObject) -> JSONObject:
+    spec: JSONObject = obj["spec"]
+    return spec
 
 
 def _default_claim_spec(spec: JSONObject) -> None:
@@ -36,7 +42,7 @@ def _default_tolerations(holder: JSONObject) -> None:
             toleration["operator"] = "Equal"
 
 
-class DeviceClassStrategy(Strategy):
+class DeviceClassStrategy(GatedStrategy):
     """resource.k8s.io/v1 DeviceClass."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
@@ -44,19 +50,11 @@ class DeviceClassStrategy(Strategy):
     untyped = True
     delete_returns_object = True
 
-    def configure(self) -> None:
-        """Select the fields to drop."""
-        self._disabled = DisabledFields(CLASS_SPEC, self.features)
+    gated_fields = CLASS_SPEC
 
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the fields of disabled feature gates."""
-        super().prepare_for_create(obj)
-        self._disabled.drop(obj["spec"])
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_update(obj, old)
-        self._disabled.drop(obj["spec"], old["spec"])
+    def gated_part(self, obj: JSONObject) -> JSONObject:
+        """Return the spec."""
+        return _spec(obj)
 
     def validate_name(self, name: str, prefix: bool) -> Sequence[str]:
         """See L{validate_long_name}."""
@@ -75,11 +73,12 @@ class DeviceClassStrategy(Strategy):
         return deviceclasses.validate_device_class(obj, old)
 
 
-class ResourceSliceStrategy(Strategy):
+class ResourceSliceStrategy(GatedStrategy):
     """resource.k8s.io/v1 ResourceSlice."""
 
     has_generation = True
     delete_returns_object = True
+    gated_fields = SLICE_SPEC
 
     def default(self, obj: JSONObject) -> None:
         """Set the time of new taints."""
@@ -88,17 +87,9 @@ class ResourceSliceStrategy(Strategy):
                 if taint.get("timeAdded") is None:
                     taint["timeAdded"] = now()
 
-    def configure(self) -> None:
-        """Select the fields to drop."""
-        self._disabled = DisabledFields(SLICE_SPEC, self.features)
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the fields of disabled feature gates."""
-        self._disabled.drop(obj["spec"])
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the fields of disabled feature gates that the stored object does not use."""
-        self._disabled.drop(obj["spec"], old["spec"])
+    def gated_part(self, obj: JSONObject) -> JSONObject:
+        """Return the spec."""
+        return _spec(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Return a warning about a driver name with capital letters."""
@@ -116,27 +107,23 @@ class ResourceSliceStrategy(Strategy):
         return slices.validate_slice_update(obj, old)
 
 
-class ResourceClaimStrategy(Strategy):
+class ResourceClaimStrategy(GatedStrategy):
     """resource.k8s.io/v1 ResourceClaim."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
     delete_returns_object = True
 
+    gated_fields = CLAIM_SPEC
+
     def configure(self) -> None:
         """Select the fields to drop."""
-        self._disabled = DisabledFields(CLAIM_SPEC, self.features)
-        self._disabled_status = DisabledFields(CLAIM_STATUS, self.features)
+        super().configure()
+        self._disabled_results = DisabledFields(CLAIM_STATUS, self.features)
 
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Clear the status, and drop the fields of disabled feature gates."""
-        super().prepare_for_create(obj)
-        self._disabled.drop(obj["spec"])
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Restore the status, and drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_update(obj, old)
-        self._disabled.drop(obj["spec"], old["spec"])
+    def gated_part(self, obj: JSONObject) -> JSONObject:
+        """Return the spec."""
+        return _spec(obj)
 
     def default(self, obj: JSONObject) -> None:
         """Add the defaults: each request is for one device."""
@@ -168,32 +155,24 @@ class ResourceClaimStrategy(Strategy):
             status["devices"] = [one for one in status["devices"] if claims.device_key(one) not in deallocated]
             if not status["devices"]:
                 del status["devices"]
-        self._disabled_status.drop(status, old.get("status") or {})
+        self._disabled_results.drop(status, old.get("status") or {})
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[FieldError]:
         """Validate allocation, users and device status."""
         return claims.validate_claim_status_update(obj, old)
 
 
-class ResourceClaimTemplateStrategy(Strategy):
+class ResourceClaimTemplateStrategy(GatedStrategy):
     """resource.k8s.io/v1 ResourceClaimTemplate."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     delete_returns_object = True
 
-    def configure(self) -> None:
-        """Select the fields to drop."""
-        self._disabled = DisabledFields(CLAIM_SPEC, self.features)
+    gated_fields = CLAIM_SPEC
 
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the fields of disabled feature gates."""
-        super().prepare_for_create(obj)
-        self._disabled.drop(obj["spec"]["spec"])
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_update(obj, old)
-        self._disabled.drop(obj["spec"]["spec"], old["spec"]["spec"])
+    def gated_part(self, obj: JSONObject) -> JSONObject:
+        """Return the spec of the claims."""
+        return _spec(_spec(obj))
 
     def default(self, obj: JSONObject) -> None:
         """Add the defaults of claims."""

@@ -7,7 +7,8 @@ from typing import Final
 
 from ...api.errors import FieldError
 from ...api.resource import JSONObject
-from ..generic.gates import ITEMS, DisabledFields, Find, GatedField, field_at, fields_of, not_empty
+from ..generic.gatedstrategy import GatedStrategy
+from ..generic.gates import ITEMS, Find, GatedField, field_at, fields_of, not_empty
 from ..generic.strategy import Strategy
 from . import validation
 
@@ -34,47 +35,26 @@ def _group_fields(*path: str) -> tuple[GatedField, ...]:
     )
 
 
-_GROUP: Final = _group_fields("spec")
-_GROUP_STATUS: Final = (GatedField(gate="DRAWorkloadResourceClaims", find=field_at("status", "resourceClaimStatuses")),)
-_WORKLOAD: Final = (
-    *_group_fields("spec", "podGroupTemplates", ITEMS),
-    GatedField(gate="CompositePodGroup", find=field_at("spec", "compositePodGroupTemplates")),
-)
-
-
-class _GatedStrategy(Strategy):
-    """The default rules of a kind with a spec and a status, whose fields have feature gates."""
+class PodGroupStrategy(GatedStrategy):
+    """scheduling.k8s.io PodGroup."""
 
     has_generation = True
     has_status = True
+    gated_fields = _group_fields("spec")
+    gated_status_fields = (
+        GatedField(gate="DRAWorkloadResourceClaims", find=field_at("status", "resourceClaimStatuses")),
+    )
 
-    def __init__(self, fields: Sequence[GatedField], status: Sequence[GatedField] = ()) -> None:
-        """
-        @param fields: The fields of the spec.
-        @param status: The fields of the status.
-        """
-        self._fields, self._status_fields = fields, status
-        super().__init__()
 
-    def configure(self) -> None:
-        """Select the fields to drop."""
-        self._disabled = DisabledFields(self._fields, self.features)
-        self._disabled_status = DisabledFields(self._status_fields, self.features)
+class WorkloadStrategy(GatedStrategy):
+    """scheduling.k8s.io Workload, with templates of PodGroups."""
 
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Clear the status, and drop the fields of disabled feature gates."""
-        super().prepare_for_create(obj)
-        self._disabled.drop(obj)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Restore the status, and drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_update(obj, old)
-        self._disabled.drop(obj, old)
-
-    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Restore the spec, and drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_status_update(obj, old)
-        self._disabled_status.drop(obj, old)
+    has_generation = True
+    has_status = True
+    gated_fields = (
+        *_group_fields("spec", "podGroupTemplates", ITEMS),
+        GatedField(gate="CompositePodGroup", find=field_at("spec", "compositePodGroupTemplates")),
+    )
 
 
 class PriorityClassStrategy(Strategy):
@@ -103,6 +83,6 @@ class PriorityClassStrategy(Strategy):
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "PriorityClass": PriorityClassStrategy(),
-    "PodGroup": _GatedStrategy(_GROUP, _GROUP_STATUS),
-    "Workload": _GatedStrategy(_WORKLOAD),
+    "PodGroup": PodGroupStrategy(),
+    "Workload": WorkloadStrategy(),
 }

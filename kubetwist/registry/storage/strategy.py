@@ -10,7 +10,8 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..core.node.labels import selector_warnings, topology_warnings
 from ..core.pod.defaults import VOLUME_SOURCE_DEFAULTS
-from ..generic.gates import DisabledFields, GatedField, field_at, fields_of
+from ..generic.gatedstrategy import GatedStrategy
+from ..generic.gates import GatedField, field_at, fields_of
 from ..generic.strategy import Strategy
 from . import validation
 
@@ -23,7 +24,7 @@ _DRIVER_FIELDS: Final = (
 _ATTACHMENT_STATUS: Final = (
     GatedField(
         gate="MutableCSINodeAllocatableCount",
-        find=fields_of(field_at("attachError", "errorCode"), field_at("detachError", "errorCode")),
+        find=fields_of(field_at("status", "attachError", "errorCode"), field_at("status", "detachError", "errorCode")),
     ),
 )
 
@@ -55,17 +56,18 @@ class StorageClassStrategy(Strategy):
         return validation.validate_storage_class_update(obj, old)
 
 
-class CSIDriverStrategy(Strategy):
+class CSIDriverStrategy(GatedStrategy):
     """storage.k8s.io/v1 CSIDriver; its generation starts at 0."""
 
     allow_unconditional_update = False
     has_generation = True
     first_generation = 0
     delete_returns_object = True
+    gated_fields = _DRIVER_FIELDS
 
     def configure(self) -> None:
         """Select the fields to drop, the default of SELinux mounts, and whether to warn about tokens."""
-        self._disabled = DisabledFields(_DRIVER_FIELDS, self.features)
+        super().configure()
         self._selinux_mount = (
             (("seLinuxMount", False),) if self.features.enabled("SELinuxMountReadWriteOncePod") else ()
         )
@@ -86,14 +88,6 @@ class CSIDriverStrategy(Strategy):
                 spec[name] = value
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the fields of disabled feature gates."""
-        self._disabled.drop(obj)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the fields of disabled feature gates that the stored object does not use."""
-        self._disabled.drop(obj, old)
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """Return whether the spec changed."""
@@ -166,7 +160,7 @@ class CSIStorageCapacityStrategy(Strategy):
         return validation.validate_csi_capacity_update(obj, old)
 
 
-class VolumeAttachmentStrategy(Strategy):
+class VolumeAttachmentStrategy(GatedStrategy):
     """storage.k8s.io/v1 VolumeAttachment."""
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
@@ -174,15 +168,7 @@ class VolumeAttachmentStrategy(Strategy):
     has_status = True
     allow_unconditional_update = False
     delete_returns_object = True
-
-    def configure(self) -> None:
-        """Select the fields of the status to drop."""
-        self._disabled = DisabledFields(_ATTACHMENT_STATUS, self.features)
-
-    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Restore the spec, and drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_status_update(obj, old)
-        self._disabled.drop(obj["status"], old.get("status") or {})
+    gated_status_fields = _ATTACHMENT_STATUS
 
     def default(self, obj: JSONObject) -> None:
         """Add C{spec} and C{status}, structs in Go that are always encoded."""

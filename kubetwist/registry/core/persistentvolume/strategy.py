@@ -9,25 +9,21 @@ from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
 from ....api.times import now
-from ...generic.gates import DisabledFields, GatedField, field_at
+from ...generic.gatedstrategy import GatedStrategy
+from ...generic.gates import GatedField, field_at
 from ...generic.strategy import Strategy
 from ..pod.defaults import VOLUME_SOURCE_DEFAULTS, round_up
 from . import validation
 
-_ATTRIBUTES_CLASS: Final = GatedField(gate="VolumeAttributesClass", find=field_at("spec", "volumeAttributesClassName"))
 
-
-class PersistentVolumeStrategy(Strategy):
+class PersistentVolumeStrategy(GatedStrategy):
     """Strategy of v1 PersistentVolume."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "whole")
     has_status = True
     status_protects = ()
     delete_returns_object = True
-
-    def configure(self) -> None:
-        """Select the fields to drop."""
-        self._disabled = DisabledFields((_ATTRIBUTES_CLASS,), self.features)
+    gated_fields = (GatedField(gate="VolumeAttributesClass", find=field_at("spec", "volumeAttributesClassName")),)
 
     def default(self, obj: JSONObject) -> None:
         """Set the defaults of C{pkg/apis/core/v1/defaults.go}."""
@@ -47,16 +43,6 @@ class PersistentVolumeStrategy(Strategy):
     def reset_status(self, obj: JSONObject) -> None:
         """Set the phase Pending and the time of its transition."""
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"].get("creationTimestamp")}
-
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Drop the fields of disabled feature gates."""
-        super().prepare_for_create(obj)
-        self._disabled.drop(obj)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the fields of disabled feature gates that the stored object does not use."""
-        super().prepare_for_update(obj, old)
-        self._disabled.drop(obj, old)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Set the time of the last phase transition."""

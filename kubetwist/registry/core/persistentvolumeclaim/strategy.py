@@ -8,7 +8,8 @@ from typing import Final
 from ....api.errors import FieldError
 from ....api.objectmeta import Rule
 from ....api.resource import JSONObject
-from ...generic.gates import DisabledFields, GatedField, field_at
+from ...generic.gatedstrategy import GatedStrategy
+from ...generic.gates import GatedField, field_at
 from ...generic.strategy import Strategy
 from ..pod.defaults import complete_data_sources, default_claim_spec, round_up
 from ..pod.warnings import claim_warnings
@@ -47,18 +48,19 @@ _STATUS_FIELDS: Final = (
 )
 
 
-class PersistentVolumeClaimStrategy(Strategy):
+class PersistentVolumeClaimStrategy(GatedStrategy):
     """Strategy of v1 PersistentVolumeClaim."""
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_status = True
     status_protects = ()
     delete_returns_object = True
+    gated_fields = _FIELDS
+    gated_status_fields = _STATUS_FIELDS
 
     def configure(self) -> None:
         """Select the fields to drop, and decide whether data sources are completed."""
-        self._disabled = DisabledFields(_FIELDS, self.features)
-        self._disabled_status = DisabledFields(_STATUS_FIELDS, self.features)
+        super().configure()
         self._completes_sources = self.features.enabled("AnyVolumeDataSource")
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
@@ -87,7 +89,6 @@ class PersistentVolumeClaimStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Set C{dataSource} and C{dataSourceRef} from each other; this is no default and has no field manager."""
         super().prepare_for_create(obj)
-        self._disabled.drop(obj)
         _drop_data_sources(obj["spec"], {})
         if self._completes_sources:
             complete_data_sources(obj["spec"])
@@ -95,16 +96,10 @@ class PersistentVolumeClaimStrategy(Strategy):
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Set C{dataSource} and C{dataSourceRef} from each other."""
         super().prepare_for_update(obj, old)
-        self._disabled.drop(obj, old)
         _drop_data_sources(obj["spec"], old["spec"])
         if self._completes_sources:
             complete_data_sources(obj["spec"])
             complete_data_sources(old["spec"])
-
-    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Drop the fields of disabled feature gates that the stored status does not use."""
-        super().prepare_for_status_update(obj, old)
-        self._disabled_status.drop(obj, old)
 
     def validate(self, obj: JSONObject) -> Sequence[FieldError]:
         """Validate a new claim."""

@@ -13,30 +13,30 @@ from typing import Final
 from ....api.errors import FieldError
 from ....api.names import validate_dns1035_label, validate_dns1123_label
 from ....api.resource import JSONObject
-from ...generic.gates import DisabledFields, GatedField, field_at
+from ...generic.gatedstrategy import GatedStrategy
+from ...generic.gates import GatedField, field_at
 from ...generic.strategy import Strategy
 from ...generic.validation.fields import STRICT_ADDRESSES
 from . import validation
 from .validation import DISTRIBUTIONS
 
-_FIELDS: Final = (GatedField(gate="ServiceTrafficDistribution", find=field_at("spec", "trafficDistribution")),)
 
-
-class ServiceStrategy(Strategy):
+class ServiceStrategy(GatedStrategy):
     """Strategy of v1 Service."""
 
     has_status = True
     status_protects = ()
     delete_returns_object = True
     allow_create_on_update = True
+    gated_fields = (GatedField(gate="ServiceTrafficDistribution", find=field_at("spec", "trafficDistribution")),)
 
     def configure(self) -> None:
         """Select the fields to drop, and decide how to validate addresses, the status and traffic distributions."""
+        super().configure()
         features = self.features
         self._strict = features.enabled(STRICT_ADDRESSES)
         self._any_status = features.enabled("AllowServiceLBStatusOnNonLB")
         self._distributions = DISTRIBUTIONS if features.enabled("PreferSameTrafficDistribution") else DISTRIBUTIONS[:1]
-        self._disabled = DisabledFields(_FIELDS, features)
         self._validate_name = (
             validate_dns1123_label if features.enabled("RelaxedServiceNameValidation") else validate_dns1035_label
         )
@@ -99,7 +99,6 @@ class ServiceStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Set C{clusterIPs} from C{clusterIP}, and drop the fields of disabled feature gates."""
         super().prepare_for_create(obj)
-        self._disabled.drop(obj)
         normalize_cluster_ips(obj["spec"], None)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
@@ -108,7 +107,6 @@ class ServiceStrategy(Strategy):
         disabled feature gates that the stored object does not use.
         """
         super().prepare_for_update(obj, old)
-        self._disabled.drop(obj, old)
         validation.patch_allocated_values(obj, old)
         normalize_cluster_ips(obj["spec"], old["spec"])
         validation.drop_type_dependent_fields(obj, old)
