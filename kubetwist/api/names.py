@@ -27,7 +27,14 @@ class Reworded(str):
 
     @classmethod
     def since(cls, major: int, minor: int, message: str, earlier: str) -> Reworded:
-        """Return a message with the one of earlier releases."""
+        """
+        Return a message with the one of earlier releases.
+
+        @param major: The major version of the first release with the message.
+        @param minor: Its minor version.
+        @param message: The message.
+        @param earlier: The message of earlier releases.
+        """
         reworded = cls(message)
         reworded.first, reworded.earlier = (major, minor), earlier
         return reworded

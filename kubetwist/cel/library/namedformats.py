@@ -97,8 +97,9 @@ def _named(name: str) -> Optional:
 
 
 def _validate(format: Format, text: str) -> Optional:
-    messages = format.validate(text)
-    return Optional(list(messages)) if messages else NONE
+    # Messages that differ between releases are of a subclass of str, which is no string of CEL.
+    messages = [str(message) for message in format.validate(text)]
+    return Optional(messages) if messages else NONE
 
 
 def _constant(format: Format) -> Callable[[], Format]:

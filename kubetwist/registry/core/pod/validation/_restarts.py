@@ -21,7 +21,14 @@ _RESUMED: Final = "may not be transitioned to non-terminated state"
 
 
 def validate_restart(container: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions) -> None:
-    """Validate the restart policy of a regular container, and its rules."""
+    """
+    Validate the restart policy of a regular container, and its rules.
+
+    @param container: The container.
+    @param path: The field path of the container.
+    @param errors: Receives the errors.
+    @param options: What the server permits.
+    """
     if options.allows("ContainerRestartRules"):
         _restart_rules(container, path, errors, options)
     elif container.get("restartPolicy") is not None:
@@ -31,7 +38,14 @@ def validate_restart(container: JSONObject, path: str, errors: ErrorList, option
 def validate_restart_of_init_container(
     container: JSONObject, path: str, errors: ErrorList, options: PodValidationOptions
 ) -> None:
-    """Validate the restart policy of an init container or sidecar, and its rules."""
+    """
+    Validate the restart policy of an init container or sidecar, and its rules.
+
+    @param container: The container.
+    @param path: The field path of the container.
+    @param errors: Receives the errors.
+    @param options: What the server permits.
+    """
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules")
     if policy is None:
         if options.features.since(1, 35):
