@@ -48,7 +48,7 @@ def on_post_build(config: Any, **_: Any) -> None:
 
     gates = (site / "feature-gates.html").read_text("utf-8")
     for minor in range(31, 38):
-        for name, _ in FeatureGates((1, minor)).existing():
+        for name in dict(FeatureGates((1, minor)).existing()):
             if f"<code>{name}</code>" not in gates and name not in ("AllAlpha", "AllBeta"):
                 raise SystemExit(f"feature-gates.html does not have {name} of 1.{minor}")
     for path in sorted(site.rglob("*.html")):

@@ -26,6 +26,7 @@ from kubetwist.api.admission import (
     AdmissionAttributes,
     AdmissionContext,
 )
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
@@ -123,7 +124,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     registry = ResourceRegistry(
         backend,
         reactor,
-        kinds_for(definitions.gvks(), 36),
+        kinds_for(definitions.gvks(), FeatureGates()),
         definitions=definitions,
         outgoing=ClientFactory(reactor, lambda namespace, name: None),
     )

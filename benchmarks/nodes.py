@@ -19,6 +19,7 @@ from rbac import timed
 from twisted.internet.task import deferLater, react
 
 from kubetwist.api.authorization import AuthorizerAttributes
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.record import (
     Draft,
     without_kind,
@@ -62,7 +63,7 @@ def pod(number: int, nodes: int) -> JSONObject:
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
     """Create the objects and measure."""
     backend = MemoryStorage(reactor)
-    registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), 36))
+    registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), FeatureGates()))
     stores = registry.stores
     await backend.open()
     await registry.start()

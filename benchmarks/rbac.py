@@ -17,6 +17,7 @@ from typing import Any
 from twisted.internet.task import react
 
 from kubetwist.api.authorization import AuthorizerAttributes
+from kubetwist.api.featuregates import FeatureGates
 from kubetwist.api.options import CreateOptions
 from kubetwist.api.requestscope import RequestScope
 from kubetwist.api.resource import JSONObject, UserInfo
@@ -67,15 +68,15 @@ def timed(what: str, count: int, call: Callable[[], Any]) -> None:
 async def measure(reactor: Any, options: argparse.Namespace) -> None:
     """Create the objects and measure."""
     backend = MemoryStorage(reactor)
-    registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), 36))
+    registry = ResourceRegistry(backend, reactor, kinds_for(Definitions.load("1.36").gvks(), FeatureGates()))
     stores = registry.stores
     await backend.open()
     await registry.start()
     started = time.perf_counter()
-    await bootstraprbac.reconcile(stores)
+    await bootstraprbac.reconcile(stores, FeatureGates())
     print(f"{'bootstrap, all objects':34} {(time.perf_counter() - started) * 1e3:8.1f} ms")
     started = time.perf_counter()
-    await bootstraprbac.reconcile(stores)
+    await bootstraprbac.reconcile(stores, FeatureGates())
     print(f"{'bootstrap, nothing to do':34} {(time.perf_counter() - started) * 1e3:8.1f} ms")
 
     async def create(resource: str, objects: list[JSONObject]) -> None:
