@@ -39,19 +39,19 @@ class EtcdNotReady(Exception):
     """A member ended or timed out before it was ready; the text is its log."""
 
 
-def free_ports(count: int) -> list[int]:
-    """Return free ports of 127.0.0.1 outside of the range from which the system assigns ports."""
-    sockets = []
-    try:
-        for _ in range(count):
-            one = socket.socket()
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind(("127.0.0.1", 0))
-            sockets.append(one)
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+def reserve_ports(count: int) -> list[socket.socket]:
+    """
+    Return sockets that are bound to free ports of 127.0.0.1.
+
+    While they are open, the system assigns the ports to no other process, but a program can listen on them.
+    """
+    sockets: list[socket.socket] = []
+    for _ in range(count):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", 0))
+        sockets.append(one)
+    return sockets
 
 
 class EtcdMember:
@@ -169,7 +169,8 @@ class EtcdServer:
         # Tests write much data that need not be durable: memory is faster, if it is mounted as a file system.
         parent_folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self._folder = Path(tempfile.mkdtemp(prefix="kubetwist-etcd-", dir=parent_folder))
-        ports = free_ports(2 * members)
+        self._reserved = reserve_ports(2 * members)
+        ports = [int(one.getsockname()[1]) for one in self._reserved]
         self.members = [
             EtcdMember(f"m{number}", self._folder, (ports[2 * number], ports[2 * number + 1]), tls, flags)
             for number in range(members)
@@ -214,6 +215,8 @@ class EtcdServer:
         """Stop all members, and remove their data."""
         for member in self.members:
             member.kill()
+        for one in self._reserved:
+            one.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> EtcdServer:
