@@ -103,6 +103,7 @@ class Completion:
         tracing = make_tracing(options)
         context.outgoing.traced = tracing is not None
         controllers = self.choose_controllers()
+        context.watch_images()
         access = await self.make_access(context)
         context.authenticator = access.authenticator
         context.kubelet_credentials = self.make_kubelet_credentials(context)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..authentication.union import AuthenticatorUnion, TokenAuthentication
     from ..authorization.webhookmetrics import WebhookMetrics
     from ..client.factory import ClientFactory
+    from ..controllers.fakeimages import FakeImages
     from ..flowcontrol.scheduler import CooperativeScheduler
     from ..interfaces import IAuthorizer, IControllerFactory, IServerReactor, IStorageBackend
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
@@ -95,6 +96,11 @@ class ServerConfig:
     def data(self) -> DataDirectory:
         """The data directory."""
         return self.context.data
+
+    @property
+    def images(self) -> FakeImages:
+        """The behavior of images on simulated nodes."""
+        return self.context.images
 
     @property
     def kubernetes_version(self) -> str:

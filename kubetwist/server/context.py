@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..authentication.configuration import AuthenticationConfiguration
     from ..authentication.sessions import SessionAuthenticator
     from ..authentication.union import AuthenticatorUnion, TokenAuthentication
+    from ..controllers.fakeimages import FakeImages
     from ..interfaces import IServerReactor
     from ..registry.core.serviceaccount.tokenkeys import TokenKey
     from ..registry.core.serviceaccount.tokens import TokenIssuer
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CONFIG_FLAG: Final = "--plugin-config-file"
+_IMAGES_FLAG: Final = "--fake-images"
 
 
 @define(eq=False)
@@ -86,6 +88,7 @@ class PluginContext:
     stores: Stores = field(factory=Stores, init=False)
     grants: RuleResolver = field(init=False)
     _configured: set[str] = field(factory=set, init=False)
+    _images: FakeImages | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.outgoing = ClientFactory(self.reactor, self._find_service, self.options["webhook-url-denied-cidrs"])
@@ -94,6 +97,38 @@ class PluginContext:
 
     def _find_service(self, namespace: str, name: str) -> JSONObject | None:
         return self.stores.get_decoded("", "services", namespace, name)
+
+    @property
+    def images(self) -> FakeImages:
+        """The behavior of images on simulated nodes."""
+        if self._images is None:
+            # Imported late: most servers have no simulated nodes.
+            from ..controllers.fakeimages import FakeImages
+
+            self._images = FakeImages()
+        return self._images
+
+    def watch_images(self) -> None:
+        """
+        Read the file of C{--fake-images}, and reload it when it changes.
+
+        @raise StartError: The file cannot be read or is invalid.
+        """
+        path = self.options.get("fake-images")
+        if not path:
+            return
+        from ..controllers.fakeimages import parse_images_file
+
+        images = self.images
+        try:
+            read = self.files.watch(
+                [path], lambda contents: parse_images_file(contents[0]), images.replace, _IMAGES_FLAG
+            )
+        except OSError as error:
+            raise StartError(f"{_IMAGES_FLAG}: cannot read {path}: {error.strerror}") from error
+        except ValueError as error:
+            raise StartError(f"{_IMAGES_FLAG}: {path}: {error}") from error
+        images.replace(read)
 
     def watch_config(self, name: str, load: Callable[[bytes], T], use: Callable[[T], object]) -> T | None:
         """

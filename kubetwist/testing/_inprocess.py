@@ -57,6 +57,7 @@ class InProcessServer(ServerHandle):
         token_auth_file: Path | None = None,
         controllers: str | None = None,
         reactor: Any = None,
+        images: Mapping[str, Any] | None = None,
     ) -> None:
         """
         @param arguments: Further flags of C{twist kubeapi}; they override the defaults.
@@ -64,11 +65,14 @@ class InProcessServer(ServerHandle):
         @param token_auth_file: Replaces the default file with a single administrator's token.
         @param controllers: As C{--controllers}: C{""} for none; L{None} for the server's default.
         @param reactor: L{None} for the global one.
+        @param images: Behavior of images on simulated nodes, as in the file of C{--fake-images}; values of C{exec} may
+            be functions.
         """
         self._arguments = arguments if controllers is None else (*arguments, f"--controllers={controllers}")
         self._data_dir = data_dir
         self._token_auth_file = token_auth_file
         self._reactor = reactor
+        self._images = images
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._service: KubeAPIService | None = None
         self._clock: ServerClock | None = None
@@ -121,6 +125,8 @@ class InProcessServer(ServerHandle):
             server.site.connections.now = self._reactor.seconds
             from .state import ServerState
 
+            if self._images is not None:
+                self.set_images(self._images)
             self._state = ServerState(server, self._clock)
             await self._state.snapshot_initial()
         except BaseException:
@@ -180,6 +186,8 @@ class InProcessServer(ServerHandle):
         """
         self.clear_faults()
         self.reset_clock()
+        if self._images is not None:
+            self.set_images(self._images)
         await self._states.reset()
 
     async def snapshot(self) -> Snapshot:
@@ -202,6 +210,18 @@ class InProcessServer(ServerHandle):
         """Read changed files of the flags now; return when they are in use, or refused and logged."""
         assert self._service is not None and self._service.server is not None, "the server does not run"
         await self._service.server.config.files.poll_now()
+
+    def set_images(self, images: Mapping[str, Any]) -> None:
+        """
+        Replace the behavior of images on simulated nodes. C{reset} restores the initial one.
+
+        @param images: The behavior by image name, as in the file of C{--fake-images}.
+        @raise kubetwist.controllers.fakeimages.InvalidImages: It is invalid.
+        """
+        from ..controllers.fakeimages import parse_images
+
+        assert self._service is not None and self._service.server is not None, "the server does not run"
+        self._service.server.config.images.replace(parse_images(images))
 
     async def load(
         self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"
@@ -400,9 +420,14 @@ class KubeAPI(ServerHandle):
         data_dir: Path | None = None,
         token_auth_file: Path | None = None,
         controllers: str | None = None,
+        images: Mapping[str, Any] | None = None,
     ) -> None:
         self._server = InProcessServer(
-            *arguments, data_dir=data_dir, token_auth_file=token_auth_file, controllers=controllers
+            *arguments,
+            data_dir=data_dir,
+            token_auth_file=token_auth_file,
+            controllers=controllers,
+            images=images,
         )
         self._reactor: Any = None
 
@@ -459,6 +484,10 @@ class KubeAPI(ServerHandle):
     def reload_files(self) -> None:
         """As L{InProcessServer.reload_files}."""
         self._wait(self._server.reload_files)
+
+    def set_images(self, images: Mapping[str, Any]) -> None:
+        """As L{InProcessServer.set_images}."""
+        self._do(self._server.set_images, images)
 
     def load(
         self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"

@@ -85,6 +85,22 @@ class PluginContextTests(SynchronousTestCase):
         error = self.assertRaises(StartError, self.context.watch_config, "Badges", nested, self.fail)
         self.assertTrue(str(error).endswith(": it nests too deep"))
 
+    def test_images(self) -> None:
+        """The file of --fake-images configures images; an invalid file stops the start."""
+        self.context.watch_images()
+        self.assertEqual(self.context.images.find("web").exit, ())
+        path = Path(self.mktemp())
+        path.write_bytes(b"images: {web: {exit: 3}}")
+        self.context.options["fake-images"] = str(path)
+        self.context.watch_images()
+        self.assertEqual(self.context.images.find("web").exit, (3,))
+        path.write_bytes(b"images: {web: {exit: x}}")
+        error = self.assertRaises(StartError, self.context.watch_images)
+        self.assertIn(f"--fake-images: {path}: images.web.exit: must be a whole number", str(error))
+        self.context.options["fake-images"] = "/missing"
+        error = self.assertRaises(StartError, self.context.watch_images)
+        self.assertEqual(str(error), "--fake-images: cannot read /missing: No such file or directory")
+
     def test_unused_config(self) -> None:
         """A file that no plugin has read stops the start."""
         self.read_config(b"1")

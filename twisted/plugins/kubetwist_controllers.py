@@ -119,7 +119,7 @@ namespaces = ControllerFactory(
 # Implied by --fake-nodes. The name of the controller and of its nodes is kept: tests and stored objects have it.
 fake_nodes = ControllerFactory(
     "pretend-nodes",
-    "kubetwist.controllers.workloads.fakenodes:FakeNodes",
+    "kubetwist.controllers.fakekubelet.fakenodes:FakeNodes",
     default=False,
     needs=("nodes", "leases.coordination.k8s.io", "pods"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..flagtypes import NATURAL, STRINGS, flag_group
+from ..flagtypes import NATURAL, STRING, STRINGS, flag_group
 
 FLAGS: Final = flag_group(
     "Controllers",
@@ -22,6 +22,13 @@ FLAGS: Final = flag_group(
             0,
             "Number of simulated nodes for tests; pods are scheduled to them and their status is simulated. At most"
             " 1000.",
+        ),
+        (
+            "fake-images",
+            STRING,
+            "",
+            "File with the behavior of images on simulated nodes (YAML): logs, commands, ports, exit codes, probes and"
+            " resource usage. It is reloaded when it changes.",
         ),
     ],
 )

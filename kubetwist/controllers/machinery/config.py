@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from ...api.flagvalues import FlagValues
     from ...registry.core.serviceaccount.tokens import TokenIssuer
+    from ..fakeimages import FakeImages
 
 
 class CertificateAuthority(Protocol):
@@ -63,6 +64,10 @@ class ControllerConfig(Protocol):
     @property
     def kubernetes_version(self) -> str:
         """The served Kubernetes release: C{"1.36"}."""
+
+    @property
+    def images(self) -> FakeImages:
+        """The behavior of images on simulated nodes."""
 
     @property
     def credentials(self) -> TrustSource:

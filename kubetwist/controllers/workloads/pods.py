@@ -46,6 +46,8 @@ _COALESCE_ABOVE: Final = 100
 _COALESCE_DELAY: Final = 0.1
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+#: The phases of pods whose containers have all stopped for good.
+ENDED: Final = ("Succeeded", "Failed")
 
 
 def condition_of(pod: JSONObject, kind: str) -> JSONObject | None:

@@ -27,8 +27,7 @@ from ..machinery.events import (
     NORMAL,
     WARNING,
 )
-from .pods import condition_of
-from .podstatus import ENDED
+from .pods import ENDED, condition_of
 from .scheduling import (
     NodeInfo,
     new_pod_info,

@@ -20,7 +20,8 @@ from ..machinery.client import Client
 from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
 from ..machinery.queue import WorkQueue
-from .podstatus import ENDED, PodAddresses, PodStatusSimulator, stop_wait
+from ..workloads.pods import ENDED
+from .podstatus import PodAddresses, PodStatusSimulator, stop_wait
 
 PREFIX: Final = "pretend-node-"
 #: The label of simulated nodes.

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.workloads.fakenodes} and L{kubetwist.controllers.workloads.podstatus}."""
+"""Tests for L{kubetwist.controllers.fakekubelet.fakenodes} and L{kubetwist.controllers.fakekubelet.podstatus}."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kubetwist.api.times import seconds_since_epoch, use_clock
-from kubetwist.controllers.workloads.fakenodes import FakeNodes
+from kubetwist.controllers.fakekubelet.fakenodes import FakeNodes
 from tests.controllers.harness import ControllerTestCase
 
 SPEC = {"containers": [{"name": "c", "image": "c:1"}]}

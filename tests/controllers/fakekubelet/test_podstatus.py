@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.workloads.podstatus}."""
+"""Tests for L{kubetwist.controllers.fakekubelet.podstatus}."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.times import format_time
-from kubetwist.controllers.workloads.podstatus import (
+from kubetwist.controllers.fakekubelet.podstatus import (
     EXIT_CODE,
     READY,
     RUN_SECONDS,

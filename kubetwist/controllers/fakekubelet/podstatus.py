@@ -23,7 +23,7 @@ from attrs import frozen
 from ...api.resource import JSONObject
 from ...api.times import format_time, seconds_since_epoch
 from ...registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
-from .pods import condition_of, phase_of
+from ..workloads.pods import ENDED, condition_of, phase_of
 
 _PREFIX: Final = "kubetwist.dev/"
 RUN_SECONDS: Final = _PREFIX + "run-seconds"
@@ -39,7 +39,6 @@ _CRASH_BACKOFF_MAX: Final = 300.0
 _SIGTERM_EXIT_CODE: Final = 143
 _IMAGE_CODES: Final = {"true": 0, "false": 1}
 _PULL_ERROR: Final = "pull-error"
-ENDED: Final = ("Succeeded", "Failed")
 
 
 @frozen
