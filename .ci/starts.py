@@ -1,5 +1,6 @@
 """
-Start the installed C{twist kubeapi} in an empty directory, ask it for /readyz, namespaces and the web page, stop it.
+Check the size of the installation. Start its C{twist kubeapi} in an empty directory, ask it for /readyz, namespaces and
+the web page, stop it.
 
 Uses the standard library only, as whoever has just installed the wheel would.
 """
@@ -19,6 +20,15 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+#: The limit of an environment with the wheel and pip, in MB.
+LIMIT = 150
+
+
+def installed() -> float:
+    """The size of the environment on disk, in MB."""
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(sys.prefix) for name in names)
+    return sum(os.lstat(file).st_blocks for file in files) * 512 / 1e6
 
 
 def credentials(kubeconfig: str, folder: str) -> tuple[str, ssl.SSLContext]:
@@ -49,6 +59,11 @@ def fetch(url: str, context: ssl.SSLContext) -> bytes:
 
 def main() -> int:
     """Run the check."""
+    size = installed()
+    print(f"starts: the environment has {size:.0f} MB")
+    if size > LIMIT:
+        print(f"starts: more than {LIMIT} MB")
+        return 1
     twist = os.path.join(sysconfig.get_path("scripts"), "twist")
     subprocess.run([twist, "kubeapi", "--help"], check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,17 +1,13 @@
 """
-The OpenAPI definitions of one Kubernetes release, from the files of the C{kubernetes-validate} package.
+The OpenAPI definitions of one Kubernetes release, from the files that L{kubetwist.schema.releasefiles} reads.
 
-Its files add C{null} to the types of optional fields and C{enum} to kind and apiVersion; both are removed.
+The files add C{null} to the types of optional fields and C{enum} to kind and apiVersion; both are removed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import KeysView
-from functools import cache, cached_property
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Final
+from functools import cached_property
 
 import orjson
 
@@ -24,53 +20,12 @@ from .nodes import StructNode
 from .objecttype import ObjectType
 from .openapi import openapi_schema
 from .protobuf.codec import ProtobufTypes
+from .releasefiles import available_versions, read
 from .typebuilder import TypeBuilder
-
-_FOLDER = re.compile(r"v(?P<minor>1\.[0-9]+)\.[0-9]+-local")
-#: The beginning of a file.
-_INDENTED: Final = b'{\n  "$defs": {\n    "'
-#: What precedes the kinds of a definition.
-_KINDS: Final = b'\n      "x-kubernetes-group-version-kind": '
 
 
 class UnknownRelease(ValueError):
     """There are no definitions for a release; the message lists the available releases."""
-
-
-@cache
-def _files() -> dict[str, Path]:
-    """Return the files by release, oldest first."""
-    # Importing the package would load a JSON Schema validator.
-    spec = find_spec("kubernetes_validate")
-    assert spec is not None and spec.origin is not None
-    folder = Path(spec.origin).parent / "kubernetes-json-schema"
-    paths = {}
-    for path in folder.iterdir():
-        match = _FOLDER.fullmatch(path.name)
-        if match:
-            paths[match["minor"]] = path / "_definitions.json"
-    return {minor: paths[minor] for minor in sorted(paths, key=lambda minor: int(minor.partition(".")[2]))}
-
-
-def available_versions() -> list[str]:
-    """Return the releases with definitions, oldest first: C{"1.25"} and so on."""
-    return list(_files())
-
-
-def _split(text: bytes) -> dict[str, bytes]:
-    """
-    Return the JSON of each definition in a file, by name.
-
-    The files are indented: a line with four spaces and a quote begins a definition. They are not parsed, which would
-    take several times as long.
-    """
-    if not text.startswith(_INDENTED):
-        text = orjson.dumps({"$defs": orjson.loads(text)["$defs"]}, option=orjson.OPT_INDENT_2)
-    encoded = {}
-    for part in text.split(b'\n    "')[1:]:
-        name, _, definition = part.partition(b'": ')
-        encoded[name.decode()] = definition[: definition.rindex(b"\n    }") + len(b"\n    }")]
-    return encoded
 
 
 class Definitions:
@@ -104,16 +59,11 @@ class Definitions:
 
         @raise UnknownRelease: There are no definitions for the release.
         """
-        if minor not in _files():
+        if minor not in available_versions():
             raise UnknownRelease(f"no types of Kubernetes {minor}; available: {', '.join(available_versions())}")
-        encoded = _split(_files()[minor].read_bytes())
-        kinds = {}
-        for name, text in encoded.items():
-            at = text.find(_KINDS)
-            if at >= 0:
-                for gvk in orjson.loads(text[at + len(_KINDS) : text.index(b"]", at) + 1]):
-                    kinds[GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"])] = name
-        return cls(minor, encoded, kinds)
+        release = read(minor)
+        kinds = {GroupVersionKind(group, version, kind): name for group, version, kind, name in release.kinds}
+        return cls(minor, release.definitions, kinds)
 
     def gvks(self) -> KeysView[GroupVersionKind]:
         """Return all kinds, including C{DeleteOptions} and C{WatchEvent} of every group."""

@@ -5,27 +5,14 @@ from __future__ import annotations
 import platform
 import re
 import sys
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
 from ..api.featuregates import FeatureGates, format_release
+from ..schema.releasefiles import available_versions
 
 _VERSION: Final = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.[0-9]+)?")
-_FOLDER: Final = re.compile(r"v([0-9]+\.[0-9]+)\.[0-9]+-local")
 #: The patch releases that kubetwist is compared with; the first release of other versions.
 _PATCH: Final = {"1.31": 14, "1.32": 13, "1.33": 13, "1.34": 9, "1.35": 6, "1.36": 2}
-
-
-@cache
-def kubernetes_versions() -> tuple[str, ...]:
-    """Return the versions whose types are installed, oldest first."""
-    spec = find_spec("kubernetes_validate")
-    assert spec is not None and spec.origin is not None
-    folder = Path(spec.origin).parent / "kubernetes-json-schema"
-    versions = {match[1] for entry in folder.iterdir() if (match := _FOLDER.fullmatch(entry.name))}
-    return tuple(sorted(versions, key=_parts))
 
 
 def check_kubernetes_version(text: str) -> str:
@@ -33,11 +20,11 @@ def check_kubernetes_version(text: str) -> str:
     Read C{--kubernetes-version}.
 
     @return: The minor version, such as C{"1.36"}.
-    @raise ValueError: The version is unknown, or its types are not installed.
+    @raise ValueError: There are no types of the version.
     """
     match = _VERSION.fullmatch(text)
     version = f"{match[1]}.{match[2]}" if match else text
-    available = kubernetes_versions()
+    available = available_versions()
     if version not in available:
         raise ValueError(f"--kubernetes-version must be one of {', '.join(available)}, not {text}")
     return version
@@ -69,7 +56,3 @@ def version_document(features: FeatureGates) -> dict[str, str]:
         "compiler": sys.implementation.name,
         "platform": f"{sys.platform}/{machine}",
     }
-
-
-def _parts(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))

@@ -10,8 +10,6 @@ DEFERRED = (
     "cbor2",
     "grpc",
     "jh2",
-    "jsonschema",
-    "kubernetes_validate",
     "kubetwist.api._yamldecoding",
     "kubetwist.audit.log",
     "kubetwist.authentication.oidc",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from importlib import resources
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -14,6 +12,7 @@ from kubetwist.registry.generic.capabilities import UnopenedResource
 from kubetwist.registry.generic.resourceinfo import ResourceInfo, storage_version_hash
 from kubetwist.registry.kinds import groups_in_order, kinds_for
 from kubetwist.registry.kindtable import KINDS
+from kubetwist.schema.releasefiles import read
 
 RELEASES = range(25, 38)
 
@@ -21,14 +20,7 @@ RELEASES = range(25, 38)
 @cache
 def definitions(minor: int) -> frozenset[tuple[str, str, str]]:
     """Return the kinds with type definitions in a release."""
-    package = resources.files("kubernetes_validate") / "kubernetes-json-schema"
-    path = package / f"v1.{minor}.0-local" / "_definitions.json"
-    types = json.loads(path.read_bytes())["$defs"]
-    return frozenset(
-        (gvk["group"], gvk["version"], gvk["kind"])
-        for one in types.values()
-        for gvk in one.get("x-kubernetes-group-version-kind", ())
-    )
+    return frozenset((group, version, kind) for group, version, kind, _ in read(f"1.{minor}").kinds)
 
 
 def served(

@@ -19,8 +19,9 @@ from kubetwist.registry.core.service.portregistry import decode_bitmap, decode_r
 from kubetwist.registry.generic.objects import ALWAYS_JSON
 from kubetwist.registry.generic.storedprotobuf import decode_stored, encode_stored
 from kubetwist.registry.kinds import kinds_for
-from kubetwist.schema.definitions import Definitions, available_versions
+from kubetwist.schema.definitions import Definitions
 from kubetwist.schema.protobuf.wire import WireError
+from kubetwist.schema.releasefiles import available_versions
 from kubetwist.storage.errors import UnknownFormatError
 from kubetwist.storage.protobuf import is_protobuf
 from tests.registry.sharedstores import SharedStoresTestCase

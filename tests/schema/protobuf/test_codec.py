@@ -14,12 +14,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.decoding import BodyError
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
-from kubetwist.schema.definitions import Definitions, available_versions
+from kubetwist.schema.definitions import Definitions
 from kubetwist.schema.protobuf.codec import (
     WireError,
     read_envelope,
 )
 from kubetwist.schema.protobuf.fieldnumbers import field_numbers
+from kubetwist.schema.releasefiles import available_versions
 from tests.schema.protobuf.encoder import (
     Encoder,
     delimited,
