@@ -2,6 +2,7 @@
 
 from ._child import ChildKubeAPI
 from ._connection import Connection
+from ._credentials import CredentialError
 from ._inprocess import (
     InProcessServer,
     KubeAPI,
@@ -11,4 +12,12 @@ from ._process import (
     SubprocessServer,
 )
 
-__all__ = ["ChildKubeAPI", "Connection", "InProcessServer", "KubeAPI", "ServerNotReady", "SubprocessServer"]
+__all__ = [
+    "ChildKubeAPI",
+    "Connection",
+    "CredentialError",
+    "InProcessServer",
+    "KubeAPI",
+    "ServerNotReady",
+    "SubprocessServer",
+]

@@ -1,4 +1,4 @@
-"""The connection of a test to a server: the content of its kubeconfig, a token, and a simple request function."""
+"""The connection of a test to a server: the content of a kubeconfig, a token, clients, and further identities."""
 
 from __future__ import annotations
 
@@ -7,32 +7,39 @@ import http.client
 import json
 import secrets
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import NamedTemporaryFile
+from typing import Any
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ..api.jsontypes import JSONObject, JSONValue
-
-if TYPE_CHECKING:
-    from treq.client import HTTPClient
+from ._clients import ClientFactories
+from ._credentials import account_token, client_certificate, credentials_folder, encode, write_kubeconfig
 
 #: The user of the test server's token; the F{--token-auth-file} columns after the token.
 ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
 
 
 @frozen
-class Connection:
+class Connection(ClientFactories):
     """
-    The data that a client needs. Secrets are not part of C{repr}, which appears in the output of failed tests.
+    The data that a client needs, and clients. The identity of a server's connection is the admin.
+
+    Secrets are not part of C{repr}, which appears in the output of failed tests.
 
     @ivar url: C{https://127.0.0.1:<port>}, without a trailing slash.
-    @ivar kubeconfig: The admin's kubeconfig, for clients that read files.
-    @ivar token: A bearer token of a member of C{system:masters}; C{""} if the server was given another token file.
+    @ivar kubeconfig: A kubeconfig with this identity, for clients that read files.
+    @ivar token: A bearer token; C{""} for users with a certificate, and for the admin of a server with another token
+        file.
     @ivar ca: The certificate of the server's authority, PEM.
-    @ivar client_certificate: The admin's certificate, PEM.
+    @ivar client_certificate: A client certificate, PEM; C{""} for service accounts.
     @ivar client_key: Its key, PEM.
+    @ivar namespace: The default namespace of clients; C{""} for C{default}.
+    @ivar folder: The temporary directory of the server, for files of other identities; L{None} if there is none.
+    @ivar admin: The connection that this one was derived from; L{None} for the admin's.
     """
 
     url: str
@@ -41,10 +48,18 @@ class Connection:
     ca: str = field(repr=False)
     client_certificate: str = field(repr=False)
     client_key: str = field(repr=False)
+    namespace: str = ""
+    folder: Path | None = field(default=None, repr=False)
+    admin: Connection | None = field(default=None, repr=False)
 
     @classmethod
-    def from_kubeconfig(cls, kubeconfig: Path, token: str = "") -> Connection:
-        """Read the current context of C{kubeconfig}; certificates may be inline or in files beside it."""
+    def from_kubeconfig(cls, kubeconfig: Path, token: str = "", folder: Path | None = None) -> Connection:
+        """
+        Read the current context of C{kubeconfig}; certificates may be inline or in files beside it.
+
+        @param token: A token of the same user; by default the one in the file.
+        @param folder: See the attribute.
+        """
         import yaml
 
         document = yaml.safe_load(kubeconfig.read_bytes())
@@ -56,6 +71,8 @@ class Connection:
         def pem(entry: JSONObject, field: str) -> str:
             if f"{field}-data" in entry:
                 return base64.b64decode(entry[f"{field}-data"]).decode()
+            if field not in entry:
+                return ""
             path: Path = kubeconfig.parent / entry[field]
             return path.read_text()
 
@@ -64,10 +81,12 @@ class Connection:
         return cls(
             url=cluster["server"].rstrip("/"),
             kubeconfig=kubeconfig,
-            token=token,
+            token=token or user.get("token", ""),
             ca=pem(cluster, "certificate-authority"),
             client_certificate=pem(user, "client-certificate"),
             client_key=pem(user, "client-key"),
+            namespace=context.get("namespace", ""),
+            folder=folder,
         )
 
     @property
@@ -79,51 +98,79 @@ class Connection:
 
     def ssl_context(self) -> ssl.SSLContext:
         """
-        Return a TLS context that trusts this server only and has no client certificate: send the token with requests.
+        Return a TLS context that trusts this server only.
+
+        It has the client certificate if the connection has no token; otherwise send the token with requests.
         """
-        return ssl.create_default_context(cadata=self.ca)
+        context = ssl.create_default_context(cadata=self.ca)
+        if not self.token and self.client_certificate:
+            # The module ssl reads certificates from files only.
+            with NamedTemporaryFile("w", suffix=".pem") as file:
+                file.write(self.client_certificate + self.client_key)
+                file.flush()
+                context.load_cert_chain(file.name)
+        return context
 
-    # --- configurations of client libraries, which are imported at first use
+    # --- other identities
 
-    def kubernetes(self) -> Any:
-        """Return a new C{kubernetes.client.ApiClient}, which the caller closes."""
-        from kubernetes import config
+    def as_user(self, user: str, groups: Sequence[str] = (), *, namespace: str = "") -> Connection:
+        """
+        Return a connection of a user, with a new client certificate and kubeconfig.
 
-        return config.new_client_from_config(str(self.kubeconfig))  # type: ignore[no-untyped-call]
+        All authenticated users are also in C{system:authenticated}. The kubeconfig exists until the server stops.
 
-    def kr8s(self) -> Any:
-        """Return a C{kr8s} API object; C{kr8s.asyncio.api(kubeconfig=...)} is the equivalent for asyncio."""
-        import kr8s
-
-        return kr8s.api(kubeconfig=str(self.kubeconfig))
-
-    def lightkube(self) -> Any:
-        """Return a new C{lightkube.Client}."""
-        from importlib import import_module
-
-        lightkube = import_module("lightkube")
-        return lightkube.Client(config=lightkube.KubeConfig.from_file(str(self.kubeconfig)))
-
-    def kopf(self) -> Any:
-        """Return a C{kopf.ConnectionInfo}, for an operator's C{@kopf.on.login()} handler."""
-        import kopf
-
-        return kopf.ConnectionInfo(
-            server=self.url,
-            ca_data=self.ca.encode(),
-            certificate_data=self.client_certificate.encode(),
-            private_key_data=self.client_key.encode(),
+        @param user: The user name.
+        @param groups: Further groups.
+        @param namespace: The default namespace of clients; C{""} for C{default}.
+        @raise CredentialError: The key of the server's authority is unknown, or a name does not fit into a certificate.
+        """
+        admin = self.admin or self
+        certificate, key = client_certificate(admin.kubeconfig.parent / "pki", user, groups)
+        entry = {"client-certificate-data": encode(certificate), "client-key-data": encode(key)}
+        kubeconfig = write_kubeconfig(credentials_folder(self.folder), self.url, self.ca, user, entry, namespace)
+        return evolve(
+            self,
+            kubeconfig=kubeconfig,
+            token="",
+            client_certificate=certificate,
+            client_key=key,
+            namespace=namespace,
+            admin=admin,
         )
 
-    def treq(self, reactor: Any = None) -> HTTPClient:
+    def as_service_account(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        create: bool = False,
+        expiration_seconds: int = 3600,
+        audiences: Sequence[str] = (),
+    ) -> Connection:
         """
-        Return a new treq client: it sends the token, trusts this server only, and URLs may be paths of the server.
+        Return a connection of a service account, with a token from the API server and a new kubeconfig. Blocking.
 
-        @param reactor: L{None} for the global one.
+        In the thread of the reactor, await L{kubetwist.testing.InProcessServer.as_service_account} instead.
+
+        @param create: Whether to create a missing account, and its namespace.
+        @param expiration_seconds: Lifetime of the token, at least 600.
+        @param audiences: The audiences of the token; by default the API server's.
+        @raise CredentialError: The account does not exist, or the server refuses.
         """
-        from ._treqclient import treq_client
-
-        return treq_client(self.url, self.token, self.ca, reactor)
+        admin = self.admin or self
+        token = account_token(admin, namespace, name, create, expiration_seconds, audiences)
+        user = f"system:serviceaccount:{namespace}:{name}"
+        folder = credentials_folder(self.folder)
+        kubeconfig = write_kubeconfig(folder, self.url, self.ca, user, {"token": token}, namespace)
+        return evolve(
+            self,
+            kubeconfig=kubeconfig,
+            token=token,
+            client_certificate="",
+            client_key="",
+            namespace=namespace,
+            admin=admin,
+        )
 
     def request(
         self,
@@ -136,7 +183,7 @@ class Connection:
         timeout: float = 30,
     ) -> tuple[int, Any]:
         """
-        Send one request as the admin on a new connection. Blocking.
+        Send one request on a new connection. Blocking.
 
         @param body: Bytes are sent unchanged, other values as JSON.
         @return: The HTTP status, and the decoded body if it is JSON, otherwise its text.
@@ -145,7 +192,7 @@ class Connection:
         connection = http.client.HTTPSConnection(
             parts.hostname or "", parts.port, context=self.ssl_context(), timeout=timeout
         )
-        headers = {"Accept": accept, "Authorization": f"Bearer {self.token}"}
+        headers = {"Accept": accept, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
         if body is not None:
             headers["Content-Type"] = content_type
             if not isinstance(body, bytes):

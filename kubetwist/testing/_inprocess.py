@@ -140,6 +140,7 @@ class InProcessServer(ServerHandle):
             ca=credentials.ca_bundle.decode(),
             client_certificate=credentials.admin.certificate.decode(),
             client_key=credentials.admin.key.decode(),
+            folder=folder,
         )
         # The start of a further server in this process does not wait for its key.
         begin_key()
@@ -245,6 +246,15 @@ class InProcessServer(ServerHandle):
 
         loaded = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), load)
         return await loaded
+
+    async def as_service_account(self, namespace: str, name: str, **more: Any) -> Connection:
+        """As L{Connection.as_service_account}, which would block the reactor."""
+        from twisted.internet.threads import deferToThreadPool
+
+        pool = self._reactor.getThreadPool()
+        make = self.connection.as_service_account
+        connection: Connection = await deferToThreadPool(self._reactor, pool, make, namespace, name, **more)
+        return connection
 
     # --- requests
 

@@ -85,7 +85,7 @@ class SubprocessServer(ServerHandle):
         except BaseException:
             self.kill()
             raise
-        self._connection = Connection.from_kubeconfig(self.data_dir / "admin.kubeconfig", self._token)
+        self._connection = Connection.from_kubeconfig(self.data_dir / "admin.kubeconfig", self._token, self._folder)
         self._port = self._connection.port
         return self
 

@@ -1,4 +1,4 @@
-"""A treq client of one server: it sends the token, and trusts the authority of the server only."""
+"""A treq client of one server: it authenticates there, and trusts the authority of the server only."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 from treq.client import HTTPClient
 from twisted.internet.defer import Deferred
-from twisted.internet.ssl import Certificate, trustRootFromCertificates
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.ssl import Certificate, PrivateCertificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, HTTPConnectionPool
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgent, IBodyProducer, IResponse
+from twisted.web.iweb import IAgent, IBodyProducer, IPolicyForHTTPS, IResponse
 from zope.interface import implementer
 
 
@@ -37,6 +38,26 @@ class _TokenAgent:
         return response
 
 
+@implementer(IPolicyForHTTPS)
+class _ClientCertificatePolicy:
+    """
+    Policy that presents a client certificate to each server.
+
+    That is safe: a certificate is public, and the proof that a client has its key is valid for one connection.
+    """
+
+    def __init__(self, trust_root: Any, certificate: PrivateCertificate) -> None:
+        self.trust_root = trust_root
+        self.certificate = certificate
+
+    def creatorForNetloc(self, hostname: bytes, port: int) -> IOpenSSLClientConnectionCreator:
+        """@see: L{IPolicyForHTTPS.creatorForNetloc}."""
+        creator: IOpenSSLClientConnectionCreator = optionsForClientTLS(
+            hostname.decode("ascii"), trustRoot=self.trust_root, clientCertificate=self.certificate
+        )
+        return creator
+
+
 class TreqClient(HTTPClient):
     """An C{HTTPClient} whose URLs may be paths of the server: C{/api/v1/pods}."""
 
@@ -51,7 +72,7 @@ class TreqClient(HTTPClient):
         return super().request(method, url, **more)
 
 
-def treq_client(url: str, token: str, ca: str, reactor: Any = None) -> TreqClient:
+def treq_client(url: str, token: str, ca: str, reactor: Any = None, certificate: str = "") -> TreqClient:
     """
     Return a client that closes each connection after its response, so that nothing remains to be closed.
 
@@ -59,9 +80,13 @@ def treq_client(url: str, token: str, ca: str, reactor: Any = None) -> TreqClien
     @param token: A bearer token, or C{""} for none.
     @param ca: The certificate of the server's authority, PEM.
     @param reactor: L{None} for the global one.
+    @param certificate: A client certificate and its key, PEM, or C{""} for none.
     """
     if reactor is None:
         from twisted.internet import reactor
-    policy = BrowserLikePolicyForHTTPS(trustRootFromCertificates([Certificate.loadPEM(ca.encode())]))
+    trust_root = trustRootFromCertificates([Certificate.loadPEM(ca.encode())])
+    policy: IPolicyForHTTPS = BrowserLikePolicyForHTTPS(trust_root)
+    if certificate:
+        policy = _ClientCertificatePolicy(trust_root, PrivateCertificate.loadPEM(certificate.encode()))
     pool = HTTPConnectionPool(reactor, persistent=False)
     return TreqClient(_TokenAgent(Agent(reactor, policy, pool=pool), url, token), url)

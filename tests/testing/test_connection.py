@@ -9,12 +9,16 @@ from typing import Any
 
 import yaml
 
-from twisted.trial.unittest import SynchronousTestCase
+import treq
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.testing import CredentialError, InProcessServer
 from kubetwist.testing._connection import (
     Connection,
     write_token_file,
 )
+from kubetwist.testing.trial import KubeAPIMixin
 
 
 def kubeconfig(cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
@@ -81,3 +85,69 @@ class ConnectionTests(SynchronousTestCase):
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
         second, _ = write_token_file(self.folder)
         self.assertNotEqual(first, second)
+
+
+REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+class IdentityTests(KubeAPIMixin, TestCase):
+    """Connections of users and service accounts."""
+
+    async def identity(self, connection: Connection) -> tuple[str, set[str]]:
+        """Return the user and the groups that the server sees, the same for treq and for blocking requests."""
+        response = await connection.treq().post(REVIEWS, json=REVIEW)
+        user = (await treq.json_content(response))["status"]["userInfo"]
+        _, review = await deferToThread(connection.request, "POST", REVIEWS, REVIEW)
+        self.assertEqual(review["status"]["userInfo"]["username"], user["username"])
+        return user["username"], set(user["groups"])
+
+    async def test_user(self) -> None:
+        """A user has a name and groups, and further users can be made from its connection."""
+        server = await self.startKubeAPI("--controllers=")
+        alice = server.connection.as_user("alice", ["dev", "ops"], namespace="dev")
+        self.assertEqual(("alice", {"dev", "ops", "system:authenticated"}), await self.identity(alice))
+        self.assertEqual(("dev", ""), (alice.namespace, alice.token))
+        bob = alice.as_user("bob")
+        self.assertEqual(("bob", {"system:authenticated"}), await self.identity(bob))
+        self.assertEqual("", bob.namespace)
+        self.assertIn("system:masters", (await self.identity(server.connection))[1])
+
+    async def test_service_account(self) -> None:
+        """A service account has a token of the API server, also if the connection of a user makes it."""
+        server = await self.startKubeAPI("--controllers=")
+        with self.assertRaisesRegex(CredentialError, "no service account robot in the namespace dev"):
+            await server.as_service_account("dev", "robot")
+        robot = await server.as_service_account("dev", "robot", create=True)
+        name = "system:serviceaccount:dev:robot"
+        groups = {"system:serviceaccounts", "system:serviceaccounts:dev", "system:authenticated"}
+        self.assertEqual((name, groups), await self.identity(robot))
+        self.assertEqual(("dev", ""), (robot.namespace, robot.client_certificate))
+        default = await deferToThread(robot.as_service_account, "default", "default")
+        self.assertEqual("system:serviceaccount:default:default", (await self.identity(default))[0])
+
+    async def test_admin_without_token(self) -> None:
+        """Without a token, requests are authenticated by the certificate of the kubeconfig."""
+        server = await self.startKubeAPI("--controllers=")
+        admin = Connection.from_kubeconfig(server.kubeconfig)
+        self.assertEqual("kubernetes-admin", (await self.identity(admin))[0])
+
+    async def test_files(self) -> None:
+        """The files of users are removed with the server, also with a data directory that is kept."""
+        folder = Path(self.mktemp()).absolute()
+        async with InProcessServer("--controllers=", data_dir=folder) as server:
+            path = server.connection.as_user("alice").kubeconfig
+            self.assertEqual(0o600, stat.S_IMODE(path.stat().st_mode))
+            before = set(folder.rglob("*"))
+        self.assertFalse(path.exists())
+        self.assertEqual([], [one for one in before if "alice" in one.name])
+
+    async def test_repr(self) -> None:
+        """The representation has no secrets."""
+        server = await self.startKubeAPI("--controllers=")
+        robot = await server.as_service_account("default", "default")
+        for connection in (server.connection, server.connection.as_user("alice"), robot):
+            shown = repr(connection)
+            self.assertNotIn("PRIVATE KEY", shown)
+            for one in (server.connection, robot):
+                self.assertNotIn(one.token, shown)
