@@ -11,6 +11,7 @@ from ._process import (
     ServerNotReady,
     SubprocessServer,
 )
+from ._waiting import WaitTimeout
 
 __all__ = [
     "ChildKubeAPI",
@@ -20,4 +21,5 @@ __all__ = [
     "KubeAPI",
     "ServerNotReady",
     "SubprocessServer",
+    "WaitTimeout",
 ]

@@ -18,6 +18,7 @@ from attrs import frozen
 
 from ._connection import ServerHandle
 from ._process import ServerNotReady
+from ._waiting import WaitingMixin
 
 #: The target of calls to the server itself.
 _SERVER: Final = 0
@@ -55,7 +56,7 @@ class _Number:
     end: str = ""
 
 
-class ChildKubeAPI(ServerHandle):
+class ChildKubeAPI(WaitingMixin, ServerHandle):
     """
     A context manager, or C{start()} and C{stop()}, with the methods of L{KubeAPI}.
 

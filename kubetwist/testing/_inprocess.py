@@ -19,6 +19,7 @@ from ._reactorthread import (
     running_reactor,
     wait_for,
 )
+from ._waiting import AsyncWaitingMixin, WaitingMixin
 
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
@@ -42,7 +43,7 @@ MAX_LOGGED_REQUESTS = 10_000
 _STORAGE_FLAGS = ("--storage-backend", "--etcd-servers")
 
 
-class InProcessServer(ServerHandle):
+class InProcessServer(AsyncWaitingMixin, ServerHandle):
     """
     A server on a running reactor, with an empty store in memory.
 
@@ -416,7 +417,7 @@ class InProcessServer(ServerHandle):
         self._time.restore_real_time()
 
 
-class KubeAPI(ServerHandle):
+class KubeAPI(WaitingMixin, ServerHandle):
     """
     A server in this process for tests that do not use Twisted: the reactor runs in a thread.
 

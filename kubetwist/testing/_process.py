@@ -18,13 +18,14 @@ from ._connection import (
     ServerHandle,
     write_token_file,
 )
+from ._waiting import WaitingMixin
 
 
 class ServerNotReady(Exception):
     """The server ended or timed out before it was ready; the text is its log."""
 
 
-class SubprocessServer(ServerHandle):
+class SubprocessServer(WaitingMixin, ServerHandle):
     """
     C{twist kubeapi} on a free port of 127.0.0.1, with a separate data directory.
 

@@ -22,6 +22,7 @@ from ..http.request import Handler, KubeRequest
 from ..http.requestinfo import RequestInfo, UnknownRequest, request_info_of
 from ..http.sharedpieces import SharedWriter
 from ..http.site import KubeSite
+from ._objectwatch import USER_AGENT
 
 #: Larger bodies are not recorded.
 MAX_RECORDED_BODY: Final = 256 * 1024
@@ -434,6 +435,10 @@ class Interceptor:
         self._site.handler = self._handle if self._faults or self._logs else self._wrapped_handler
 
     def _handle(self, request: KubeRequest) -> None:
+        if request.user_agent == USER_AGENT:
+            # The requests of wait_for and the like are not the requests of the code under test.
+            self._wrapped_handler(request)
+            return
         # Faults and logs may use bodies, so bodies are read first.
         request.collect_body(self._apply_faults)
 

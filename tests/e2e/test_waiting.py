@@ -1,0 +1,60 @@
+"""Tests for F{docs/testing-waiting.md}, and for waits with servers in other processes."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from kubetwist.testing import ChildKubeAPI, SubprocessServer, WaitTimeout
+
+from .test_documentation import DOCS, run
+
+PAGE = DOCS / "testing-waiting.md"
+EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_example(tmp_path: Path, name: str) -> None:
+    """Each example of the page passes unchanged."""
+    if "pytest_twisted" in EXAMPLES[name] and importlib.util.find_spec("pytest_twisted") is None:
+        pytest.skip("pytest_twisted is not installed")
+    (tmp_path / name).write_text(EXAMPLES[name])
+    assert "passed" in run(tmp_path, pytest_twisted="pytest_twisted" in EXAMPLES[name])
+
+
+def test_restart() -> None:
+    """A wait continues when the server was killed and started again."""
+    with SubprocessServer("--controllers=") as server:
+
+        def restart() -> None:
+            server.kill()
+            server.start()
+            assert server.request("POST", MAPS, {"metadata": {"name": "mine"}})[0] == 201
+
+        thread = threading.Timer(0.2, restart)
+        thread.start()
+        try:
+            assert server.wait_for("configmaps/mine", timeout=60)["kind"] == "ConfigMap"
+        finally:
+            thread.join()
+
+
+def test_child() -> None:
+    """Functions of a test are called in its process, also for a server in another one."""
+    names = []
+    with ChildKubeAPI(controllers="") as server:
+        server.load([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}])
+
+        def seen(obj: dict[str, object]) -> bool:
+            names.append(obj["kind"])
+            return True
+
+        server.wait_for("cm/mine", where=seen)
+        with pytest.raises(WaitTimeout):
+            server.wait_for("cm/mine", absent=True, timeout=0.1)
+    assert names == ["ConfigMap"]
