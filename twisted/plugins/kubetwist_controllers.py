@@ -143,3 +143,10 @@ daemon_sets = _workload(
 
 jobs = _workload("job-controller", "job:JobController", "jobs.batch")
 cron_jobs = _workload("cronjob-controller", "cronjob:CronJobController", "cronjobs.batch", "jobs.batch")
+autoscaling = ControllerFactory(
+    "horizontal-pod-autoscaler-controller",
+    "kubetwist.controllers.autoscaling.horizontal:HorizontalController",
+    default=False,
+    groups=("workloads",),
+    needs=("horizontalpodautoscalers.autoscaling", "pods"),
+)

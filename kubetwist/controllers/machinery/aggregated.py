@@ -46,6 +46,7 @@ class IAggregatedServer(Protocol):
         headers: Mapping[str, Sequence[str]],
         body: bytes = b"",
         query: str = "",
+        timeout: float = 30.0,
     ) -> Response:
         """
         Send a request on behalf of a user.

@@ -1,0 +1,1 @@
+"""Autoscaling of workloads: the controller of HorizontalPodAutoscalers, over the APIs of metrics."""
