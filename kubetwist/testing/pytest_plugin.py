@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Server = KubeAPI | ChildKubeAPI | SubprocessServer
 
+#: Parts of this plugin, which pytest loads with it.
+pytest_plugins = ("kubetwist.testing._pytest_record",)
+
 #: The first trial test of the run, which runs the reactor in the main thread.
 _TRIAL_TEST = pytest.StashKey[str]()
 #: The marker, and the fixture with the release.
@@ -293,10 +296,14 @@ def kubeconfig(kube_api: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     C{$KUBECONFIG} names it, and so do the constants of libraries that have read C{$KUBECONFIG} at their import.
     """
-    path = str(kube_api.kubeconfig)
-    monkeypatch.setenv("KUBECONFIG", path)
+    use_kubeconfig(kube_api.kubeconfig, monkeypatch)
+    return kube_api.kubeconfig
+
+
+def use_kubeconfig(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a kubeconfig the default of clients until C{monkeypatch} ends."""
+    monkeypatch.setenv("KUBECONFIG", str(path))
     for name in _KUBECONFIG_AT_IMPORT:
         module = sys.modules.get(name)
         if module is not None:
-            monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", path)
-    return kube_api.kubeconfig
+            monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))

@@ -1,0 +1,1 @@
+"""Record what tests see of a real cluster, and load it into a test server."""
