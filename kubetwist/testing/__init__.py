@@ -12,11 +12,13 @@ from ._process import (
     SubprocessServer,
 )
 from ._waiting import WaitTimeout
+from .expectations import ExpectedRequest
 
 __all__ = [
     "ChildKubeAPI",
     "Connection",
     "CredentialError",
+    "ExpectedRequest",
     "InProcessServer",
     "KubeAPI",
     "ServerNotReady",

@@ -19,6 +19,7 @@ from attrs import frozen
 from ._connection import ServerHandle
 from ._process import ServerNotReady
 from ._waiting import WaitingMixin
+from .expectations import RequestExpectations
 
 #: The target of calls to the server itself.
 _SERVER: Final = 0
@@ -56,7 +57,7 @@ class _Number:
     end: str = ""
 
 
-class ChildKubeAPI(WaitingMixin, ServerHandle):
+class ChildKubeAPI(WaitingMixin, RequestExpectations, ServerHandle):
     """
     A context manager, or C{start()} and C{stop()}, with the methods of L{KubeAPI}.
 

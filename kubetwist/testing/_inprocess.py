@@ -20,6 +20,7 @@ from ._reactorthread import (
     wait_for,
 )
 from ._waiting import AsyncWaitingMixin, WaitingMixin
+from .expectations import RequestExpectations
 
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
@@ -43,7 +44,7 @@ MAX_LOGGED_REQUESTS = 10_000
 _STORAGE_FLAGS = ("--storage-backend", "--etcd-servers")
 
 
-class InProcessServer(AsyncWaitingMixin, ServerHandle):
+class InProcessServer(AsyncWaitingMixin, RequestExpectations, ServerHandle):
     """
     A server on a running reactor, with an empty store in memory.
 
@@ -417,7 +418,7 @@ class InProcessServer(AsyncWaitingMixin, ServerHandle):
         self._time.restore_real_time()
 
 
-class KubeAPI(WaitingMixin, ServerHandle):
+class KubeAPI(WaitingMixin, RequestExpectations, ServerHandle):
     """
     A server in this process for tests that do not use Twisted: the reactor runs in a thread.
 

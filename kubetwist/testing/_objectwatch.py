@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import http.client
 import json
-import ssl
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
@@ -56,7 +53,7 @@ class ObjectClient:
     def __init__(self, connection: Connection, deadline: float) -> None:
         self.deadline = deadline
         self._connection = connection
-        self._context = _ssl_context(connection)
+        self._context = connection.ssl_context()
         self._http: http.client.HTTPSConnection | None = None
         self._closed = False
 
@@ -175,18 +172,6 @@ class ObjectClient:
         if connection is not None and connection.sock is not None:
             with suppress(OSError):
                 connection.sock.shutdown(2)
-
-
-def _ssl_context(connection: Connection) -> ssl.SSLContext:
-    """Return the TLS context of a connection; it has the client certificate if there is no token."""
-    context = connection.ssl_context()
-    if not connection.token:
-        with tempfile.TemporaryDirectory(prefix="kubetwist-") as folder:
-            path = Path(folder) / "client.pem"
-            path.touch(mode=0o600)
-            path.write_text(f"{connection.client_certificate}\n{connection.client_key}")
-            context.load_cert_chain(path)
-    return context
 
 
 class ObjectWatch:

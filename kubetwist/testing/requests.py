@@ -51,6 +51,8 @@ class RecordedRequest:
     @ivar query: The parameters; the first value of each.
     @ivar body: The body; empty if it was larger than L{MAX_RECORDED_BODY} bytes.
     @ivar user: The user, or the impersonated user; C{""} before authentication.
+    @ivar impersonator: The user who impersonates C{user}; C{""} without impersonation.
+    @ivar number: The position in the order of arrival, from 1 on, among all requests that were intercepted.
     @ivar code: The status of the response; L{None} before it.
     @ivar injected: Whether a fault answered it.
     """
@@ -69,12 +71,23 @@ class RecordedRequest:
     content_type: str
     body: bytes = field(repr=False)
     user: str = ""
+    impersonator: str = ""
+    number: int = 0
     code: int | None = None
     injected: bool = False
 
     def json(self) -> JSONValue:
         """Return the body, decoded from JSON."""
         return json.loads(self.body)
+
+    def update(self, request: KubeRequest) -> None:
+        """Take over what became known while the request was served: the user, and the status."""
+        if request.user is not None:
+            self.user = request.user.name
+        if request.impersonator is not None:
+            self.impersonator = request.impersonator.name
+        if request.startedWriting or request.finished:
+            self.code = request.code
 
     @classmethod
     def of(cls, request: KubeRequest, info: RequestInfo) -> RecordedRequest:
@@ -311,28 +324,50 @@ class _FaultyStream:
         self._finish()
 
 
-class RequestLog:
-    """
-    Records requests since its creation; above the limit the oldest are dropped.
-
-    Its methods may be called from any thread.
-    """
-
-    def __init__(self, interceptor: Interceptor, limit: int) -> None:
-        self._interceptor = interceptor
-        self._lock = threading.Lock()
-        self._requests: deque[RecordedRequest] = deque(maxlen=limit)
-
-    def add(self, recorded: RecordedRequest) -> None:
-        """Add a request."""
-        with self._lock:
-            self._requests.append(recorded)
+class RecordedRequests:
+    """Base class of logs, and of their selections."""
 
     @property
     def requests(self) -> list[RecordedRequest]:
         """Return all requests in the order of their arrival."""
-        with self._lock:
-            return list(self._requests)
+        raise NotImplementedError
+
+    def by(
+        self, user: str | None = None, *, service_account: str | None = None, impersonator: str | None = None
+    ) -> RecordedRequests:
+        """
+        Select the requests of a user, also later ones.
+
+        @param user: The user name, also of an impersonated user; L{None} for any.
+        @param service_account: C{"namespace/name"}.
+        @param impersonator: The user who impersonates another one.
+        @raise ValueError: Both a user and a service account are given, or the service account has no namespace.
+        """
+        if service_account is not None:
+            namespace, slash, name = service_account.partition("/")
+            if not namespace or not slash or not name or user is not None:
+                raise ValueError("service_account is 'namespace/name', and cannot be combined with a user")
+            user = f"system:serviceaccount:{namespace}:{name}"
+        return _SelectedRequests(
+            self,
+            lambda recorded: (
+                (user is None or recorded.user == user)
+                and (impersonator is None or recorded.impersonator == impersonator)
+            ),
+        )
+
+    def mark(self) -> int:
+        """Return the current position, for L{since}."""
+        return max((recorded.number for recorded in self.requests), default=0)
+
+    def since(self, position: int | RecordedRequest) -> RecordedRequests:
+        """
+        Select the requests after a position, also later ones.
+
+        @param position: The result of L{mark}, or a request.
+        """
+        number = position.number if isinstance(position, RecordedRequest) else position
+        return _SelectedRequests(self, lambda recorded: recorded.number > number)
 
     def matching(self, code: int | None = None, user: str | None = None, **selection: Any) -> list[RecordedRequest]:
         """
@@ -368,6 +403,44 @@ class RequestLog:
             )
         return found
 
+
+class _SelectedRequests(RecordedRequests):
+    """The requests of another log that meet a condition."""
+
+    def __init__(self, source: RecordedRequests, selects: Callable[[RecordedRequest], bool]) -> None:
+        self._source = source
+        self._selects = selects
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """See L{RecordedRequests.requests}."""
+        return list(filter(self._selects, self._source.requests))
+
+
+class RequestLog(RecordedRequests):
+    """
+    Records requests since its creation; above the limit the oldest are dropped.
+
+    Its methods may be called from any thread.
+    """
+
+    def __init__(self, interceptor: Interceptor, limit: int) -> None:
+        self._interceptor = interceptor
+        self._lock = threading.Lock()
+        self._requests: deque[RecordedRequest] = deque(maxlen=limit)
+
+    def add(self, recorded: RecordedRequest) -> None:
+        """Add a request."""
+        with self._lock:
+            self._requests.append(recorded)
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """See L{RecordedRequests.requests}."""
+        self._interceptor.update_open()
+        with self._lock:
+            return list(self._requests)
+
     def clear(self) -> None:
         """Drop the recorded requests."""
         with self._lock:
@@ -398,6 +471,9 @@ class Interceptor:
         self._lock = threading.Lock()
         self._faults: tuple[Fault, ...] = ()
         self._logs: tuple[RequestLog, ...] = ()
+        self._recorded = 0
+        #: The recorded requests without a complete response.
+        self._open: dict[KubeRequest, RecordedRequest] = {}
 
     def add(self, fault: Fault) -> None:
         """Add a fault; faults are applied in the order of their addition."""
@@ -449,17 +525,28 @@ class Interceptor:
             self._wrapped_handler(request)
             return
         recorded = RecordedRequest.of(request, info)
+        self._recorded += 1
+        recorded.number = self._recorded
         logs = self._logs
         for log in logs:
             log.add(recorded)
         if logs:
-            request.notifyFinish().addBoth(_record_result, request, recorded)
+            self._open[request] = recorded
+            request.notifyFinish().addBoth(self._record_result, request)
         for fault in self._faults:
             if fault.selection.matches(recorded):
                 fault.record_hit()
                 fault.apply(request, recorded, self._wrapped_handler)
                 return
         self._wrapped_handler(request)
+
+    def _record_result(self, _: object, request: KubeRequest) -> None:
+        self._open.pop(request).update(request)
+
+    def update_open(self) -> None:
+        """Update the recorded requests that are still open, such as watches. Callable from any thread."""
+        for request, recorded in self._open.copy().items():
+            recorded.update(request)
 
     def open_watches(self, selection: RequestMatcher) -> list[tuple[KubeRequest, Callable[..., object]]]:
         """Return the open watches, and the functions that end them."""
@@ -469,13 +556,6 @@ class Interceptor:
             if recorded.verb == "watch" and selection.matches(recorded):
                 found.append((request, end))
         return found
-
-
-def _record_result(_: object, request: KubeRequest, recorded: RecordedRequest) -> None:
-    if request.startedWriting or request.finished:
-        recorded.code = request.code
-    if request.user is not None:
-        recorded.user = request.user.name
 
 
 if not TYPE_CHECKING:
