@@ -129,11 +129,11 @@ class Completion:
     def open_data(self, cleanup: ExitStack) -> DataDirectory:
         """Open the data directory; a server in memory without C{--data-dir} has a temporary one."""
         options = self.options
-        durable = not options["in-memory"]
-        if not durable and "data-dir" not in options.changed:
+        in_memory = options["in-memory"]
+        if in_memory and "data-dir" not in options.changed:
             folder = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="kubetwist-"))
             options["data-dir"] = f"{folder}/data"
-        data = DataDirectory(Path(options["data-dir"]), durable=durable)
+        data = DataDirectory(Path(options["data-dir"]), durable=not in_memory and not options["unsafe-no-fsync"])
         cleanup.callback(data.close)
         data.open()
         return data

@@ -249,6 +249,8 @@ class Credentials:
     The certificates of the server, and of its admin.
 
     @ivar serving: The serving certificate with its chain, and its key.
+    @ivar serving_files: The files of the serving certificate and its key, if they belong to the operator: the server
+        never writes them, and reads them again when they change. C{()} if the server issues its certificate.
     @ivar ca_bundle: The authorities that clients verify it with.
     @ivar ca_bundle_listeners: Called when C{ca_bundle} has changed and new connections get the new certificate.
     @ivar front_proxy: The client certificate for extension API servers.
@@ -266,10 +268,15 @@ class Credentials:
         self.ca_bundle_listeners: list[Callable[[], object]] = []
         authority = data.authority()
         self._authority_certificate = self.ca_bundle = authority.pair.certificate
+        folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
+        self.serving_files: tuple[str, ...] = ()
         if options["tls-cert-file"]:
-            self.set_serving_certificate(_read_pair(options["tls-cert-file"], options["tls-private-key-file"]))
+            self.serving_files = (options["tls-cert-file"], options["tls-private-key-file"])
+            self.set_serving_certificate(_read_pair("--tls-cert-file", *self.serving_files))
+        elif options["cert-dir"] and (files := _given_files(folder, authority)):
+            self.serving_files = files
+            self.set_serving_certificate(_read_pair("--cert-dir:", *files))
         else:
-            folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
             names = tuple(names) or serving_names(
                 socket.gethostname(),
                 options["service-cluster-ip-range"],
@@ -306,7 +313,26 @@ class Credentials:
         return path
 
 
-def _read_pair(certificate: str, key: str) -> CertKeyPair:
+def _given_files(folder: Path, authority: CertificateAuthority) -> tuple[str, str] | None:
+    """
+    Return the files of a serving certificate in C{--cert-dir} that another authority issued.
+
+    As in the reference (apiserver/pkg/server/options/serving.go: MaybeDefaultWithSelfSignedCerts), existing files are
+    used as they are. A certificate that an authority of a kubetwist server issued is not of this kind.
+
+    @raise StartError: They cannot be read.
+    """
+    files = folder / "apiserver.crt", folder / "apiserver.key"
+    try:
+        if not all(file.exists() for file in files):
+            return None
+        content = files[0].read_bytes()
+    except OSError as error:
+        raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
+    return None if authority.has_issued(content) else (str(files[0]), str(files[1]))
+
+
+def _read_pair(flag: str, certificate: str, key: str) -> CertKeyPair:
     contents: Sequence[bytes] = []
     try:
         contents = [Path(path).read_bytes() for path in (certificate, key)]
@@ -316,5 +342,5 @@ def _read_pair(certificate: str, key: str) -> CertKeyPair:
     try:
         pair.parsed()
     except BadCertificate as error:
-        raise StartError(f"cannot use --tls-cert-file {certificate} with {key}: {error}") from error
+        raise StartError(f"cannot use {flag} {certificate} with {key}: {error}") from error
     return pair

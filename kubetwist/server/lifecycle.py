@@ -171,7 +171,7 @@ class PreparedAPIServer:
         if context.named is not None:
             context.named.follow(config.files)
         context.request_client_certificates(config.client_authorities)
-        if options["tls-cert-file"]:
+        if config.credentials.serving_files:
             self.follow_certificate(context.replace)
         factory = CoalescingTLSFactory(context, self.site, self.reactor, self.site.write_events)
         self._port = config.bound.listen(factory, self.reactor)
@@ -179,7 +179,7 @@ class PreparedAPIServer:
 
     def follow_certificate(self, replace: Callable[[CertKeyPair], object]) -> None:
         """
-        Reload the certificate of --tls-cert-file when it changes.
+        Reload the operator's serving certificate when its files change.
 
         @param replace: Uses the new certificate for new connections.
         """
@@ -206,10 +206,10 @@ class PreparedAPIServer:
 
         try:
             config.files.watch(
-                [options["tls-cert-file"], options["tls-private-key-file"]],
+                credentials.serving_files,
                 load,
                 use,
-                "--tls-cert-file and --tls-private-key-file",
+                "--tls-cert-file and --tls-private-key-file" if options["tls-cert-file"] else "--cert-dir",
             )
         except (OSError, ValueError) as error:
             raise StartError(f"cannot use the serving certificate: {error}") from error

@@ -133,7 +133,9 @@ def make_sqlite(options: FlagValues, reactor: IServerReactor) -> IStorageBackend
     from ..storage.sqlite import SQLiteStorage
 
     path = Path(options["data-dir"]).absolute() / "store.sqlite"
-    return SQLiteStorage(path, reactor, allow_lost_writes=options["allow-lost-writes"])
+    return SQLiteStorage(
+        path, reactor, allow_lost_writes=options["allow-lost-writes"], synced=not options["unsafe-no-fsync"]
+    )
 
 
 def make_memory(options: FlagValues, reactor: IServerReactor) -> IStorageBackend:

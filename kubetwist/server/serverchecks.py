@@ -107,7 +107,7 @@ class ServerChecks:
 
     def _serving_certificate_check(self) -> Callable[[], object] | None:
         """Return the check that a certificate that the server issued to itself is valid; a restart renews it."""
-        if self._options["tls-cert-file"]:
+        if self._config.credentials.serving_files:
             return None
         certificate, _ = self._config.credentials.serving.parsed()
 

@@ -125,6 +125,34 @@ class DataDirectoryTests(DataDirectoryTestCase):
         self.assertEqual(sorted(contents(folder)), ["apiserver.crt", "apiserver.key"])
         self.assertFalse((self.path / "pki" / "apiserver.crt").exists())
 
+    def test_foreign_certificate(self) -> None:
+        """Files of another issuer in --cert-dir are presented and never written; damaged ones stop the start."""
+        folder = self.path.parent / "certs"
+        folder.mkdir(parents=True)
+        pair = CertificateAuthority.make("mine").issue(CertConfig("x", names=("localhost",), server=True))
+        (folder / "apiserver.crt").write_bytes(pair.certificate)
+        flag = f"--cert-dir={folder}"
+        (folder / "apiserver.key").write_bytes(pair.key)
+        credentials = self.credentials(self.open(), flag)
+        self.assertEqual(credentials.serving, pair)
+        self.assertEqual(credentials.serving_files, (f"{folder}/apiserver.crt", f"{folder}/apiserver.key"))
+        self.assertTrue(credentials.ca_bundle.endswith(pair.certificate))
+        self.assertEqual(contents(folder), {"apiserver.crt": pair.certificate, "apiserver.key": pair.key})
+        (folder / "apiserver.key").write_bytes(CertificateAuthority.make("other").pair.key)
+        error = self.assertRaises(StartError, self.credentials, DataDirectory(self.path), flag)
+        self.assertIn("cannot use --cert-dir:", str(error))
+
+    def test_own_certificate(self) -> None:
+        """A certificate that the server of another data directory issued is reissued."""
+        folder = self.path.parent / "certs"
+        folder.mkdir(parents=True)
+        old = CertificateAuthority.make("kubetwist-ca").issue(CertConfig("kube-apiserver", server=True))
+        (folder / "apiserver.crt").write_bytes(old.certificate)
+        (folder / "apiserver.key").write_bytes(old.key)
+        credentials = self.credentials(self.open(), f"--cert-dir={folder}")
+        self.assertNotEqual(credentials.serving, old)
+        self.assertEqual(credentials.serving_files, ())
+
     def test_given_certificate(self) -> None:
         """The certificate of --tls-cert-file is presented, and trusted by the kubeconfig."""
         pair = CertificateAuthority.make("mine").issue(CertConfig("x", names=("localhost",), server=True))

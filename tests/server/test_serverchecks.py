@@ -38,9 +38,11 @@ class ServerChecksTests(SynchronousTestCase):
         config: Any = SimpleNamespace(
             reactor=self.clock,
             backend=self.storage,
-            credentials=SimpleNamespace(serving=CertificateAuthority.make("ca").issue(CertConfig("a", server=True))),
+            credentials=SimpleNamespace(
+                serving=CertificateAuthority.make("ca").issue(CertConfig("a", server=True)), serving_files=()
+            ),
             features=FeatureGates(),
-            options={"etcd-prefix": "/registry", "livez-grace-period": 60.0, "tls-cert-file": ""},
+            options={"etcd-prefix": "/registry", "livez-grace-period": 60.0},
         )
         self.config = config
         self.server = GenericServer("server", NotFound())  # type: ignore[no-untyped-call]
@@ -119,7 +121,7 @@ class ServerChecksTests(SynchronousTestCase):
         self.config.credentials.serving = SimpleNamespace(parsed=lambda: (certificate, None))
         self.register()
         self.assertEqual(self.codes(), [500, 500, 200])
-        self.config.options["tls-cert-file"] = "a.crt"
+        self.config.credentials.serving_files = ("a.crt", "a.key")
         self.register()
         self.assertIn(f"{line}not applicable", self.lines("/livez?verbose"))
 

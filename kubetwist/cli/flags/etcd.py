@@ -23,6 +23,13 @@ FLAGS: Final = flag_group(
             "Start although the embedded store has lost acknowledged writes: its write-ahead log is damaged, or it is"
             " older than its high-water mark. Such a store is refused without this flag.",
         ),
+        (
+            "unsafe-no-fsync",
+            BOOLEAN,
+            False,
+            "For tests: acknowledge writes before they are on the disk. A power failure can lose writes of the embedded"
+            " store and damage it; the end of the process cannot.",
+        ),
         ("etcd-servers", STRINGS, (), "URLs of etcd members: http://host:port or https://host:port."),
         ("etcd-cafile", STRING, "", "CA bundle for the members' certificates."),
         ("etcd-certfile", STRING, "", "Client certificate for etcd."),

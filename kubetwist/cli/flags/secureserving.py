@@ -24,7 +24,8 @@ FLAGS: Final = flag_group(
             "cert-dir",
             STRING,
             "",
-            "Directory of apiserver.crt and apiserver.key, which are created if missing. Default: the data directory.",
+            "Directory of apiserver.crt and apiserver.key. They are created if missing, and used unchanged if"
+            " another authority issued them. Default: the data directory.",
         ),
         ("tls-cert-file", STRING, "", "The serving certificate, followed by its intermediate certificates."),
         ("tls-private-key-file", STRING, "", "The key of --tls-cert-file."),

@@ -161,6 +161,17 @@ class CertificateAuthority:
             builder = builder.add_extension(extension, critical=critical)
         return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
+    def has_issued(self, certificate: bytes) -> bool:
+        """
+        Return whether a certificate names this authority as its issuer.
+
+        @param certificate: PEM; the name of another authority, or no certificate, is L{False}.
+        """
+        try:
+            return x509.load_pem_x509_certificate(certificate).issuer == self._certificate.subject
+        except ValueError:
+            return False
+
     def is_valid_for(self, pair: CertKeyPair, subject: CertConfig) -> bool:
         """Return whether a certificate can be reused: issued by this authority, for all names, not about to expire."""
         try:

@@ -97,7 +97,7 @@ class PreparedStorageProcess(PreparedAPIServer):
         storage.listen(reactor, str(config.data.path / SOCKET_DIRECTORY))
         await front.run_pre_listen_hooks()
         await front.run_post_start_hooks()
-        if config.options["tls-cert-file"]:
+        if config.credentials.serving_files:
             self.follow_certificate(lambda pair: None)
         await fronts.begin()
         assert self._acceptor is not None

@@ -22,8 +22,12 @@ class HighWaterMark:
     @ivar path: Path of the file.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, synced: bool = True) -> None:
+        """
+        @param synced: Whether L{sync} and L{close} wait for the disk.
+        """
         self.path = path
+        self._synced = synced
         self._descriptor = -1
 
     def read(self) -> int | None:
@@ -66,16 +70,15 @@ class HighWaterMark:
 
     def sync(self) -> None:
         """Write the mark to the disk."""
-        if self._descriptor >= 0:
+        if self._descriptor >= 0 and self._synced:
             with suppress(OSError):
                 os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Write the mark to the disk, and close the file."""
+        self.sync()
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            with suppress(OSError):
-                os.fsync(descriptor)
             os.close(descriptor)
 
 

@@ -97,20 +97,22 @@ class SQLiteStorage(EmbeddedStorage):
         connect: Connect = sqlite3.connect,
         *,
         allow_lost_writes: bool = False,
+        synced: bool = True,
     ) -> None:
         """
         Use the file at C{path}.
 
         @param allow_lost_writes: Whether L{open} accepts a file that has lost acknowledged writes.
+        @param synced: Whether writes are acknowledged when they are on the disk; see L{LogFile}.
         """
         self.path = os.fspath(path)
         super().__init__(reactor, self.path)
         self._lock = FileLock(self.path)
-        self._file = LogFile(self.path, connect, allow_lost_writes=allow_lost_writes)
+        self._file = LogFile(self.path, connect, allow_lost_writes=allow_lost_writes, synced=synced)
         self._reading = LogFile(self.path, connect)
         self._writer = Writer(self._file, self, reactor)
         self._reader = Worker(f"kubetwist reads {self.path}", reactor)
-        self._checkpoints = Checkpointer(LogFile(self.path, connect), self._file, self._writer, reactor)
+        self._checkpoints = Checkpointer(LogFile(self.path, connect, synced=synced), self._file, self._writer, reactor)
         #: The error of the last write; L{None} when it succeeded.
         self._unwritable: StorageError | None = None
         self._lost = 0

@@ -229,12 +229,25 @@ class LogFile:
     @ivar loss: The loss of acknowledged writes that L{open} found and accepted; L{None} without one.
     """
 
-    def __init__(self, path: str, connect: Connect = sqlite3.connect, *, allow_lost_writes: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        connect: Connect = sqlite3.connect,
+        *,
+        allow_lost_writes: bool = False,
+        synced: bool = True,
+    ) -> None:
+        """
+        @param allow_lost_writes: Whether L{open} accepts a file that has lost acknowledged writes.
+        @param synced: Whether a commit waits until it is on the disk. Otherwise a power failure can lose commits and
+            damage the file; the end of the process cannot.
+        """
         self.path = path
+        self._synced = synced
         self.interrupted = False
         self.loss: str | None = None
         self._allow_lost_writes = allow_lost_writes
-        self._mark = HighWaterMark(path + HIGH_WATER_MARK_SUFFIX)
+        self._mark = HighWaterMark(path + HIGH_WATER_MARK_SUFFIX, synced=synced)
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
         self._changed = _NOTHING_CHANGED
@@ -260,7 +273,7 @@ class LogFile:
             newest = max(newest, self._mark.read() or 0) + LOST_WRITES_REVISION_GAP
             self.bump_revision(newest)
         self._mark.open(newest)
-        if empty:
+        if empty and self._synced:
             try:
                 directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
                 try:
@@ -317,7 +330,7 @@ class LogFile:
     def _configure(self, connection: sqlite3.Connection) -> None:
         version = read_format(connection, self.path)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._synced else 'OFF'}")
         # SQLite would copy the log within a commit, all of it at once after a long read.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute(f"PRAGMA journal_size_limit = {8 * CHECKPOINT_PAGES * PAGE_SIZE}")

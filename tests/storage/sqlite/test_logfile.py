@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from kubetwist.api.storage import Write
 from kubetwist.storage.errors import StorageCorrupt
 from kubetwist.storage.sqlite import _storage as sqlite_module
 from kubetwist.storage.sqlite._checksums import MISMATCH
@@ -17,6 +18,41 @@ from kubetwist.storage.sqlite.logfile import LogFile
 from kubetwist.testing.storage import RecordingObserver
 from tests.storage.sqlite.crashes import CrashedCase
 from tests.storage.sqlite.test_storage import FileCase
+
+
+class UnsyncedTests(FileCase):
+    """A store that does not wait for the disk."""
+
+    def written(self, *, synced: bool) -> int:
+        """Write, stop, and read it again with a new store; return how often fsync was called."""
+        calls: list[int] = []
+        self.patch(os, "fsync", calls.append)
+        made: list[sqlite3.Connection] = []
+
+        def connect(*arguments: Any, **keywords: Any) -> sqlite3.Connection:
+            made.append(sqlite3.connect(*arguments, **keywords))
+            if len(made) == 1:
+                self.addCleanup(made[0].close)
+            return made[-1]
+
+        self.path = os.path.abspath(self.mktemp())
+        file = LogFile(self.path, connect, synced=synced)
+        file.open()
+        (level,) = made[0].execute("PRAGMA synchronous").fetchone()
+        self.assertEqual(level, 2 if synced else 0)
+        file.close()
+        storage = SQLiteStorage(self.path, self.reactor, synced=synced)
+        self.reactor.run(storage.open())
+        self.reactor.run(storage.commit([Write("/r/1", b"1", 0)]))
+        self.close(storage)
+        storage = self.open()
+        self.assertEqual([key for key, _, _ in self.page(storage)], ["/r/1"])
+        self.close(storage)
+        return len(calls)
+
+    def test_no_fsync(self) -> None:
+        """Without synchronization a commit is kept by the file, which the next process reads."""
+        self.assertLess(self.written(synced=False), self.written(synced=True))
 
 
 class DamagedDatabaseTests(CrashedCase):
