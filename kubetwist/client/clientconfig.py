@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
+from urllib.parse import urlsplit
 
 from ..api.resource import JSONObject
 from .errors import InvalidRESTConfig
@@ -26,6 +28,21 @@ def rest_config_for(client_config: JSONObject, outgoing: ClientFactory) -> RESTC
     ca = ca if ca.strip() else b""
     service = client_config.get("service")
     if service:
-        port = service.get("port") or 443
-        return outgoing.services.settings(service["namespace"], service["name"], port, service.get("path") or "", ca=ca)
-    return RESTConfig(url=client_config.get("url") or "", ca=ca, denied_networks=outgoing.denied_networks)
+        port, path = service.get("port") or 443, clean_path(service.get("path") or "")
+        return outgoing.services.settings(service["namespace"], service["name"], port, path, ca=ca)
+    url = client_config.get("url") or ""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InvalidRESTConfig(f"the url cannot be parsed: {error}") from None
+    url = parts._replace(path=clean_path(parts.path)).geturl()
+    return RESTConfig(url=url, ca=ca, denied_networks=outgoing.denied_networks)
+
+
+def clean_path(path: str) -> str:
+    """
+    Return a path as clients of the reference request it (client-go/rest/request.go: NewRequest): C{/a} for C{//./a/}.
+
+    envtest writes URLs with two slashes for webhooks of services.
+    """
+    return posixpath.normpath("/" + path.lstrip("/"))
