@@ -133,7 +133,8 @@ def _cell(text: str) -> str:
 def _commands() -> dict[str, tuple[Any, ...]]:
     from kubetwist.cli import backup, migrate, plugin, restore
     from kubetwist.cli.flagtable import FLAGS
+    from kubetwist.testing.envtest import command as envtest
 
-    commands = (backup.Options, restore.Options, migrate.Options, plugin.Options)
+    commands = (backup.Options, restore.Options, migrate.Options, plugin.Options, envtest.Options)
     tools = {options.command: tuple(options.flags) for options in commands}
     return {"kubeapi": FLAGS, **tools}

@@ -22,3 +22,9 @@ plugin = ServiceMaker(
     "Write a package with plugins for the Kubernetes API server.",
     "kubeapi-plugin",
 )
+envtest = ServiceMaker(
+    "kubetwist-envtest",
+    "kubetwist.testing.envtest.command",
+    "Write a directory with kube-apiserver and etcd for envtest.",
+    "kubeapi-envtest",
+)
