@@ -39,7 +39,7 @@ from .hooks import HooksDone, ServerControllers, add_bootstrap_hooks, add_contro
 from .install import Installer
 from .mux import DelegatingMux
 from .proxy.upstreamclients import UpstreamClientPool
-from .servedresources import IServedResources, MergedServedResources
+from .servedresources import IServedResources, MergedServedResources, ServedResources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,8 +97,11 @@ class APIs:
         self.flusher = WatchFlusher(config.reactor)
         self._computing = Computing(thread_deferrer(config.reactor), config.reactor)
         installers = self._install(aggregator.mux, kube.mux, extensions.mux)
-        self.served_resources = MergedServedResources([installer.served_resources for installer in installers])
-        built_in = self.served_resources.group_versions()
+        served = [installer.served_resources for installer in installers]
+        if options["fake-nodes"]:
+            served.append(self._serve_metrics(kube.mux))
+        self.served_resources = MergedServedResources(served)
+        built_in, priorities = self.served_resources.group_versions(), self.served_resources.priorities
         self.custom: CustomResources | None = None
         self._definition_controller: CRDController | None = None
         definition_store = self.registry.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
@@ -127,6 +130,7 @@ class APIs:
                 self.aggregation.informer,
                 config.reactor,
                 built_in=built_in,
+                priorities=priorities,
                 custom=controller.group_versions if controller is not None else lambda: (),
                 subscribe=controller.subscribe if controller is not None else lambda changed: None,
             )
@@ -208,6 +212,29 @@ class APIs:
             traced=config.traced,
             features=config.features,
         )
+
+    def _serve_metrics(self, mux: DelegatingMux) -> ServedResources:
+        """
+        Serve the usage of simulated nodes and their pods.
+
+        @param mux: The server that serves the paths.
+        @return: The entries for discovery and OpenAPI.
+        """
+        from ..controllers.fakekubelet.usage import SimulatedUsage
+        from .metricsapi import MetricsAPI
+
+        config = self._config
+        api = MetricsAPI(
+            mux,
+            SimulatedUsage(self.registry.stores, config.images, config.reactor),
+            self._definitions,
+            config.reactor,
+            self.flusher,
+            defer_to_thread=self._computing,
+            traced=config.traced,
+            features=config.features,
+        )
+        return api.served_resources
 
     def install_documents(self) -> None:
         """

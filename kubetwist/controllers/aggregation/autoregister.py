@@ -6,7 +6,8 @@ Keeps an APIService for each group-version that this server serves. APIServices 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import orjson
@@ -70,6 +71,7 @@ class AutoRegisterController:
         clock: IReactorTime,
         *,
         built_in: Iterable[GroupVersion] = (),
+        priorities: Mapping[GroupVersion, Priority] = MappingProxyType({}),
         custom: Callable[[], Collection[GroupVersion]] = lambda: (),
         subscribe: Callable[[Callable[[], None]], object] = lambda changed: None,
     ) -> None:
@@ -77,6 +79,7 @@ class AutoRegisterController:
         @param store: The store of APIServices.
         @param informer: The informer of APIServices, started by the caller.
         @param built_in: The group-versions of the server.
+        @param priorities: The priorities of those among them that kube-apiserver does not serve.
         @param custom: Returns the current group-versions of custom resources.
         @param subscribe: Registers a function that is called after every change of them.
         """
@@ -87,7 +90,7 @@ class AutoRegisterController:
         self._desired: dict[str, _DesiredAPIService] = {}
         for one in built_in:
             if one.group != GROUP:
-                priority = Priority(group_priority(one.group), version_priority(*one))
+                priority = priorities.get(one) or Priority(group_priority(one.group), version_priority(*one))
                 self._desired[api_service_name(one)] = _DesiredAPIService(one, priority, MANAGE_ON_START)
         self._built_in = frozenset(self._desired)
         self._queue: WorkQueue[str] = WorkQueue(clock, self._work, workers=_WORKERS)

@@ -20,6 +20,7 @@ from ...api.selectors import LabelSelector, SelectorError, parse_label_selector
 from ...api.times import format_time
 from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
+from ..fakekubelet.usage import simulated_usage
 from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
 from ..machinery.events import NORMAL, WARNING
@@ -51,7 +52,9 @@ class HorizontalController(Controller[str]):
     def __init__(self, context: ControllerContext, metrics: IMetrics | None = None) -> None:
         """@param metrics: Reads the metrics; L{None} for the APIs of metrics."""
         super().__init__(context)
-        self.metrics = metrics or MetricsClient(self.client.user, context.aggregation)
+        usage = simulated_usage(context)
+        local = None if usage is None else usage.pods
+        self.metrics = metrics or MetricsClient(self.client.user, context.aggregation, local)
         self.targets = ScaleTargets(context, self.client.user)
         features = context.registry.environment.features
         self.configurable_tolerance = features.enabled("HPAConfigurableTolerance")

@@ -8,7 +8,7 @@ They are served by other servers, through their APIServices, or by this server i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -39,7 +39,7 @@ _INVALID: Final = "the response is no list of metrics"
 _T = TypeVar("_T")
 
 #: Returns the PodMetrics in a namespace that a selector matches.
-LocalPodMetrics = Callable[[str, LabelSelector], Iterable[JSONObject]]
+LocalPodMetrics = Callable[[str, LabelSelector], Awaitable[Sequence[JSONObject]]]
 
 
 class IMetrics(Protocol):
@@ -138,7 +138,7 @@ class MetricsClient:
         if server is None:
             if self._local is None:
                 raise _not_served("pods", RESOURCE_METRICS)
-            return list(self._local(namespace, selector))
+            return await self._local(namespace, selector)
         query = {"labelSelector": str(selector)} if not selector.empty else {}
         return await self._items(server, f"/namespaces/{quote(namespace)}/pods", query, "pods")
 

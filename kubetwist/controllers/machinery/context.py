@@ -120,6 +120,11 @@ class ControllerContext:
     # --- the configuration
 
     @property
+    def configured(self) -> bool:
+        """Whether there is a configuration; tests of controllers may have none."""
+        return self._config is not None
+
+    @property
     def config(self) -> ControllerConfig:
         """The configuration of the server."""
         assert self._config is not None, "there is no configuration"

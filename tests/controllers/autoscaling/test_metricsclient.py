@@ -118,7 +118,7 @@ class MetricsClientTests(SynchronousTestCase):
         """The usage that this server knows is used unless another server serves it."""
         asked = []
 
-        def local(namespace: str, selector: LabelSelector) -> Any:
+        async def local(namespace: str, selector: LabelSelector) -> Any:
             asked.append((namespace, str(selector)))
             return PODS[1:]
 
