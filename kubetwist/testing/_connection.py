@@ -7,7 +7,8 @@ import http.client
 import json
 import secrets
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -17,7 +18,15 @@ from attrs import evolve, field, frozen
 
 from ..api.jsontypes import JSONObject, JSONValue
 from ._clients import ClientFactories
-from ._credentials import account_token, client_certificate, credentials_folder, encode, write_kubeconfig
+from ._credentials import (
+    CredentialError,
+    account_token,
+    client_certificate,
+    credentials_folder,
+    encode,
+    write_account_folder,
+    write_kubeconfig,
+)
 
 #: The user of the test server's token; the F{--token-auth-file} columns after the token.
 ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
@@ -171,6 +180,40 @@ class Connection(ClientFactories):
             namespace=namespace,
             admin=admin,
         )
+
+    # --- clients that find the server by themselves
+
+    @contextmanager
+    def use_kubeconfig(self) -> Iterator[Path]:
+        """
+        In this context, C{$KUBECONFIG} and F{~/.kube/config} are the kubeconfig of this connection.
+
+        That is true for clients in Python, also for those that have read C{$KUBECONFIG} at their import. Other
+        processes get C{$KUBECONFIG}.
+        """
+        from ._clusterdiscovery import found_by_kubeconfig
+
+        with found_by_kubeconfig(self.kubeconfig):
+            yield self.kubeconfig
+
+    @contextmanager
+    def use_in_cluster(self) -> Iterator[Path]:
+        """
+        In this context, clients in Python find the server as in a pod: by variables and files of a service account.
+
+        The files appear in F{/var/run/secrets/kubernetes.io/serviceaccount} to Python code, and there is no kubeconfig.
+        The context returns the directory that contains them.
+
+        @raise CredentialError: The connection has no token.
+        """
+        from ._clusterdiscovery import found_in_cluster
+
+        if not self.token:
+            raise CredentialError("clients in a cluster need a token: use the connection of a service account")
+        parts = urlsplit(self.url)
+        folder = write_account_folder(credentials_folder(self.folder), self.token, self.ca, self.namespace or "default")
+        with found_in_cluster(parts.hostname or "", self.port, folder):
+            yield folder
 
     def request(
         self,

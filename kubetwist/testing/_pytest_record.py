@@ -241,25 +241,21 @@ def _recordings(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> 
 
 
 @pytest.fixture
-def recorded_cluster(
-    request: pytest.FixtureRequest, _recordings: _Recordings, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ServerHandle]:
+def recorded_cluster(request: pytest.FixtureRequest, _recordings: _Recordings) -> Iterator[ServerHandle]:
     """
     A real cluster that is recorded, or a server with the recorded objects: url, kubeconfig, connection, request().
 
     C{$KUBECONFIG} names it during the test.
     """
-    from .pytest_plugin import use_kubeconfig
-
     path = _cassette_path(request.node)
     if _recordings.is_recorded(path):
         cluster = _recordings.record(path)
-        use_kubeconfig(cluster.kubeconfig, monkeypatch)
-        yield cluster
+        with cluster.connection.use_kubeconfig():
+            yield cluster
         return
     server = _recordings.replay(path, request.getfixturevalue("kubernetes_version"))
-    use_kubeconfig(server.kubeconfig, monkeypatch)
-    yield server
+    with server.connection.use_kubeconfig():
+        yield server
     # Reset the clock in any case: the next test may not use this server.
     server.clear_faults()
     server.reset_clock()

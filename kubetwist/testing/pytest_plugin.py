@@ -1,7 +1,8 @@
 """
 The pytest plugin of kubetwist: fixtures with servers, and tests that run once for each of several Kubernetes releases.
 
-The fixtures are C{kube_api}, C{kube_api_clean}, C{kube_api_twisted}, C{kubeconfig} and C{kubernetes_version}.
+The fixtures are C{kube_api}, C{kube_api_clean}, C{kube_api_twisted} and C{kubernetes_version}; modules named in
+C{pytest_plugins} have more.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import sys
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
@@ -27,19 +27,13 @@ if TYPE_CHECKING:
     Server = KubeAPI | ChildKubeAPI | SubprocessServer
 
 #: Parts of this plugin, which pytest loads with it.
-pytest_plugins = ("kubetwist.testing._pytest_record",)
+pytest_plugins = ("kubetwist.testing._pytest_clients", "kubetwist.testing._pytest_record")
 
 #: The first trial test of the run, which runs the reactor in the main thread.
 _TRIAL_TEST = pytest.StashKey[str]()
 #: The marker, and the fixture with the release.
 _MARKER: Final = "kubernetes_version"
 _VERSION_FLAG: Final = "--kubernetes-version"
-#: Modules of client libraries that store $KUBECONFIG in a constant at import.
-_KUBECONFIG_AT_IMPORT = (
-    "kubernetes.config.kube_config",
-    "kubernetes_asyncio.config.kube_config",
-    "kubernetes_asyncio.config",
-)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -287,23 +281,3 @@ def kube_api_twisted(
     run(start)
     yield server
     run(server.stop)
-
-
-@pytest.fixture
-def kubeconfig(kube_api: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the path of the admin's kubeconfig, and make it the default of clients during the test.
-
-    C{$KUBECONFIG} names it, and so do the constants of libraries that have read C{$KUBECONFIG} at their import.
-    """
-    use_kubeconfig(kube_api.kubeconfig, monkeypatch)
-    return kube_api.kubeconfig
-
-
-def use_kubeconfig(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a kubeconfig the default of clients until C{monkeypatch} ends."""
-    monkeypatch.setenv("KUBECONFIG", str(path))
-    for name in _KUBECONFIG_AT_IMPORT:
-        module = sys.modules.get(name)
-        if module is not None:
-            monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))

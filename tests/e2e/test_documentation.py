@@ -18,10 +18,15 @@ from kubetwist.testing import SubprocessServer
 from .conftest import KUBECTL
 
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] / "docs")
-PAGE = DOCS / "testing.md"
-EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
+PAGES = ("testing.md", "testing-clients.md")
+EXAMPLES: dict[str, str] = {}
+for _page in PAGES:
+    EXAMPLES |= re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", (DOCS / _page).read_text("utf-8"), re.DOTALL)
 #: Those that need no other library.
-OURS = {"powers", "releases", "twisted", "webhooks"}
+OURS = {"powers", "releases", "service_accounts", "twisted", "webhooks"}
+LIBRARIES = {"kubernetes", "kubernetes_asyncio", "kr8s", "lightkube", "pykube", "kopf"}
+#: Those that need kubernetes.
+WITH_KUBERNETES = {"incluster", "kubeconfig", "users"}
 #: What the last command of a page's sessions shows.
 SESSIONS = {
     "quickstart.md": r"^red +30$",
@@ -57,8 +62,10 @@ def run(folder: Path, *arguments: str, pytest_twisted: bool = False) -> str:
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(tmp_path: Path, name: str) -> None:
-    """Each example of the page passes unchanged."""
+    """Each example of the pages passes unchanged."""
     library = name.removeprefix("test_").removesuffix(".py")
+    if library in WITH_KUBERNETES:
+        library = "kubernetes"
     if library not in OURS and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     (tmp_path / name).write_text(EXAMPLES[name])
@@ -66,8 +73,8 @@ def test_example(tmp_path: Path, name: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    """The page has an example for each client library and for each feature of test servers."""
-    assert set(EXAMPLES) == {f"test_{name}.py" for name in OURS | {"kubernetes", "kr8s", "lightkube", "kopf"}}
+    """The pages have an example for each client library and for each feature of test servers."""
+    assert set(EXAMPLES) == {f"test_{name}.py" for name in OURS | LIBRARIES | WITH_KUBERNETES}
 
 
 @pytest.fixture
