@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..api.garbage import CollectionPause
 from ..api.jsontypes import JSONObject, JSONValue
+from ._activity import ActivityMixin, BlockingActivityMixin
 from ._connection import (
     Connection,
     ServerHandle,
@@ -44,7 +45,7 @@ MAX_LOGGED_REQUESTS = 10_000
 _STORAGE_FLAGS = ("--storage-backend", "--etcd-servers")
 
 
-class InProcessServer(AsyncWaitingMixin, RequestExpectations, ServerHandle):
+class InProcessServer(AsyncWaitingMixin, RequestExpectations, ActivityMixin, ServerHandle):
     """
     A server on a running reactor, with an empty store in memory.
 
@@ -156,6 +157,7 @@ class InProcessServer(AsyncWaitingMixin, RequestExpectations, ServerHandle):
         self._state = None
         try:
             self.clear_faults()
+            self._stop_activity()
             self._interceptor = None
             if clock is not None:
                 clock.restore_real_time()
@@ -418,7 +420,7 @@ class InProcessServer(AsyncWaitingMixin, RequestExpectations, ServerHandle):
         self._time.restore_real_time()
 
 
-class KubeAPI(WaitingMixin, RequestExpectations, ServerHandle):
+class KubeAPI(WaitingMixin, RequestExpectations, BlockingActivityMixin, ServerHandle):
     """
     A server in this process for tests that do not use Twisted: the reactor runs in a thread.
 

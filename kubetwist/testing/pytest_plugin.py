@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     Server = KubeAPI | ChildKubeAPI | SubprocessServer
 
 #: Parts of this plugin, which pytest loads with it.
-pytest_plugins = ("kubetwist.testing._pytest_clients", "kubetwist.testing._pytest_record")
+pytest_plugins = (
+    "kubetwist.testing._pytest_clients",
+    "kubetwist.testing._pytest_record",
+    "kubetwist.testing._pytest_report",
+)
 
 #: The first trial test of the run, which runs the reactor in the main thread.
 _TRIAL_TEST = pytest.StashKey[str]()
