@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .configuration import AuthenticationConfiguration
     from .sessions import SessionAuthenticator
     from .union import TokenAuthentication
+
+T = TypeVar("T")
 
 
 class KubeletCertificates(Protocol):
@@ -90,6 +92,16 @@ class AuthenticationContext(Protocol):
     @property
     def closers(self) -> list[Callable[[], object]]:
         """Functions that are called after the last request."""
+
+    def watch_config(self, name: str, load: Callable[[bytes], T], use: Callable[[T], object]) -> T | None:
+        """
+        Read the file that C{--plugin-config-file} gives for a plugin, and reload it when it changes.
+
+        @param name: The name of the plugin in the flag.
+        @param load: Parses the content; raises L{ValueError} if it is invalid.
+        @param use: Called with the result of C{load} after a change.
+        @return: The result of C{load}; L{None} if the flag has no file for the plugin.
+        """
 
     def authenticate_token(
         self, token: str, audiences: Sequence[str] = ()

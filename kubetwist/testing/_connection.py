@@ -7,7 +7,7 @@ import http.client
 import json
 import secrets
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -19,11 +19,13 @@ from attrs import evolve, field, frozen
 from ..api.jsontypes import JSONObject, JSONValue
 from ._clients import ClientFactories
 from ._credentials import (
+    MAX_COMMON_NAME,
     CredentialError,
     account_token,
     client_certificate,
     credentials_folder,
     encode,
+    user_token,
     write_account_folder,
     write_kubeconfig,
 )
@@ -49,6 +51,7 @@ class Connection(ClientFactories):
     @ivar namespace: The default namespace of clients; C{""} for C{default}.
     @ivar folder: The temporary directory of the server, for files of other identities; L{None} if there is none.
     @ivar admin: The connection that this one was derived from; L{None} for the admin's.
+    @ivar user_key: The key for tokens of users; C{""} if the server accepts no such tokens.
     """
 
     url: str
@@ -60,14 +63,18 @@ class Connection(ClientFactories):
     namespace: str = ""
     folder: Path | None = field(default=None, repr=False)
     admin: Connection | None = field(default=None, repr=False)
+    user_key: str = field(default="", repr=False)
 
     @classmethod
-    def from_kubeconfig(cls, kubeconfig: Path, token: str = "", folder: Path | None = None) -> Connection:
+    def from_kubeconfig(
+        cls, kubeconfig: Path, token: str = "", folder: Path | None = None, user_key: str = ""
+    ) -> Connection:
         """
         Read the current context of C{kubeconfig}; certificates may be inline or in files beside it.
 
         @param token: A token of the same user; by default the one in the file.
         @param folder: See the attribute.
+        @param user_key: See the attribute.
         """
         import yaml
 
@@ -96,6 +103,7 @@ class Connection(ClientFactories):
             client_key=pem(user, "client-key"),
             namespace=context.get("namespace", ""),
             folder=folder,
+            user_key=user_key,
         )
 
     @property
@@ -122,30 +130,34 @@ class Connection(ClientFactories):
 
     # --- other identities
 
-    def as_user(self, user: str, groups: Sequence[str] = (), *, namespace: str = "") -> Connection:
+    def as_user(
+        self,
+        user: str,
+        groups: Sequence[str] = (),
+        *,
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] | None = None,
+        namespace: str = "",
+    ) -> Connection:
         """
-        Return a connection of a user, with a new client certificate and kubeconfig.
+        Return a connection of a user, with a new client certificate or token, and a new kubeconfig.
 
+        A token is used for what certificates cannot have: a uid, extra values, and a name of more than 64 characters.
         All authenticated users are also in C{system:authenticated}. The kubeconfig exists until the server stops.
 
         @param user: The user name.
         @param groups: Further groups.
+        @param uid: The uid of the user.
+        @param extra: Extra values by their keys.
         @param namespace: The default namespace of clients; C{""} for C{default}.
-        @raise CredentialError: The key of the server's authority is unknown, or a name does not fit into a certificate.
+        @raise CredentialError: A name is empty, or the server's key for certificates or tokens is unknown.
         """
         admin = self.admin or self
+        if uid or extra or len(user) > MAX_COMMON_NAME:
+            token = user_token(self.user_key, user, groups, uid, extra or {})
+            return self._with_credentials(user, token=token, namespace=namespace)
         certificate, key = client_certificate(admin.kubeconfig.parent / "pki", user, groups)
-        entry = {"client-certificate-data": encode(certificate), "client-key-data": encode(key)}
-        kubeconfig = write_kubeconfig(credentials_folder(self.folder), self.url, self.ca, user, entry, namespace)
-        return evolve(
-            self,
-            kubeconfig=kubeconfig,
-            token="",
-            client_certificate=certificate,
-            client_key=key,
-            namespace=namespace,
-            admin=admin,
-        )
+        return self._with_credentials(user, certificate=certificate, key=key, namespace=namespace)
 
     def as_service_account(
         self,
@@ -166,19 +178,33 @@ class Connection(ClientFactories):
         @param audiences: The audiences of the token; by default the API server's.
         @raise CredentialError: The account does not exist, or the server refuses.
         """
-        admin = self.admin or self
-        token = account_token(admin, namespace, name, create, expiration_seconds, audiences)
+        token = account_token(self.admin or self, namespace, name, create, expiration_seconds, audiences)
         user = f"system:serviceaccount:{namespace}:{name}"
-        folder = credentials_folder(self.folder)
-        kubeconfig = write_kubeconfig(folder, self.url, self.ca, user, {"token": token}, namespace)
+        return self._with_credentials(user, token=token, namespace=namespace)
+
+    def _with_credentials(
+        self, user: str, *, token: str = "", certificate: str = "", key: str = "", namespace: str
+    ) -> Connection:
+        """
+        Return a connection with other credentials, and its kubeconfig.
+
+        @param user: The name of the entry in the kubeconfig.
+        @param token: A bearer token, or C{""} for a certificate.
+        @param certificate: A client certificate, PEM.
+        @param key: Its key, PEM.
+        @param namespace: The default namespace.
+        """
+        entry: JSONObject = {"token": token}
+        if certificate:
+            entry = {"client-certificate-data": encode(certificate), "client-key-data": encode(key)}
         return evolve(
             self,
-            kubeconfig=kubeconfig,
+            kubeconfig=write_kubeconfig(credentials_folder(self.folder), self.url, self.ca, user, entry, namespace),
             token=token,
-            client_certificate="",
-            client_key="",
+            client_certificate=certificate,
+            client_key=key,
             namespace=namespace,
-            admin=admin,
+            admin=self.admin or self,
         )
 
     # --- clients that find the server by themselves

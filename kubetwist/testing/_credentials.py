@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp, mkstemp
@@ -17,6 +18,8 @@ from ..api.jsontypes import JSONObject, JSONValue
 if TYPE_CHECKING:
     from ._connection import Connection
 
+#: Maximum length of the common name of a certificate (ub-common-name of X.509).
+MAX_COMMON_NAME: Final = 64
 #: Tolerance for different clocks.
 _BACKDATED: Final = timedelta(minutes=5)
 
@@ -51,8 +54,7 @@ def client_certificate(pki: Path, user: str, groups: Sequence[str]) -> tuple[str
         raise CredentialError(
             f"users need the certificate authority of the server, whose key is not in {pki}: {error}"
         ) from error
-    if not user or "" in groups:
-        raise CredentialError("names of users and groups must not be empty")
+    _check_names(user, groups)
     key = ec.generate_private_key(ec.SECP256R1())
     try:
         subject = x509.Name(
@@ -71,6 +73,54 @@ def client_certificate(pki: Path, user: str, groups: Sequence[str]) -> tuple[str
     now = datetime.now(UTC)
     certificate = authority.certify(request, [(usage, False)], now - _BACKDATED, datetime.max.replace(tzinfo=UTC))
     return certificate.decode(), private_pem(key).decode()
+
+
+def _check_names(user: str, groups: Sequence[str]) -> None:
+    # A text is a sequence, too: of groups with a letter each.
+    if isinstance(groups, str):
+        raise CredentialError(f"groups are {groups!r}, must be a list")
+    if not user or "" in groups:
+        raise CredentialError("names of users and groups must not be empty")
+
+
+def write_user_key(folder: Path) -> tuple[str, str]:
+    """
+    Create a key for tokens of users, in a file with mode 0600.
+
+    @param folder: The directory of the file F{users.key}.
+    @return: The key, and the flag of C{twist kubeapi} for it.
+    """
+    key = secrets.token_hex(32)
+    path = folder / "users.key"
+    path.touch(mode=0o600)
+    path.write_text(key)
+    return key, f"--plugin-config-file=UserTokens={path}"
+
+
+def user_token(key: str, user: str, groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) -> str:
+    """
+    Return a token of a user, which does not expire.
+
+    @param key: The key of the server; C{""} if there is none.
+    @param user: The user name.
+    @param groups: The groups.
+    @param uid: The uid, or C{""}.
+    @param extra: Extra values by their keys.
+    @raise CredentialError: The server has no key, or a name is empty.
+    """
+    from ..api.resource import UserInfo
+    from ..authentication.usertokens import sign_user
+
+    if not key:
+        raise CredentialError(
+            "a uid, extra values and names of more than 64 characters need a server that kubetwist.testing has started"
+        )
+    _check_names(user, groups)
+    for name, values in extra.items():
+        if isinstance(values, str):
+            raise CredentialError(f"the extra value {name} is {values!r}, must be a list")
+    lists = {name: tuple(values) for name, values in extra.items()}
+    return sign_user(key.encode(), UserInfo(user, uid, tuple(groups), lists))
 
 
 def account_token(

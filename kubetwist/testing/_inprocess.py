@@ -16,6 +16,7 @@ from ._connection import (
     ServerHandle,
     write_token_file,
 )
+from ._credentials import write_user_key
 from ._reactorthread import (
     running_reactor,
     wait_for,
@@ -105,6 +106,7 @@ class InProcessServer(AsyncWaitingMixin, RequestExpectations, ActivityMixin, Ser
         token, token_auth_file = "", self._token_auth_file
         if token_auth_file is None:
             token, token_auth_file = write_token_file(folder)
+        user_key, user_key_flag = write_user_key(folder)
         data_dir = self._data_dir or folder / "data"
         options = Options()
         options.parseOptions(
@@ -114,6 +116,7 @@ class InProcessServer(AsyncWaitingMixin, RequestExpectations, ActivityMixin, Ser
                 "--secure-port=0",
                 *([] if any(one.startswith(_STORAGE_FLAGS) for one in self._arguments) else ["--in-memory"]),
                 f"--token-auth-file={token_auth_file}",
+                user_key_flag,
                 *self._arguments,
             ]
         )
@@ -144,6 +147,7 @@ class InProcessServer(AsyncWaitingMixin, RequestExpectations, ActivityMixin, Ser
             client_certificate=credentials.admin.certificate.decode(),
             client_key=credentials.admin.key.decode(),
             folder=folder,
+            user_key=user_key,
         )
         # The start of a further server in this process does not wait for its key.
         begin_key()

@@ -18,6 +18,7 @@ from ._connection import (
     ServerHandle,
     write_token_file,
 )
+from ._credentials import write_user_key
 from ._waiting import WaitingMixin
 
 
@@ -59,6 +60,7 @@ class SubprocessServer(WaitingMixin, ServerHandle):
         if token_auth_file is None:
             self._token, token_auth_file = write_token_file(self._folder)
         self._token_auth_file = token_auth_file
+        self._user_key, self._user_key_flag = write_user_key(self._folder)
         self._process: subprocess.Popen[bytes] | None = None
         self._notify: socket.socket | None = None
         self._port = 0
@@ -86,7 +88,9 @@ class SubprocessServer(WaitingMixin, ServerHandle):
         except BaseException:
             self.kill()
             raise
-        self._connection = Connection.from_kubeconfig(self.data_dir / "admin.kubeconfig", self._token, self._folder)
+        self._connection = Connection.from_kubeconfig(
+            self.data_dir / "admin.kubeconfig", self._token, self._folder, self._user_key
+        )
         self._port = self._connection.port
         return self
 
@@ -98,6 +102,7 @@ class SubprocessServer(WaitingMixin, ServerHandle):
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port}",
             f"--token-auth-file={self._token_auth_file}",
+            self._user_key_flag,
             *self._arguments,
         ]
         environment = os.environ | {"NOTIFY_SOCKET": str(notify_path)}

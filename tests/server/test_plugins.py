@@ -46,6 +46,7 @@ class InstalledTests(SynchronousTestCase):
                     "FrontProxy",
                     "ClientCertificates",
                     "TokenFile",
+                    "UserTokens",
                     "ServiceAccountTokens",
                     "UnclaimedTokens",
                     "Anonymous",

@@ -113,6 +113,34 @@ class IdentityTests(KubeAPIMixin, TestCase):
         self.assertEqual("", bob.namespace)
         self.assertIn("system:masters", (await self.identity(server.connection))[1])
 
+    async def test_uid_and_extra(self) -> None:
+        """A user with what a certificate cannot have gets a token."""
+        server = await self.startKubeAPI("--controllers=", "--kubernetes-version=1.30")
+        long = "a" * 65
+        for name, more, expected in (
+            ("alice", {"uid": "u1"}, {"uid": "u1"}),
+            ("alice", {"extra": {"example.com/team": ["a", "b"]}}, {"extra": {"example.com/team": ["a", "b"]}}),
+            (long, {}, {}),
+        ):
+            user = server.connection.as_user(name, ["dev"], **more)
+            response = await user.treq().post(REVIEWS, json=REVIEW)
+            info = (await treq.json_content(response))["status"]["userInfo"]
+            self.assertEqual(name, info["username"])
+            self.assertEqual({"dev", "system:authenticated"}, set(info["groups"]))
+            self.assertEqual(expected, {field: info[field] for field in ("uid", "extra") if field in info})
+            self.assertEqual(info["username"], (await self.identity(Connection.from_kubeconfig(user.kubeconfig)))[0])
+
+    async def test_other_server(self) -> None:
+        """Tokens need the key of the server, and the tokens of one server are invalid at another."""
+        first, second = await self.startKubeAPI("--controllers="), await self.startKubeAPI("--controllers=")
+        token = first.connection.as_user("alice", uid="u1").token
+        with self.assertRaisesRegex(CredentialError, "need a server that kubetwist.testing has started"):
+            Connection.from_kubeconfig(first.kubeconfig).as_user("alice", uid="u1")
+        headers = {"Authorization": f"Bearer {token}"}
+        for server, code in ((first, 201), (second, 401)):
+            response = await server.connection.treq().post(REVIEWS, json=REVIEW, headers=headers)
+            self.assertEqual(code, response.code)
+
     async def test_service_account(self) -> None:
         """A service account has a token of the API server, also if the connection of a user makes it."""
         server = await self.startKubeAPI("--controllers=")

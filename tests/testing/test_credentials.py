@@ -24,8 +24,10 @@ from kubetwist.testing._credentials import (
     client_certificate,
     credentials_folder,
     encode,
+    user_token,
     write_account_folder,
     write_kubeconfig,
+    write_user_key,
 )
 
 AUTHORITY = CertificateAuthority.make("test")
@@ -79,8 +81,40 @@ class ClientCertificateTests(SynchronousTestCase):
         for user, groups in (("", []), ("alice", ["dev", ""])):
             with self.assertRaisesRegex(CredentialError, "must not be empty"):
                 client_certificate(self.pki, user, groups)
+        with self.assertRaisesRegex(CredentialError, "groups are 'dev', must be a list"):
+            client_certificate(self.pki, "alice", "dev")
         with self.assertRaisesRegex(CredentialError, "cannot have the user 'aaa"):
             client_certificate(self.pki, "a" * 65, [])
+
+
+class UserTokenTests(SynchronousTestCase):
+    """L{user_token} and L{write_user_key}."""
+
+    def test_key(self) -> None:
+        """Each server has a key in a file that only the user of the process may read."""
+        keys = set()
+        for _ in range(2):
+            folder = Path(self.mktemp())
+            folder.mkdir()
+            key, flag = write_user_key(folder)
+            self.assertEqual(f"--plugin-config-file=UserTokens={folder / 'users.key'}", flag)
+            self.assertEqual(key, (folder / "users.key").read_text())
+            self.assertEqual(0o600, stat.S_IMODE((folder / "users.key").stat().st_mode))
+            keys.add(key)
+        self.assertEqual(2, len(keys))
+
+    def test_errors(self) -> None:
+        """Empty names, texts instead of lists, and a missing key are errors."""
+        for user, groups, extra, error in (
+            ("", [], {}, "must not be empty"),
+            ("alice", ["dev", ""], {}, "must not be empty"),
+            ("alice", "dev", {}, "groups are 'dev', must be a list"),
+            ("alice", [], {"team": "a"}, "the extra value team is 'a', must be a list"),
+        ):
+            with self.assertRaisesRegex(CredentialError, error):
+                user_token("key", user, groups, "", extra)
+        with self.assertRaisesRegex(CredentialError, "kubetwist.testing has started"):
+            user_token("", "alice", [], "", {})
 
 
 class FilesTests(SynchronousTestCase):

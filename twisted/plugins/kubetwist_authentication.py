@@ -4,6 +4,9 @@ page_sessions = AuthenticatorFactory("PageSessions", 10, "kubetwist.authenticati
 front_proxy = AuthenticatorFactory("FrontProxy", 50, "kubetwist.authentication.requestheader:make")
 client_certificates = AuthenticatorFactory("ClientCertificates", 100, "kubetwist.authentication.certificates:make")
 token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.tokenfile:make", ("token-auth-file",))
+user_tokens = AuthenticatorFactory(
+    "UserTokens", 250, "kubetwist.authentication.usertokens:make", ("plugin-config-file",)
+)
 service_accounts = AuthenticatorFactory("ServiceAccountTokens", 300, "kubetwist.authentication.serviceaccounts:make")
 bootstrap_tokens = AuthenticatorFactory(
     "BootstrapTokens", 400, "kubetwist.authentication.bootstraptokens:make", ("enable-bootstrap-token-auth",)
