@@ -21,6 +21,8 @@ from ._process import ServerNotReady
 from ._waiting import WaitingMixin
 from .expectations import RequestExpectations
 
+#: With C{-m}, Python would warn that this module is imported before it is run.
+_PROGRAM: Final = "from kubetwist.testing._child import main; main()"
 #: The target of calls to the server itself.
 _SERVER: Final = 0
 
@@ -76,7 +78,7 @@ class ChildKubeAPI(WaitingMixin, RequestExpectations, ServerHandle):
         @raise ServerNotReady: The start failed.
         """
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kubetwist.testing._child", *self._arguments],
+            [sys.executable, "-c", _PROGRAM, *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

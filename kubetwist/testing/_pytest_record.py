@@ -200,6 +200,7 @@ class _Recordings:
         """
         from ..server.version import check_kubernetes_version
         from ._process import SubprocessServer
+        from ._sharedservers import SharedServer
         from .recording.cassette import CassetteError, read
 
         known = self._snapshots.get(path)
@@ -223,6 +224,8 @@ class _Recordings:
         except ValueError:
             version = default_version
         started = self._serve(version)
+        if isinstance(started, SharedServer):
+            pytest.fail(f"{_FIXTURE} needs a server for itself: set kubetwist_xdist = worker", pytrace=False)
         if isinstance(started, SubprocessServer):
             raise pytest.UsageError(f"{_FIXTURE} needs kubetwist_server = thread or child")
         started.reset()

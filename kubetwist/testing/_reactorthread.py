@@ -6,6 +6,7 @@ A process has one reactor, which can be started once: it runs from the first use
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -27,6 +28,12 @@ def forbid_thread(runner: str | None) -> None:
     _other_runner = runner
 
 
+def gevent_patches_threads() -> bool:
+    """Return whether C{gevent.monkey} has replaced threads by greenlets, among which the reactor would block all."""
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey is not None and bool(monkey.is_module_patched("threading"))
+
+
 def running_reactor() -> Any:
     """
     Return the reactor, which runs in another thread than the caller's; start it there if it does not run yet.
@@ -35,9 +42,14 @@ def running_reactor() -> Any:
     program from ending.
 
     @raise RuntimeError: The caller is the reactor's own thread, which would wait forever, or L{forbid_thread} was
-        called.
+        called, or gevent has replaced threads.
     """
     global _thread
+    if gevent_patches_threads():
+        raise RuntimeError(
+            "gevent has replaced the threads of this process, and the reactor needs one: use ChildKubeAPI or"
+            " SubprocessServer; with pytest, set kubetwist_server = child"
+        )
     from twisted.internet import reactor as the_reactor
     from twisted.python import threadable
 

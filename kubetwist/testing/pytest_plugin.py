@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from ._child import ChildKubeAPI
     from ._inprocess import InProcessServer, KubeAPI
     from ._process import SubprocessServer
+    from ._sharedservers import SharedServer
 
-    Server = KubeAPI | ChildKubeAPI | SubprocessServer
+    Server = KubeAPI | ChildKubeAPI | SubprocessServer | SharedServer
 
 #: Parts of this plugin, which pytest loads with it.
 pytest_plugins = (
     "kubetwist.testing._pytest_clients",
     "kubetwist.testing._pytest_record",
     "kubetwist.testing._pytest_report",
+    "kubetwist.testing._pytest_xdist",
 )
 
 #: The first trial test of the run, which runs the reactor in the main thread.
@@ -167,7 +169,9 @@ def _server_kind(config: pytest.Config) -> str:
         raise pytest.UsageError(f"kubetwist_server is {mode!r}, must be auto, thread, child or process")
     trial_test = config.stash.get(_TRIAL_TEST, None)
     if mode == "auto":
-        return "child" if trial_test or _uses_pytest_twisted(config) else "thread"
+        from ._reactorthread import gevent_patches_threads
+
+        return "child" if trial_test or _uses_pytest_twisted(config) or gevent_patches_threads() else "thread"
     if mode == "thread" and _uses_pytest_twisted(config):
         raise pytest.UsageError(
             "kubetwist_server = thread and pytest-twisted cannot be used in one process, as both run Twisted's reactor:"
@@ -215,6 +219,7 @@ def _kube_api_servers(pytestconfig: pytest.Config, kube_api_arguments: list[str]
     from ._child import ChildKubeAPI
     from ._inprocess import KubeAPI
     from ._process import SubprocessServer
+    from ._pytest_xdist import shared_server
 
     kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
     servers: dict[str, Server] = {}
@@ -223,7 +228,12 @@ def _kube_api_servers(pytestconfig: pytest.Config, kube_api_arguments: list[str]
         def serve(version: str) -> Server:
             server = servers.get(version)
             if server is None:
-                server = kinds[mode](*kube_api_arguments, f"{_VERSION_FLAG}={version}")
+                arguments = (*kube_api_arguments, f"{_VERSION_FLAG}={version}")
+                shared = shared_server(pytestconfig, mode, arguments)
+                if shared is not None:
+                    servers[version] = shared
+                    return shared
+                server = kinds[mode](*arguments)
                 running.enter_context(server)
                 if not isinstance(server, SubprocessServer):
                     # The first test may need what controllers make, such as service accounts.
@@ -244,7 +254,14 @@ def kube_api(_kube_api_servers: Callable[[str], Server], kubernetes_version: str
 def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
     """The same server in the state after its start: all writes of other tests are undone."""
     from ._process import SubprocessServer
+    from ._sharedservers import SharedServer
 
+    if isinstance(kube_api, SharedServer):
+        pytest.fail(
+            "kube_api_clean would undo the writes of other workers (kubetwist_xdist = shared): use kube_api and a"
+            " namespace for each test, or set kubetwist_xdist = worker",
+            pytrace=False,
+        )
     if isinstance(kube_api, SubprocessServer):
         raise pytest.UsageError("kube_api_clean needs kubetwist_server = thread or child")
     kube_api.reset()

@@ -23,7 +23,7 @@ EXAMPLES: dict[str, str] = {}
 for _page in PAGES:
     EXAMPLES |= re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", (DOCS / _page).read_text("utf-8"), re.DOTALL)
 #: Those that need no other library.
-OURS = {"powers", "releases", "service_accounts", "twisted", "webhooks"}
+OURS = {"powers", "releases", "service_accounts", "webhooks"}
 LIBRARIES = {"kubernetes", "kubernetes_asyncio", "kr8s", "lightkube", "pykube", "kopf"}
 #: Those that need kubernetes.
 WITH_KUBERNETES = {"incluster", "kubeconfig", "users"}
@@ -43,13 +43,12 @@ sys.exit(pytest.main([*sys.argv[1:], *([] if found else ["-p", "kubetwist.testin
 """
 
 
-def run(folder: Path, *arguments: str, pytest_twisted: bool = False) -> str:
+def run(folder: Path, *arguments: str) -> str:
     """Run pytest in C{folder}, outside of the project; return the output."""
-    plugins = [] if pytest_twisted else ["-p", "no:twisted"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     environment.pop("PYTEST_XDIST_WORKER", None)
     done = subprocess.run(
-        [sys.executable, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", *plugins, *arguments],
+        [sys.executable, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted", *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -69,7 +68,7 @@ def test_example(tmp_path: Path, name: str) -> None:
     if library not in OURS and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     (tmp_path / name).write_text(EXAMPLES[name])
-    assert "passed" in run(tmp_path, pytest_twisted=name == "test_twisted.py")
+    assert "passed" in run(tmp_path)
 
 
 def test_there_are_examples() -> None:
