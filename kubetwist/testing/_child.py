@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 from attrs import frozen
 
 from ._connection import ServerHandle
+from ._eventually import EventuallyMixin
 from ._process import ServerNotReady
 from ._waiting import WaitingMixin
 from .expectations import RequestExpectations
@@ -59,7 +60,7 @@ class _Number:
     end: str = ""
 
 
-class ChildKubeAPI(WaitingMixin, RequestExpectations, ServerHandle):
+class ChildKubeAPI(WaitingMixin, EventuallyMixin, RequestExpectations, ServerHandle):
     """
     A context manager, or C{start()} and C{stop()}, with the methods of L{KubeAPI}.
 

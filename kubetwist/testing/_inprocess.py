@@ -17,6 +17,7 @@ from ._connection import (
     write_token_file,
 )
 from ._credentials import write_user_key
+from ._eventually import AsyncEventuallyMixin, BlockingChangesMixin, EventuallyMixin
 from ._reactorthread import (
     running_reactor,
     wait_for,
@@ -46,7 +47,7 @@ MAX_LOGGED_REQUESTS = 10_000
 _STORAGE_FLAGS = ("--storage-backend", "--etcd-servers")
 
 
-class InProcessServer(AsyncWaitingMixin, RequestExpectations, ActivityMixin, ServerHandle):
+class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectations, ActivityMixin, ServerHandle):
     """
     A server on a running reactor, with an empty store in memory.
 
@@ -162,6 +163,7 @@ class InProcessServer(AsyncWaitingMixin, RequestExpectations, ActivityMixin, Ser
         try:
             self.clear_faults()
             self._stop_activity()
+            await self._stop_changes()
             self._interceptor = None
             if clock is not None:
                 clock.restore_real_time()
@@ -424,7 +426,9 @@ class InProcessServer(AsyncWaitingMixin, RequestExpectations, ActivityMixin, Ser
         self._time.restore_real_time()
 
 
-class KubeAPI(WaitingMixin, RequestExpectations, BlockingActivityMixin, ServerHandle):
+class KubeAPI(
+    WaitingMixin, EventuallyMixin, RequestExpectations, BlockingActivityMixin, BlockingChangesMixin, ServerHandle
+):
     """
     A server in this process for tests that do not use Twisted: the reactor runs in a thread.
 

@@ -19,6 +19,7 @@ from ._connection import (
     write_token_file,
 )
 from ._credentials import write_user_key
+from ._eventually import EventuallyMixin
 from ._waiting import WaitingMixin
 
 
@@ -26,7 +27,7 @@ class ServerNotReady(Exception):
     """The server ended or timed out before it was ready; the text is its log."""
 
 
-class SubprocessServer(WaitingMixin, ServerHandle):
+class SubprocessServer(WaitingMixin, EventuallyMixin, ServerHandle):
     """
     C{twist kubeapi} on a free port of 127.0.0.1, with a separate data directory.
 

@@ -58,3 +58,32 @@ def test_child() -> None:
         with pytest.raises(WaitTimeout):
             server.wait_for("cm/mine", absent=True, timeout=0.1)
     assert names == ["ConfigMap"]
+
+
+@pytest.mark.parametrize("kind", [ChildKubeAPI, SubprocessServer])
+def test_eventually(kind: type[ChildKubeAPI] | type[SubprocessServer]) -> None:
+    """A function is evaluated after changes in a server in another process."""
+    watching = [] if kind is ChildKubeAPI else ["configmaps"]
+    with kind("--controllers=") as server:
+        evaluated = threading.Event()
+
+        def check() -> bool:
+            evaluated.set()
+            return server.request("GET", f"{MAPS}/mine")[0] == 200
+
+        def write() -> None:
+            evaluated.wait(30)
+            server.request("POST", MAPS, {"metadata": {"name": "mine"}})
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            assert server.eventually(check, watching=watching, timeout=60)
+        finally:
+            thread.join()
+        with pytest.raises(WaitTimeout, match="it returned False"):
+            server.eventually(lambda: False, watching=["configmaps"], timeout=0.1)
+        if not watching:
+            return
+        with pytest.raises(ValueError, match="watching="):
+            server.eventually(check)
