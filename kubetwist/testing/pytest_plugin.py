@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 #: Parts of this plugin, which pytest loads with it.
 pytest_plugins = (
     "kubetwist.testing._pytest_clients",
+    "kubetwist.testing._pytest_operators",
     "kubetwist.testing._pytest_record",
     "kubetwist.testing._pytest_report",
     "kubetwist.testing._pytest_xdist",

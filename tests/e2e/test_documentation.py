@@ -24,7 +24,7 @@ for _page in PAGES:
     EXAMPLES |= re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", (DOCS / _page).read_text("utf-8"), re.DOTALL)
 #: Those that need no other library.
 OURS = {"powers", "releases", "service_accounts", "webhooks"}
-LIBRARIES = {"kubernetes", "kubernetes_asyncio", "kr8s", "lightkube", "pykube", "kopf"}
+LIBRARIES = {"kubernetes", "kubernetes_asyncio", "kr8s", "lightkube", "pykube"}
 #: Those that need kubernetes.
 WITH_KUBERNETES = {"incluster", "kubeconfig", "users"}
 #: What the last command of a page's sessions shows.
