@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from twisted.internet.defer import Deferred
 
 from kubetwist.api.times import use_clock
+from kubetwist.controllers.fakeimages import FakeImages
 from kubetwist.controllers.machinery.manager import ControllerManager
 from kubetwist.controllers.machinery.selection import select_controllers
 from tests.controllers.harness import ControllerTestCase
@@ -20,6 +21,7 @@ class ClusterConfig(Config):
 
     options: ClassVar[Any] = {"fake-nodes": 3}
     kubernetes_version = "1.36"
+    images = FakeImages()
 
 
 class PretendClusterTests(ControllerTestCase):
