@@ -34,6 +34,20 @@ def node_is_selected(spec: JSONObject, name: str, labels: Mapping[str, str]) -> 
     return required is None or any(term_matches(term, name, labels) for term in required.get("nodeSelectorTerms") or ())
 
 
+def named_nodes(spec: JSONObject) -> frozenset[str] | None:
+    """Return the names to which the required node affinity of a pod is restricted; L{None} if it names no nodes."""
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
+    if required is None:
+        return None
+    names: set[str] = set()
+    for term in required.get("nodeSelectorTerms") or ():
+        fields = [one for one in term.get("matchFields") or () if one["key"] == NAME_FIELD and one["operator"] == "In"]
+        if not fields:
+            return None
+        names.update(fields[0].get("values") or ())
+    return frozenset(names)
+
+
 def term_matches(term: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
     """Return whether a node matches all requirements of a C{NodeSelectorTerm}. An empty term matches nothing."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()

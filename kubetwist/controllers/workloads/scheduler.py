@@ -27,11 +27,11 @@ from ..machinery.events import (
     NORMAL,
     WARNING,
 )
+from .noderanking import NodeRanking
 from .pods import ENDED, condition_of
 from .scheduling import (
     NodeInfo,
     new_pod_info,
-    schedule_pod,
 )
 
 _POD: Final = GroupVersionKind("", "v1", "Pod")
@@ -50,6 +50,7 @@ class Scheduler(Controller[str]):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._node_infos: dict[str, NodeInfo] = {}
+        self._ranking = NodeRanking()
         #: The node of each pod, by pod key.
         self._pod_nodes: dict[str, str] = {}
         #: Keys of pods that changed since the last binding.
@@ -78,10 +79,12 @@ class Scheduler(Controller[str]):
         node_info = self._node_infos.setdefault(record.name, NodeInfo(record.name))
         if event_type == DELETED:
             node_info.exists = False
+            self._ranking.update(node_info)
             if not node_info.pods:
                 del self._node_infos[record.name]
             return
         node_info.set_node(decoded_object(record))
+        self._ranking.update(node_info)
         self._schedule_retry()
 
     def _pod_changed(self, event_type: str, record: Record, old: Record | None) -> None:
@@ -121,12 +124,15 @@ class Scheduler(Controller[str]):
             if old_node is not None:
                 node_info = self._node_infos[old_node]
                 node_info.remove(key)
+                self._ranking.update(node_info)
                 if not node_info.exists and not node_info.pods:
                     del self._node_infos[old_node]
             if record is not None:
                 pod = decoded_object(record)
                 node = self._pod_nodes[key] = pod["spec"]["nodeName"]
-                self._node_infos.setdefault(node, NodeInfo(node)).add(new_pod_info(key, pod))
+                node_info = self._node_infos.setdefault(node, NodeInfo(node))
+                node_info.add(new_pod_info(key, pod))
+                self._ranking.update(node_info)
 
     # --- work
 
@@ -141,8 +147,7 @@ class Scheduler(Controller[str]):
             self._unschedulable.pop(key, None)
             return
         self._apply_pod_changes()
-        nodes = [node_info for node_info in self._node_infos.values() if node_info.exists]
-        result = schedule_pod(new_pod_info(key, pod), nodes)
+        result = self._ranking.schedule(new_pod_info(key, pod))
         if result.node:
             await self._bind(key, pod, result.node)
         else:

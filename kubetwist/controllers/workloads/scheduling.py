@@ -33,7 +33,7 @@ from .nodeselection import (
 
 _BILLION: Final = 10**9
 #: Default requests of pods without requests, for scoring (Go: DefaultMilliCPURequest, DefaultMemoryRequest).
-_DEFAULT_REQUESTS: Final = {"cpu": _BILLION // 10, "memory": 200 * 2**20 * _BILLION}
+DEFAULT_REQUESTS: Final = {"cpu": _BILLION // 10, "memory": 200 * 2**20 * _BILLION}
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 #: Protocol, address and number of a host port.
@@ -166,7 +166,7 @@ class NodeInfo:
             self.pods_with_required_anti_affinity[pod.key] = pod
         self.requested.update(pod.requests)
         self.non_zero_requested.update(
-            {name: pod.requests.get(name) or default for name, default in _DEFAULT_REQUESTS.items()}
+            {name: pod.requests.get(name) or default for name, default in DEFAULT_REQUESTS.items()}
         )
 
     def remove(self, key: str) -> None:
@@ -176,7 +176,7 @@ class NodeInfo:
             self.pods_with_required_anti_affinity.pop(key, None)
             self.requested.subtract(pod.requests)
             self.non_zero_requested.subtract(
-                {name: pod.requests.get(name) or default for name, default in _DEFAULT_REQUESTS.items()}
+                {name: pod.requests.get(name) or default for name, default in DEFAULT_REQUESTS.items()}
             )
 
 
@@ -214,7 +214,7 @@ def schedule_pod(pod: PodInfo, nodes: Sequence[NodeInfo]) -> ScheduleResult:
         else:
             fitting.append(node)
     if fitting:
-        best = min(fitting, key=lambda node: _score(pod, node))
+        best = min(fitting, key=lambda node: node_score(pod, node))
         return ScheduleResult(best.name)
     total = len(nodes)
     reasons_text = ", ".join(sorted(f"{count} {reason}" for reason, count in reason_counts.items()))
@@ -366,7 +366,7 @@ class InterPodState:
         return _NO_REFUSAL
 
 
-def _score(pod: PodInfo, node: NodeInfo) -> tuple[bool, int, float, int, str]:
+def node_score(pod: PodInfo, node: NodeInfo) -> tuple[bool, int, float, int, str]:
     """Return the sort key of a node. The smallest is the best."""
     has_untolerated_taint = (
         untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
@@ -378,7 +378,7 @@ def _score(pod: PodInfo, node: NodeInfo) -> tuple[bool, int, float, int, str]:
         if term_matches(one["preference"], node.name, node.labels)
     )
     shares = []
-    for name, default in _DEFAULT_REQUESTS.items():
+    for name, default in DEFAULT_REQUESTS.items():
         allocatable = node.allocatable.get(name, 0)
         requested = pod.requests.get(name) or default
         shares.append((node.non_zero_requested[name] + requested) / allocatable if allocatable else 1.0)
