@@ -61,7 +61,7 @@ _BURST: Final = 250
 _YIELD_EVERY: Final = 50
 #: With more nodes than this, syncs after pod events are delayed: seconds per node.
 _COALESCE_ABOVE: Final = 100
-_DELAY_PER_NODE: Final = 0.0001
+_DELAY_PER_NODE: Final = 0.0004
 #: Optional counters in the status, which are omitted if they are zero.
 _OPTIONAL: Final = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
 

@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 BURST: Final = 500
 #: Number of pods in the first batch. The batch size doubles after each success (Go: slowStartBatch).
 _SLOW_START: Final = 1
-#: With more pods than this, updates are coalesced for this many seconds.
+#: With more pods than this, updates are coalesced, as a sync processes all pods: seconds per pod, and the minimum.
 _COALESCE_ABOVE: Final = 100
-_COALESCE_DELAY: Final = 0.1
+_COALESCE_DELAY: Final = 0.1 / 250
+_COALESCE_MIN: Final = 0.1
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 #: The phases of pods whose containers have all stopped for good.
@@ -216,8 +217,9 @@ class ControllerRefManager:
         @param kind: The type of the event.
         @param uid: The uid of the owner.
         """
-        if kind == MODIFIED and self.by_owner.count(uid) > _COALESCE_ABOVE:
-            queue.add_after(key, _COALESCE_DELAY)
+        count = self.by_owner.count(uid)
+        if kind == MODIFIED and count > _COALESCE_ABOVE:
+            queue.add_after(key, max(_COALESCE_MIN, count * _COALESCE_DELAY))
         else:
             queue.add(key)
 

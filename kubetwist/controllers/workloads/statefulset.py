@@ -98,8 +98,9 @@ class StatefulSetController(Controller[str]):
     def register_handlers(self) -> None:
         """Register handlers for StatefulSets, pods, ControllerRevisions and claims."""
         self._stateful: Informer = self.watch("apps", "statefulsets")
-        self._pod_informer = self.watch("", "pods", self._pod_changed)
+        self._pod_informer = self.context.informer("", "pods")
         self._pods = ControllerRefManager(self._pod_informer, self.client, "", "pods")
+        self.watch("", "pods", self._pod_changed)
         revisions = self.watch("apps", "controllerrevisions", lambda event_type, record, old: None)
         self._history = ControllerHistory(revisions, self.client, HASH_LABEL)
         self._claims: Informer = self.watch("", "persistentvolumeclaims", lambda event_type, record, old: None)
@@ -109,7 +110,7 @@ class StatefulSetController(Controller[str]):
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == _KIND.kind:
-                self.queue.add(f"{record.namespace}/{owner['name']}")
+                self._pods.enqueue_owner(self.queue, f"{record.namespace}/{owner['name']}", event_type, owner["uid"])
         if not owners:
             parent = record.name.rpartition("-")[0]
             if self._stateful.get(record.namespace, parent) is not None:
