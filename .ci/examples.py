@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 GENERATED = "generated-plugins"
@@ -26,6 +27,13 @@ def run(folder: Path, *command: str) -> None:
 def packages_of(project: Path) -> list[str]:
     """Return the names of the packages of a project."""
     return sorted(path.parent.name for path in project.glob("*/__init__.py"))
+
+
+def uses_pytest(project: Path) -> bool:
+    """Return whether the tests of a project are for pytest; plugins are tested with trial."""
+    metadata = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    tests: list[str] = metadata.get("optional-dependencies", {}).get("test", [])
+    return any(requirement.startswith("pytest") for requirement in tests)
 
 
 def main() -> None:
@@ -46,8 +54,12 @@ def main() -> None:
             folder = wheels / project.name
             run(empty, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(project))
             (wheel,) = folder.glob("*.whl")
-            run(empty, "-m", "pip", "install", "--quiet", str(wheel))
-            run(empty, "-b", "-Wd", "-m", "twisted.trial", "--random=0", *packages_of(project))
+            if uses_pytest(project):
+                run(empty, "-m", "pip", "install", "--quiet", f"{wheel}[test]")
+                run(empty, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--pyargs", *packages_of(project))
+            else:
+                run(empty, "-m", "pip", "install", "--quiet", str(wheel))
+                run(empty, "-b", "-Wd", "-m", "twisted.trial", "--random=0", *packages_of(project))
             run(empty, "-m", "pip", "uninstall", "--quiet", "--yes", wheel.name.partition("-")[0])
 
 

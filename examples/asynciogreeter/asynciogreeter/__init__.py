@@ -1,0 +1,1 @@
+"""A controller that greets."""
