@@ -128,17 +128,20 @@ async def read_past(
     """
     Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
 
-    All keys are watched: the event of a revision then shows that the earlier ones are complete.
+    All keys are watched: the event of a revision then shows that the earlier ones are complete. etcd reads a previous
+    value when it sends the event, and sends the event without it if it has been compacted in the meantime. Such an
+    event does not show what was deleted or changed, so that it counts as compacted, as in kube-apiserver.
 
     @raise RevisionCompacted: Changes after C{after} are compacted.
     @raise StorageUnavailable: No member responds.
     """
     past_changes: list[PastChange] = []
     reached, remaining_bytes = after, max_bytes
+    compacted = 0
     start = key_bytes(prefix)
 
     def receive(changes: list[WatchEvent]) -> bool:
-        nonlocal reached, remaining_bytes
+        nonlocal reached, remaining_bytes, compacted
         for change in changes:
             if change.mod_revision > reached:
                 if change.mod_revision > until:
@@ -148,6 +151,9 @@ async def read_past(
                     return True
                 reached = change.mod_revision
             if change.key.startswith(start):
+                if change.previous is None and not change.created:
+                    compacted = change.mod_revision
+                    return True
                 former = None if change.previous is None else change.previous.value or b""
                 past_changes.append(PastChange(key_text(change.key), change.new_value, change.mod_revision, former))
                 remaining_bytes -= len(change.value or b"") + len(former or b"")
@@ -163,6 +169,8 @@ async def read_past(
                 raise StorageUnavailable(str(lost)) from None
         else:
             break
+    if compacted:
+        raise RevisionCompacted(after, compacted)
     return History(past_changes, reached)
 
 
