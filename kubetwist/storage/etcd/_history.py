@@ -77,7 +77,7 @@ async def _watch_until(
     member = client.pick_member()
     assert member is not None, "there are members"
     request = WatchRequest(ALL_KEYS, revision + 1, previous)
-    watch = EtcdWatch(member, client.reactor, request, receive, done.errback)
+    watch = EtcdWatch(member, client.reactor, request, receive, done.errback, complete=True)
     impatient = client.reactor.callLater(HISTORY_TIMEOUT, done.cancel)
     try:
         await done

@@ -7,7 +7,7 @@ event shows that all earlier events were received: progress requests are not nee
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 from typing import Protocol as TypingProtocol
 
@@ -80,6 +80,8 @@ class EtcdWatch:
         request: WatchRequest,
         receive: Callable[[list[WatchEvent]], object],
         ended: Callable[[WatchLost], object],
+        *,
+        complete: bool = False,
     ) -> None:
         """
         @param member: The member.
@@ -87,8 +89,12 @@ class EtcdWatch:
         @param request: The keys, and the first revision, which is greater than 0.
         @param receive: Called with changes in the order of their revisions, all of a revision at once.
         @param ended: Called once, unless L{stop} is called.
+        @param complete: Whether the keys are all keys, so that each revision has an event. If one is missing, it counts
+            as compacted: etcd before 3.4.32 and 3.5.13 skips the events between a slow watch and the compacted revision
+            (etcd#17529).
         """
         self.created = False
+        self._complete = complete
         self._receive = receive
         self._ended: Callable[[WatchLost], object] | None = ended
         self._revision = request.start_revision - 1
@@ -104,6 +110,10 @@ class EtcdWatch:
             else:
                 self._end(lost)
 
+        if complete:
+            # etcd before 3.4.36 and 3.5.18 accepts a watch that begins with the compacted revision, but has removed
+            # the event if it was a deletion (etcd#19179). A watch from the revision before is refused.
+            request = evolve(request, start_revision=max(request.start_revision - 1, 1))
         self._stream = member.follow(request, self._received, end, BEGIN_TIMEOUT)
         beginning = False
 
@@ -131,9 +141,24 @@ class EtcdWatch:
             changes = changes[: -len(self._held)]
         if changes and changes[0].mod_revision <= self._revision:
             changes = [change for change in changes if change.mod_revision > self._revision]
-        if changes:
-            self._revision = changes[-1].mod_revision
-            self._receive(changes)
+        gap = self._find_gap(changes) if self._complete else None
+        following = changes if gap is None else changes[:gap]
+        if following:
+            self._revision = following[-1].mod_revision
+            self._receive(following)
+        if gap is not None:
+            reached, found = self._revision, changes[gap].mod_revision
+            self._end(WatchLost(f"the event after revision {reached} is of revision {found}", found - 1))
+
+    def _find_gap(self, changes: Sequence[WatchEvent]) -> int | None:
+        """Return the index of the first change that does not follow its predecessor; L{None} if all do."""
+        # The first revision of a store has no event.
+        reached = max(self._revision, 1)
+        for index, change in enumerate(changes):
+            if change.mod_revision > reached + 1:
+                return index
+            reached = change.mod_revision
+        return None
 
     def _end(self, lost: WatchLost) -> None:
         ended = self._ended
@@ -199,7 +224,7 @@ class ResumableWatch:
         assert member is not None, "there are members"
         self._member = member
         request = WatchRequest(ALL_KEYS, self.revision + 1)
-        self._watch = EtcdWatch(member, self._reactor, request, self._changes, self._lost)
+        self._watch = EtcdWatch(member, self._reactor, request, self._changes, self._lost, complete=True)
 
     def _changes(self, changes: list[WatchEvent]) -> None:
         self.revision = changes[-1].mod_revision
@@ -216,6 +241,7 @@ class ResumableWatch:
     def _lost(self, lost: WatchLost) -> None:
         watch, self._watch = self._watch, None
         if lost.compacted:
+            _log.warn("cannot continue the watch of etcd: {reason}", reason=lost)
             self._compacted(lost.compacted)
             return
         member = self._member

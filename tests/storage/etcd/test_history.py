@@ -92,6 +92,20 @@ class ReadPastTests(SynchronousTestCase):
         )
         self.assertEqual([request.return_previous for request in member.requests], [True])
 
+    def test_compacted_revision_requested(self) -> None:
+        """The first revision is the last one that is known: etcd refuses it if the next one is compacted."""
+        others = [put(b"/q/a", b"x", 1, revision) for revision in range(6, 10)]
+        member = SendingMember([put(b"/r/b", b"0", 1, 4), put(b"/r/a", b"1", 5, 5)], others)
+        history = self.successResultOf(self._read(member))
+        self.assertEqual((history.changes, history.revision), ([PastChange("/r/a", b"1", 5, None)], 9))
+        self.assertEqual([request.start_revision for request in member.requests], [4])
+
+    def test_missing_event(self) -> None:
+        """Events without one of each revision are not complete: a missing one counts as compacted."""
+        messages = [put(b"/r/a", b"1", 5, 5)], [put(b"/q/a", b"x", 1, 6)], [put(b"/r/b", b"1", 8, 8)]
+        error = self.failureResultOf(self._read(SendingMember(*messages)), RevisionCompacted).value
+        self.assertEqual((error.revision, error.oldest), (4, 7))
+
     def test_previous_value_compacted(self) -> None:
         """A deletion or an update without the value before is not skipped or shown as a creation: it is compacted."""
         first = put(b"/r/a", b"1", 5, 5)

@@ -96,6 +96,25 @@ class LossTests(EtcdCase):
         self.write(storage, "/r/a", b"new")
         self.assertEqual([event.value for event in second_attempt.events], [b"new"])
 
+    def test_compacted_at_deletion_while_disconnected(self) -> None:
+        """
+        A watch also ends if the last compacted change is a deletion that comes next.
+
+        Before 3.4.36 and 3.5.18, etcd lets a watch begin there, without the event.
+        """
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        observer = self.follow(storage)
+        self.write(storage, "/r/a", b"1")
+        self.reactor.run(maybeDeferred(wire.cut))
+        revision = self.write(other, "/r/a", None)
+        self.assertEqual(storage.revision, revision - 1)
+        self.reactor.run(other.compact(revision))
+        wire.accept_again()
+        self.reactor.turn_until(lambda: observer.reasons)
+        self.assertIsInstance(observer.reasons[0], RevisionCompacted)
+        self.assertEqual((storage.compacted, storage.revision), (revision, revision))
+
     def lossy(self) -> tuple[EtcdStorage, CutWire, list[set[str]]]:
         """Return a store whose connection is cut instead of responses to transactions."""
         wire = self.wire()
