@@ -129,7 +129,7 @@ async def read_past(
     Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
 
     All keys are watched: the event of a revision then shows that the earlier ones are complete. etcd reads a previous
-    value when it sends the event, and sends the event without it if it has been compacted in the meantime. Such an
+    value when it sends the event, and sends the event without it if it is compacted by then. Such an
     event does not show what was deleted or changed, so that it counts as compacted, as in kube-apiserver.
 
     @raise RevisionCompacted: Changes after C{after} are compacted.

@@ -72,7 +72,7 @@ class ReadPastTests(SynchronousTestCase):
         return reading
 
     def test_changes(self) -> None:
-        """Changes have the value before; a creation has none, and other keys show only how far the watch is."""
+        """Changes have the value before; a creation has none, and events of foreign keys show only how far the watch is."""
         member = SendingMember(
             [put(b"/r/a", b"1", 5, 5), put(b"/r/a", b"2", 5, 6, b"1")],
             [put(b"/q/a", b"x", 1, 7), deletion(b"/r/a", 8, b"2")],
@@ -94,8 +94,8 @@ class ReadPastTests(SynchronousTestCase):
 
     def test_compacted_revision_requested(self) -> None:
         """The first revision is the last one that is known: etcd refuses it if the next one is compacted."""
-        others = [put(b"/q/a", b"x", 1, revision) for revision in range(6, 10)]
-        member = SendingMember([put(b"/r/b", b"0", 1, 4), put(b"/r/a", b"1", 5, 5)], others)
+        following = [put(b"/q/a", b"x", 1, revision) for revision in range(6, 10)]
+        member = SendingMember([put(b"/r/b", b"0", 1, 4), put(b"/r/a", b"1", 5, 5)], following)
         history = self.successResultOf(self._read(member))
         self.assertEqual((history.changes, history.revision), ([PastChange("/r/a", b"1", 5, None)], 9))
         self.assertEqual([request.start_revision for request in member.requests], [4])
