@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..api.jsontypes import JSONObject
 from ._connection import Connection
-from ._describing import to_yaml
-from ._objectwatch import DeadlineError, ObjectClient, ObjectWatch
-from ._references import Reference, ResourceTable
 from ._waiting import DEFAULT_TIMEOUT, WaitTimeout
 
 if TYPE_CHECKING:
     from ..server.service import KubeAPIService
     from ._changes import ChangeServer
     from ._inprocess import InProcessServer
+    from ._objectwatch import ObjectClient, ObjectWatch
 
 _CHUNK: Final = 64 * 1024
 #: Names of exceptions of client libraries for objects that do not exist.
@@ -165,6 +163,8 @@ def is_quiet(key: str) -> bool:
 
 def describe_change(change: JSONObject) -> str:
     """Return a change as text: its key, and the object if it is part of the change."""
+    from ._describing import to_yaml
+
     kind = "deletion" if change.get("deleted") else "change"
     text = f"last {kind}: {change['key']} at revision {change['revision']}"
     return f"{text}\n{_indent(to_yaml(change['object']))}" if "object" in change else text
@@ -183,6 +183,9 @@ class WatchedChanges:
         @param deadline: When the watches end.
         @raise kubetwist.testing._references.UnknownResourceError: The server does not have a resource.
         """
+        from ._objectwatch import ObjectClient, ObjectWatch
+        from ._references import Reference, ResourceTable
+
         self._condition = threading.Condition()
         self._changes = 0
         self._seen = 0
@@ -212,6 +215,8 @@ class WatchedChanges:
             self._seen = self._changes
 
     def _follow(self, watch: ObjectWatch) -> None:
+        from ._objectwatch import DeadlineError
+
         try:
             for _ in watch.changes():
                 with self._condition:
@@ -241,6 +246,8 @@ class WatchedChanges:
 
     def describe(self) -> str:
         """See L{Changes.describe}."""
+        from ._describing import to_yaml
+
         return "" if self._last is None else f"last object seen:\n{_indent(to_yaml(self._last))}"
 
     def close(self) -> None:

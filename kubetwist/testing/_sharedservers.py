@@ -18,6 +18,8 @@ from typing import Any, Final, TypeAlias
 from attrs import asdict
 
 from ._connection import Connection, ServerHandle
+from ._eventually import EventuallyMixin
+from ._waiting import WaitingMixin
 
 #: The kind of a server, and its flags.
 _Key: TypeAlias = tuple[str, tuple[str, ...]]
@@ -150,7 +152,7 @@ class SharedServerError(Exception):
     """The controller cannot start a server; the text is the reason."""
 
 
-class SharedServer(ServerHandle):
+class SharedServer(WaitingMixin, EventuallyMixin, ServerHandle):
     """A server of the controller, in a worker. It lacks the methods that would disturb other workers."""
 
     def __init__(self, address: str, kind: str, *arguments: str) -> None:

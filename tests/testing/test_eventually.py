@@ -145,7 +145,7 @@ class ServerTests(PowerTestCase):
         """The error has the last change; the function is evaluated at the end."""
         await self.begin("--controllers=")
         self.server.freeze_time(5)
-        result = self.eventually(lambda: False, 1)
+        result = self.eventually(lambda: False, 3)
         await self.make("a")
         with self.assertRaisesRegex(WaitTimeout, r"(?s)it returned False.*last change: /registry/configmaps/default/a"):
             await result
