@@ -186,7 +186,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         binding = {"metadata": {"name": "a"}, "roleRef": role, "subjects": [subject]}
         await deferToThread(request, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
         for token, codes in ((response["status"]["token"], (200, 403)), ("", (403, 403))):
-            ask = evolve(server.connection, token=token).request
+            ask = evolve(server.connection, token=token, client_certificate="").request
             found = [(await deferToThread(ask, method, "/metrics"))[0] for method in ("GET", "DELETE")]
             self.assertEqual(tuple(found), codes)
 
