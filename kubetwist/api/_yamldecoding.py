@@ -71,16 +71,17 @@ _float = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?").full
 _KNOWN_TAGS: Final = frozenset(_TAG + name for name in ("str", "bool", "int", "float", "null", "timestamp", "binary"))
 
 
-def decode_yaml(data: bytes) -> Decoded:
+def decode_yaml(data: bytes, max_nodes: int = MAX_NODES) -> Decoded:
     """
     Decode the first document of a YAML stream.
 
+    @param max_nodes: Maximum number of values and keys with expanded aliases.
     @raise BodyError: The stream is not YAML, is nested too deep, or exceeds the limits with expanded aliases.
     """
     try:
         loader = CSafeLoader(data)
         try:
-            return _Document(loader).read()
+            return _Document(loader, max_nodes).read()
         finally:
             loader.dispose()
     except yaml.YAMLError as error:
@@ -139,8 +140,9 @@ _MERGE: Final = _MergeKey()
 class _Document:
     """Builds the value of one document from events."""
 
-    def __init__(self, loader: CSafeLoader) -> None:
+    def __init__(self, loader: CSafeLoader, max_nodes: int) -> None:
         self._loader = loader
+        self._max_nodes = max_nodes
         self._anchors: dict[str | None, _Anchored] = {}
         self._stack: list[_Frame] = []
         self._nodes = 0
@@ -176,7 +178,7 @@ class _Document:
 
     def _count(self) -> None:
         self._nodes += 1
-        if self._nodes > MAX_NODES:
+        if self._nodes > self._max_nodes:
             _fail("document has too many values" if not self._aliased_nodes else _BOMB)
 
     def _anchor(self, name: str | None) -> _Anchored | None:
@@ -241,7 +243,7 @@ class _Document:
         self._aliased_text += anchored.text
         # As in go-yaml, small documents may consist of aliases mostly, but large ones may not.
         mostly_aliases = self._aliased_nodes > 100 and self._nodes > 1000 and self._aliased_nodes > 0.99 * self._nodes
-        if mostly_aliases or self._nodes > MAX_NODES or self._aliased_text > MAX_ALIASED_TEXT:
+        if mostly_aliases or self._nodes > self._max_nodes or self._aliased_text > MAX_ALIASED_TEXT:
             _fail(_BOMB)
         if len(self._stack) + _depth(anchored.value) > MAX_DEPTH:
             _fail(f"exceeded max depth of {MAX_DEPTH}")

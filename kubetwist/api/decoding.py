@@ -54,12 +54,13 @@ _is_plain_json = re.compile(
 ).fullmatch
 
 
-def decode_yaml(data: bytes) -> Decoded:
+def decode_yaml(data: bytes, max_nodes: int | None = None) -> Decoded:
     """
     Decode the first document of a YAML stream.
 
     Most clients send JSON, of which YAML is a superset. A parser of JSON takes a tenth of the time.
 
+    @param max_nodes: Maximum number of values and keys with expanded aliases; L{None} for the limit of request bodies.
     @raise BodyError: The stream is not YAML, is nested too deep, or exceeds the limits with expanded aliases.
     """
     if len(data) <= _MAX_PLAIN_LENGTH and _is_plain_json(data):
@@ -74,6 +75,6 @@ def decode_yaml(data: bytes) -> Decoded:
                 decoded.by_map = True
                 return decoded
     # Imported lazily: few servers receive YAML, and the import is slow.
-    from ._yamldecoding import decode_yaml
+    from ._yamldecoding import MAX_NODES, decode_yaml
 
-    return decode_yaml(data)
+    return decode_yaml(data, MAX_NODES if max_nodes is None else max_nodes)

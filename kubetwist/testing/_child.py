@@ -12,15 +12,19 @@ import subprocess
 import sys
 import threading
 from types import TracebackType
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from ..api.jsontypes import JSONObject
 from ._connection import ServerHandle
 from ._eventually import EventuallyMixin
 from ._process import ServerNotReady
 from ._waiting import WaitingMixin
 from .expectations import RequestExpectations
+
+if TYPE_CHECKING:
+    from .manifests import Objects, Sources
 
 #: With C{-m}, Python would warn that this module is imported before it is run.
 _PROGRAM: Final = "from kubetwist.testing._child import main; main()"
@@ -67,16 +71,23 @@ class ChildKubeAPI(WaitingMixin, EventuallyMixin, RequestExpectations, ServerHan
     Functions, such as C{where=}, must be module-level functions, since they are pickled.
     """
 
-    def __init__(self, *arguments: str, controllers: str | None = None) -> None:
+    def __init__(self, *arguments: str, controllers: str | None = None, load: Sources = ()) -> None:
+        """
+        @param arguments: Further flags of C{twist kubeapi}.
+        @param controllers: As C{--controllers}: C{""} for none; L{None} for the server's default.
+        @param load: What L{start} loads: paths, glob patterns and objects. C{reset} returns to the state afterwards.
+        """
+        self._load = load
         self._arguments = arguments if controllers is None else (*arguments, f"--controllers={controllers}")
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
     def start(self) -> ChildKubeAPI:
         """
-        Start the server, and wait until it is ready.
+        Start the server, and wait until it is ready and everything is loaded.
 
         @raise ServerNotReady: The start failed.
+        @raise kubetwist.testing.manifests.LoadError: A file cannot be read, or the server rejected an object.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, *self._arguments],
@@ -87,7 +98,22 @@ class ChildKubeAPI(WaitingMixin, EventuallyMixin, RequestExpectations, ServerHan
             self._connection = self._exchange(None)
         except EOFError:
             raise ServerNotReady(f"exit code {self._process.wait()}") from None
+        if self._load:
+            from ._loading import load_sources
+
+            try:
+                load_sources(self.connection, self._load)
+                self._get_attribute(_SERVER, "set_baseline")()
+            except BaseException:
+                self.stop()
+                raise
         return self
+
+    def load(self, source: Objects, namespace: str = "default") -> list[JSONObject]:
+        """As L{InProcessServer.load}."""
+        from ._loading import load_objects
+
+        return load_objects(self.connection, source, namespace)
 
     def stop(self) -> None:
         """Stop the server, and wait for the end of the process. Idempotent."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..api.garbage import CollectionPause
-from ..api.jsontypes import JSONObject, JSONValue
+from ..api.jsontypes import JSONObject
 from ._activity import ActivityMixin, BlockingActivityMixin
 from ._connection import (
     Connection,
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from ..interfaces import IServerReactor
     from ..server.service import KubeAPIService
     from ._clock import ServerClock
+    from .manifests import (
+        Objects,
+        Sources,
+    )
     from .requests import (
         Fault,
         Interceptor,
@@ -61,6 +65,7 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
         data_dir: Path | None = None,
         token_auth_file: Path | None = None,
         controllers: str | None = None,
+        load: Sources = (),
         reactor: Any = None,
         images: Mapping[str, Any] | None = None,
     ) -> None:
@@ -69,6 +74,7 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
         @param data_dir: An existing directory to use and keep; a temporary one by default.
         @param token_auth_file: Replaces the default file with a single administrator's token.
         @param controllers: As C{--controllers}: C{""} for none; L{None} for the server's default.
+        @param load: What L{start} loads: paths, glob patterns and objects. C{reset} returns to the state afterwards.
         @param reactor: L{None} for the global one.
         @param images: Behavior of images on simulated nodes, as in the file of C{--fake-images}; values of C{exec} may
             be functions.
@@ -76,6 +82,7 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
         self._arguments = arguments if controllers is None else (*arguments, f"--controllers={controllers}")
         self._data_dir = data_dir
         self._token_auth_file = token_auth_file
+        self._load = load
         self._reactor = reactor
         self._images = images
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -85,7 +92,11 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
         self._state: ServerState | None = None
 
     async def start(self) -> InProcessServer:
-        """Start the server, and return when it is ready."""
+        """
+        Start the server, and return when it is ready and everything is loaded.
+
+        @raise kubetwist.testing.manifests.LoadError: A file cannot be read, or the server rejected an object.
+        """
         pause = CollectionPause()
         try:
             return await self._start()
@@ -135,24 +146,36 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
             if self._images is not None:
                 self.set_images(self._images)
             self._state = ServerState(server, self._clock)
-            await self._state.snapshot_initial()
+            credentials = server.config.credentials
+            self._connection = Connection(
+                url=server.url,
+                kubeconfig=data_dir / "admin.kubeconfig",
+                token=token,
+                ca=credentials.ca_bundle.decode(),
+                client_certificate=credentials.admin.certificate.decode(),
+                client_key=credentials.admin.key.decode(),
+                folder=folder,
+                user_key=user_key,
+            )
+            if self._load:
+                await self._load_sources()
+            else:
+                await self._state.snapshot_initial()
         except BaseException:
             await self.stop()
             raise
-        credentials = server.config.credentials
-        self._connection = Connection(
-            url=server.url,
-            kubeconfig=data_dir / "admin.kubeconfig",
-            token=token,
-            ca=credentials.ca_bundle.decode(),
-            client_certificate=credentials.admin.certificate.decode(),
-            client_key=credentials.admin.key.decode(),
-            folder=folder,
-            user_key=user_key,
-        )
         # The start of a further server in this process does not wait for its key.
         begin_key()
         return self
+
+    async def _load_sources(self) -> None:
+        from twisted.internet.threads import deferToThreadPool
+
+        from ._loading import load_sources
+
+        pool = self._reactor.getThreadPool()
+        await deferToThreadPool(self._reactor, pool, load_sources, self.connection, self._load)
+        await self.set_baseline()
 
     async def stop(self) -> None:
         """Stop the server: open requests are finished, watches end, files are removed. Idempotent."""
@@ -190,7 +213,7 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
 
     async def reset(self) -> None:
         """
-        Restore the state after the start, except for revisions, which keep growing.
+        Restore the baseline: the state after the start or after L{set_baseline}. Revisions keep growing.
 
         Faults and logs are removed, the clock shows real time, watches end, all writes of tests are undone, including
         custom resources and their paths, and older revisions are C{410 Expired}.
@@ -200,6 +223,10 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
         if self._images is not None:
             self.set_images(self._images)
         await self._states.reset()
+
+    async def set_baseline(self) -> None:
+        """Wait until controllers are idle, and make this state the one that C{reset} restores."""
+        await self._states.set_baseline()
 
     async def snapshot(self) -> Snapshot:
         """Return a snapshot of all stored objects."""
@@ -234,28 +261,21 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
         assert self._service is not None and self._service.server is not None, "the server does not run"
         self._service.server.config.images.replace(parse_images(images))
 
-    async def load(
-        self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"
-    ) -> list[JSONObject]:
+    async def load(self, source: Objects, namespace: str = "default") -> list[JSONObject]:
         """
-        Create objects from manifests, such as the output of C{kubectl get -o yaml}.
+        Create objects from manifests, such as the output of C{kubectl get -o yaml}; existing ones are updated.
 
-        @param source: Text, the path of a file or folder, or objects.
+        @param source: Text, a path or glob pattern as a L{Path}, or a list of paths and objects.
         @param namespace: The default for objects without one.
-        @raise kubetwist.testing.manifests.LoadError: The server rejected an object.
+        @return: The objects as stored by the server.
+        @raise kubetwist.testing.manifests.LoadError: A file cannot be read, or the server rejected an object.
         """
         from twisted.internet.threads import deferToThreadPool
 
-        from .manifests import (
-            Loader,
-            objects_of,
-        )
+        from ._loading import load_objects
 
-        def load() -> list[JSONObject]:
-            return Loader(self.connection).load(objects_of(source), namespace)
-
-        loaded = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), load)
-        return await loaded
+        pool = self._reactor.getThreadPool()
+        return await deferToThreadPool(self._reactor, pool, load_objects, self.connection, source, namespace)
 
     async def as_service_account(self, namespace: str, name: str, **more: Any) -> Connection:
         """As L{Connection.as_service_account}, which would block the reactor."""
@@ -442,6 +462,7 @@ class KubeAPI(
         data_dir: Path | None = None,
         token_auth_file: Path | None = None,
         controllers: str | None = None,
+        load: Sources = (),
         images: Mapping[str, Any] | None = None,
     ) -> None:
         self._server = InProcessServer(
@@ -449,6 +470,7 @@ class KubeAPI(
             data_dir=data_dir,
             token_auth_file=token_auth_file,
             controllers=controllers,
+            load=load,
             images=images,
         )
         self._reactor: Any = None
@@ -487,6 +509,10 @@ class KubeAPI(
         """As L{InProcessServer.reset}."""
         self._wait(self._server.reset)
 
+    def set_baseline(self) -> None:
+        """As L{InProcessServer.set_baseline}."""
+        self._wait(self._server.set_baseline)
+
     def snapshot(self) -> Snapshot:
         """As L{InProcessServer.snapshot}."""
         return self._wait(self._server.snapshot)
@@ -511,16 +537,11 @@ class KubeAPI(
         """As L{InProcessServer.set_images}."""
         self._do(self._server.set_images, images)
 
-    def load(
-        self, source: str | Path | Iterable[Mapping[str, JSONValue]], namespace: str = "default"
-    ) -> list[JSONObject]:
+    def load(self, source: Objects, namespace: str = "default") -> list[JSONObject]:
         """As L{InProcessServer.load}."""
-        from .manifests import (
-            Loader,
-            objects_of,
-        )
+        from ._loading import load_objects
 
-        return Loader(self.connection).load(objects_of(source), namespace)
+        return load_objects(self.connection, source, namespace)
 
     def inject(self, code: int | None = None, **settings: Any) -> Fault:
         """As L{InProcessServer.inject}."""

@@ -11,8 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
+from ..api.jsontypes import JSONObject
 from ._connection import (
     Connection,
     ServerHandle,
@@ -21,6 +22,9 @@ from ._connection import (
 from ._credentials import write_user_key
 from ._eventually import EventuallyMixin
 from ._waiting import WaitingMixin
+
+if TYPE_CHECKING:
+    from .manifests import Objects, Sources
 
 
 class ServerNotReady(Exception):
@@ -43,15 +47,18 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, ServerHandle):
         *arguments: str,
         data_dir: Path | None = None,
         token_auth_file: Path | None = None,
+        load: Sources = (),
         timeout: float = 30,
     ) -> None:
         """
         @param arguments: Further flags of C{twist kubeapi}.
         @param data_dir: An existing directory to use and keep; a temporary one by default.
         @param token_auth_file: Replaces the default file with a single administrator's token.
+        @param load: What the first L{start} loads: paths, glob patterns and objects.
         @param timeout: Seconds to wait for the server to be ready, and to end.
         """
         self._arguments = arguments
+        self._load = load
         self._timeout = timeout
         self._temporary: tempfile.TemporaryDirectory[str] | None = tempfile.TemporaryDirectory(prefix="kubetwist-")
         self._folder = Path(self._temporary.name)
@@ -74,9 +81,10 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, ServerHandle):
 
     def start(self) -> SubprocessServer:
         """
-        Start the server, and wait until it is ready.
+        Start the server, and wait until it is ready; the first start also loads the objects.
 
         @raise ServerNotReady: The start failed.
+        @raise kubetwist.testing.manifests.LoadError: A file cannot be read, or the server rejected an object.
         """
         notify_path = self._folder / "notify"
         notify_path.unlink(missing_ok=True)
@@ -93,7 +101,23 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, ServerHandle):
             self.data_dir / "admin.kubeconfig", self._token, self._folder, self._user_key
         )
         self._port = self._connection.port
+        if self._load:
+            from ._loading import load_sources
+
+            try:
+                load_sources(self._connection, self._load)
+            except BaseException:
+                self.kill()
+                raise
+            # A later start serves the same data.
+            self._load = ()
         return self
+
+    def load(self, source: Objects, namespace: str = "default") -> list[JSONObject]:
+        """As L{InProcessServer.load}."""
+        from ._loading import load_objects
+
+        return load_objects(self.connection, source, namespace)
 
     def _spawn(self, notify_path: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
         command = [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from ._sharedservers import SharedServer, SharedServers
+    from .manifests import Manifest
 
 _SETTING: Final = "kubetwist_xdist"
 #: The servers of the controller.
@@ -41,20 +42,36 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         servers.stop()
 
 
-def shared_server(config: pytest.Config, mode: str, arguments: Sequence[str]) -> SharedServer | None:
+def shared_server(
+    config: pytest.Config,
+    mode: str,
+    arguments: Sequence[str],
+    manifests: Sequence[Manifest] = (),
+    prepare: Callable[[Any], object] | None = None,
+) -> SharedServer | None:
     """
     Return a server of the controller; L{None} if this process starts its servers itself.
 
     @param mode: Where servers run: C{"process"}, or in a child process of the controller.
     @param arguments: Flags of C{twist kubeapi}.
+    @param manifests: What the first worker loads.
+    @param prepare: What the first worker calls afterwards.
+    @raise kubetwist.testing.manifests.LoadError: The server rejected an object.
     """
     address: str = getattr(config, "workerinput", {}).get(_SETTING, "")
     if not address:
         return None
+    from ._loading import load_manifests
     from ._sharedservers import SharedServer
 
+    def prepare_first(server: SharedServer) -> None:
+        if manifests:
+            load_manifests(server.connection, manifests)
+        if prepare is not None:
+            prepare(server)
+
     kind = mode if mode == "process" else "child"
-    return SharedServer(address, kind, *arguments).prepared(lambda server: None)
+    return SharedServer(address, kind, *arguments).prepared(prepare_first)
 
 
 def _is_shared(config: pytest.Config) -> bool:

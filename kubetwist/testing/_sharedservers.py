@@ -13,13 +13,17 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from attrs import asdict
 
+from ..api.jsontypes import JSONObject
 from ._connection import Connection, ServerHandle
 from ._eventually import EventuallyMixin
 from ._waiting import WaitingMixin
+
+if TYPE_CHECKING:
+    from .manifests import Objects
 
 #: The kind of a server, and its flags.
 _Key: TypeAlias = tuple[str, tuple[str, ...]]
@@ -186,6 +190,12 @@ class SharedServer(WaitingMixin, EventuallyMixin, ServerHandle):
                     _send(stream, {})
                     stream.readline(_MAX_MESSAGE)
         return self
+
+    def load(self, source: Objects, namespace: str = "default") -> list[JSONObject]:
+        """As L{InProcessServer.load}."""
+        from ._loading import load_objects
+
+        return load_objects(self.connection, source, namespace)
 
     def __getattr__(self, name: str) -> Any:
         if name in _DISTURBING:

@@ -1,222 +1,298 @@
-"""Load objects from YAML into a server: written manifests, and dumps of clusters with server-set fields."""
+"""
+Read manifests: YAML or JSON text, files, folders, glob patterns, Kustomize directories, rendered Helm charts, dumps.
+
+L{kubetwist.testing._loading} creates the objects in a server.
+"""
 
 from __future__ import annotations
 
-import http.client
+import glob
 import json
-import time
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
-from urllib.parse import quote, urlencode
+from typing import Any, Final, NoReturn, TypeAlias
 
-import yaml
+from attrs import frozen
 
+from ..api.decoding import BodyError, decode_yaml
 from ..api.jsontypes import JSONObject, JSONValue
-from ._connection import Connection
 
-#: Metadata that servers set and do not accept from clients.
-_SERVER_SET_METADATA: Final = (
-    "resourceVersion",
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "generation",
-    "selfLink",
-)
-_FURTHER_SERVER_SET_METADATA: Final = ("deletionGracePeriodSeconds", "managedFields")
-#: The order of kinds: dependencies come first.
-_ORDER: Final = {
-    "Namespace": 0,
-    "CustomResourceDefinition": 1,
-    "PriorityClass": 2,
-    "StorageClass": 2,
-    "RuntimeClass": 2,
-    "IngressClass": 2,
-    "ServiceAccount": 3,
-    "ClusterRole": 3,
-    "Role": 3,
-    "ConfigMap": 4,
-    "Secret": 4,
-    "Node": 4,
-}
-_DEFAULT_RANK: Final = 9
-#: Seconds to wait until a custom resource definition is served.
-_ESTABLISH_TIMEOUT: Final = 10.0
+#: The names of files that make a folder a Kustomize directory.
+KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+#: The suffixes of manifests in folders; files that are named themselves may have any suffix.
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+#: Maximum size of a file, and of the output of Kustomize, in bytes.
+MAX_BYTES: Final = 64 << 20
+#: Maximum number of values and keys of a document with expanded aliases.
+MAX_NODES: Final = 8_000_000
 
-#: Objects that every server creates itself, and that are not loaded from dumps.
-_SERVER_CREATED: Final = frozenset(
-    (kind, "default", "kubernetes") for kind in ("Service", "Endpoints", "EndpointSlice")
-)
+#: A line that begins a document, as in Go's C{util/yaml} C{YAMLReader}.
+_SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_COMMENTS_ONLY: Final = re.compile(r"(?:\s|^---|#.*$)*", re.MULTILINE)
+_NOT_SPACE: Final = re.compile(r"[^ \t\r\n]")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+_HOOK: Final = "helm.sh/hook"
+_HOOK_DELETE_POLICY: Final = "helm.sh/hook-delete-policy"
+#: Hooks whose objects exist after C{helm install}.
+_INSTALLED_HOOKS: Final = frozenset(("pre-install", "post-install", "crd-install"))
 
 
 class LoadError(ValueError):
     """An object is malformed, or the server rejected it; the text names it and the reason."""
 
 
-def objects_of(source: str | Path | Iterable[Mapping[str, JSONValue]]) -> list[JSONObject]:
+@frozen
+class Manifest:
     """
-    Return the objects of YAML or JSON text, of a file, or of all F{.yaml}, F{.yml} and F{.json} files of a folder.
+    An object to load.
 
-    Lists are split into their items; empty documents are ignored.
+    @ivar where: The file and the number of the document, for errors.
     """
-    documents: list[JSONValue] = []
-    if isinstance(source, Path):
-        files = [source]
-        if source.is_dir():
-            files = sorted(file for file in source.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
-        for file in files:
-            documents += _documents(file.read_text("utf-8"))
-    elif isinstance(source, str):
-        documents += _documents(source)
-    else:
-        documents += source
-    return list(_flatten(documents))
+
+    obj: JSONObject
+    where: str
 
 
-def _documents(text: str) -> Iterator[JSONValue]:
-    yield from yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+#: What C{load=} of servers accepts: paths, patterns and objects. A string is a path.
+Sources: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Mapping[str, JSONValue] | Manifest]"
+#: What the method C{load} accepts: a string is text.
+Objects: TypeAlias = "str | Path | Iterable[Path | Mapping[str, JSONValue] | Manifest]"
 
 
-def _flatten(documents: Iterable[JSONValue]) -> Iterator[JSONObject]:
-    for document in documents:
-        if document is None:
-            continue
-        if not isinstance(document, Mapping) or not document.get("kind") or not document.get("apiVersion"):
-            raise LoadError(f"not an object with kind and apiVersion: {str(document)[:100]!r}")
-        if str(document["kind"]).endswith("List") and isinstance(document.get("items"), list):
-            kind = str(document["kind"]).removesuffix("List")
-            for item in document["items"]:
-                yield from _flatten([{"apiVersion": document["apiVersion"], "kind": kind, **item}])
+def objects_of(source: Objects) -> list[JSONObject]:
+    """Return the objects of L{manifests_of}."""
+    return [manifest.obj for manifest in manifests_of(source)]
+
+
+def manifests_of(source: Objects) -> list[Manifest]:
+    """
+    Return the objects of YAML or JSON text, of a path, or of a list of paths and objects.
+
+    Lists are split into their items; empty documents are ignored. L{read_path} describes paths. This function blocks.
+
+    @raise LoadError: A source cannot be read; the text names the file and the document.
+    """
+    if isinstance(source, str):
+        return list(_parse(source, ""))
+    return read_sources(source)
+
+
+def read_sources(sources: Sources) -> list[Manifest]:
+    """
+    Return the objects of C{load=}; see L{manifests_of}. A string is a path or a glob pattern.
+
+    @raise LoadError: A source cannot be read; the text names the file and the document.
+    """
+    if isinstance(sources, (str, os.PathLike)):
+        sources = (sources,)
+    found: list[Manifest] = []
+    for number, source in enumerate(sources, 1):
+        if isinstance(source, Manifest):
+            found.append(source)
+        elif isinstance(source, (str, os.PathLike)):
+            found += read_path(os.fspath(source))
         else:
-            yield json.loads(json.dumps(document, default=str))
+            # The copy is not affected when the loader or the test changes the object.
+            found += _flatten(json.loads(json.dumps(source, default=str)), f"object {number}")
+    return found
 
 
-class Loader:
-    """Loads objects into one server, over HTTP as its administrator."""
+def read_path(path: str) -> list[Manifest]:
+    """
+    Return the objects of a file, a folder, a Kustomize directory, or what a glob pattern matches.
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._http = http.client.HTTPSConnection(
-            "127.0.0.1", connection.port, context=connection.ssl_context(), timeout=60
-        )
-        self._resources: dict[str, JSONObject] = {}
-        self._uids: dict[str, str] = {}
+    Folders are read with all their subfolders, as C{kubectl apply -R} does; names that begin with a dot are skipped. A
+    folder with a F{kustomization.yaml} is built by C{kustomize} or C{kubectl}.
 
-    def load(self, objects: Iterable[JSONObject], namespace: str = "default") -> list[JSONObject]:
-        """
-        Create the objects, or update existing ones, with their status.
+    @raise LoadError: The path does not exist, or a file cannot be read.
+    """
+    if "\n" in path:
+        raise LoadError(f"not a path: {path[:60]!r}; load(text) of a server loads text")
+    if _URL.match(path):
+        raise LoadError(f"{path}: URLs are not loaded; download the file")
+    if os.path.lexists(path) or not glob.has_magic(path):
+        return list(_read(path))
+    found = [Path(one) for one in sorted(glob.glob(path, recursive=True))]
+    matched = [one for one in found if one.is_dir() or one.suffix in SUFFIXES]
+    if not matched:
+        raise LoadError(f"{path}: matches no folder and no {', '.join(SUFFIXES)} file")
+    return [manifest for one in matched for manifest in _read(os.fspath(one))]
 
-        Owners are created before their dependents, whose owner references get the new UIDs; references to owners that
-        are not among the objects are dropped.
 
-        @param namespace: The default for objects without one.
-        @return: The objects as stored by the server.
-        @raise LoadError: The server rejected an object; the objects before it were created.
-        """
-        try:
-            pending = sorted(objects, key=lambda obj: _ORDER.get(obj["kind"], _DEFAULT_RANK))
-            uids = {uid for obj in pending if (uid := obj.get("metadata", {}).get("uid"))}
-            created = []
-            while pending:
-                # Owners that depend on each other are created without these references.
-                ready = [obj for obj in pending if not self._missing(obj, uids)] or pending
-                batch = [obj for obj in ready if _rank(obj) == _rank(ready[0])]
-                for obj in batch:
-                    if (found := self._put(obj, namespace)) is not None:
-                        created.append(found)
-                ids = {id(obj) for obj in batch}
-                pending = [obj for obj in pending if id(obj) not in ids]
-            return created
-        finally:
-            self._http.close()
+def _read(path: str) -> Iterator[Manifest]:
+    """Read one file or folder."""
+    if os.path.isdir(path):
+        yield from _read_folder(path)
+    elif os.path.basename(path) in KUSTOMIZATIONS:
+        yield from _build(os.path.dirname(path) or ".")
+    else:
+        yield from _parse(_read_text(path), _shown(path))
 
-    def _missing(self, obj: JSONObject, uids: set[str]) -> bool:
-        owners = obj.get("metadata", {}).get("ownerReferences") or ()
-        return any(owner.get("uid") in uids and owner.get("uid") not in self._uids for owner in owners)
 
-    def _put(self, obj: JSONObject, default_namespace: str) -> JSONObject | None:
-        meta = dict(obj.get("metadata") or {})
-        uid, status = meta.get("uid"), obj.get("status")
-        for name in (*_SERVER_SET_METADATA, *_FURTHER_SERVER_SET_METADATA):
-            meta.pop(name, None)
-        owners = meta.pop("ownerReferences", None) or ()
-        known = [{**owner, "uid": self._uids[owner["uid"]]} for owner in owners if owner.get("uid") in self._uids]
-        if known:
-            meta["ownerReferences"] = known
-        name = meta.get("name", "")
-        if (obj["kind"], meta.get("namespace", ""), name) in _SERVER_CREATED:
-            return None
-        resource = self._resource(obj["apiVersion"], obj["kind"])
-        folder = resource["root"]
-        if resource["namespaced"]:
-            folder += f"/namespaces/{quote(meta.get('namespace') or default_namespace)}"
-        folder += f"/{resource['name']}"
-        body = {**obj, "metadata": meta}
-        body.pop("status", None)
-        code, created = self._request("POST", folder, body)
-        if code == 409 and name:
-            code, existing = self._request("GET", f"{folder}/{quote(name)}")
-            if code == 200:
-                meta["resourceVersion"] = existing["metadata"]["resourceVersion"]
-                code, created = self._request("PUT", f"{folder}/{quote(name)}", body)
-        if code not in (200, 201):
+def _read_folder(folder: str) -> Iterator[Manifest]:
+    if _kustomization(os.listdir(folder)):
+        yield from _build(folder)
+        return
+    files: list[str] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        shown = _shown(parent)
+        if "Chart.yaml" in names:
+            raise LoadError(f"{shown} is a Helm chart; load the output of `helm template`")
+        kustomization = _kustomization(names)
+        if kustomization:
+            # Which of several overlays is wanted is unknown, and patches are not objects.
             raise LoadError(
-                f"{obj['kind']} {meta.get('namespace', '')}/{name}: {code}: {created.get('message', created)}"
+                f"{_shown(folder)} has the Kustomize directory {shown} ({kustomization}); name the Kustomize"
+                " directories to load instead of their parent"
             )
-        if status and resource["status"]:
-            with_status = {**created, "status": status}
-            code, answer = self._request("PUT", f"{folder}/{quote(created['metadata']['name'])}/status", with_status)
-            # The server rejects a status that only it can write; the current one is kept.
-            created = answer if code == 200 else created
-        if uid:
-            self._uids[uid] = created["metadata"]["uid"]
-        if obj["kind"] == "CustomResourceDefinition":
-            self._await_served(created)
-        return created  # type: ignore[no-any-return] # decoded JSON
+        files += [
+            os.path.join(parent, name) for name in sorted(names) if name.endswith(SUFFIXES) and not name.startswith(".")
+        ]
+    if not files:
+        raise LoadError(f"{_shown(folder)}: has no {', '.join(SUFFIXES)} file")
+    for file in files:
+        yield from _parse(_read_text(file), _shown(file))
 
-    def _await_served(self, definition: JSONObject) -> None:
-        spec = definition["spec"]
-        versions = [version["name"] for version in spec["versions"] if version.get("served")]
-        deadline = time.monotonic() + _ESTABLISH_TIMEOUT
-        for version in versions:
-            path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?{urlencode({'limit': 1})}"
-            while self._request("GET", path)[0] != 200:
-                if time.monotonic() > deadline:
-                    raise LoadError(f"{definition['metadata']['name']} is not served after {_ESTABLISH_TIMEOUT:.0f} s")
-                time.sleep(0.01)
 
-    def _resource(self, api_version: str, kind: str) -> JSONObject:
-        key = f"{api_version}/{kind}"
-        found = self._resources.get(key)
-        if found is None:
-            root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
-            code, listed = self._request("GET", root)
-            if code != 200:
-                raise LoadError(f"{kind}: the server has no {api_version}")
-            for resource in listed["resources"]:
-                name, _, part = resource["name"].partition("/")
-                entry = self._resources.setdefault(
-                    f"{api_version}/{resource['kind']}" if not part else f"{api_version}//{name}/{part}",
-                    {"root": root, "name": name, "namespaced": resource["namespaced"], "status": False},
-                )
-                if not part:
-                    entry["status"] = any(one["name"] == f"{name}/status" for one in listed["resources"])
-            found = self._resources.get(key)
-            if found is None:
-                raise LoadError(f"the server has no {kind} in {api_version}")
-        return found
+def _kustomization(names: Iterable[str]) -> str | None:
+    return next((name for name in KUSTOMIZATIONS if name in names), None)
 
-    def _request(self, method: str, path: str, body: JSONValue = None) -> tuple[int, JSONValue]:
-        headers = {"Authorization": f"Bearer {self._connection.token}", "Content-Type": "application/json"}
-        self._http.request(method, path, None if body is None else json.dumps(body), headers)
-        response = self._http.getresponse()
-        content = response.read()
+
+def _build(folder: str) -> Iterator[Manifest]:
+    from ._kustomize import build
+
+    yield from _parse(build(folder), f"kustomize build {_shown(folder)}")
+
+
+def _read_text(path: str) -> str:
+    shown = _shown(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise LoadError(f"{shown}: has more than {MAX_BYTES >> 20} MiB")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise LoadError(f"{shown}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise LoadError(f"{shown}: not UTF-8: {error}") from None
+
+
+def _shown(path: str) -> str:
+    """Return a path for errors: relative to the current directory if it is below it."""
+    below = os.path.relpath(path)
+    return path if below.startswith("..") else below
+
+
+# --- documents
+
+
+def _parse(text: str, where: str) -> Iterator[Manifest]:
+    """
+    Parse the documents of a stream.
+
+    Objects of Helm hooks that do not exist after an installation are left out.
+
+    @param where: The file; C{""} for text without a name.
+    """
+    for number, document in _documents(text, where):
+        for manifest in _flatten(document, _place(where, number)):
+            if _is_installed(manifest.obj):
+                yield manifest
+
+
+def _documents(text: str, where: str) -> Iterator[tuple[int, JSONValue]]:
+    """Yield the documents of a stream with their numbers, which count empty documents, too."""
+    documents = _json_documents(text)
+    if documents is not None:
+        yield from enumerate(documents, 1)
+        return
+    starts = [match.start() for match in _SEPARATOR.finditer(text)]
+    if not starts or not _COMMENTS_ONLY.fullmatch(text, 0, starts[0]):
+        starts.insert(0, 0)
+    for number, (begin, end) in enumerate(pairwise([*starts, len(text)]), 1):
+        if _COMMENTS_ONLY.fullmatch(text, begin, end):
+            continue
+        document = text[begin:end]
+        values = _json_documents(document.removeprefix("---"))
+        if values is not None and len(values) == 1:
+            yield number, values[0]
+            continue
         try:
-            return response.status, json.loads(content)
-        except ValueError:
-            return response.status, {"message": content.decode("utf-8", "replace")}
+            decoded = decode_yaml(document.encode(), MAX_NODES)
+        except BodyError as error:
+            raise LoadError(f"{_place(where, number)}: {error}") from None
+        if decoded.duplicates:
+            raise LoadError(f"{_place(where, number)}: {decoded.duplicates[0]}")
+        yield number, decoded.value
 
 
-def _rank(obj: JSONObject) -> int:
-    return _ORDER.get(obj["kind"], _DEFAULT_RANK)
+def _place(where: str, number: int) -> str:
+    return f"{where}, document {number}" if where else f"document {number}"
+
+
+def _json_documents(text: str) -> list[JSONValue] | None:
+    """Return a sequence of JSON objects and arrays; L{None} if it is not JSON, or has duplicate keys."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_reject)
+    documents: list[JSONValue] = []
+    position = 0
+    try:
+        while match := _NOT_SPACE.search(text, position):
+            value, position = decoder.raw_decode(text, match.start())
+            documents.append(value)
+    except (ValueError, RecursionError):
+        # The parser of YAML accepts the flow style of YAML, or has the message.
+        return None
+    return documents
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> JSONObject:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        _reject("")
+    return values
+
+
+def _reject(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _flatten(document: JSONValue, where: str) -> Iterator[Manifest]:
+    """Return the object of a document, or the items of a list."""
+    if document is None:
+        return
+    if not isinstance(document, dict) or not document.get("kind") or not document.get("apiVersion"):
+        raise LoadError(f"{where}: not an object with kind and apiVersion: {str(document)[:100]!r}")
+    items = document.get("items")
+    if str(document["kind"]).endswith("List") and isinstance(items, list):
+        kind = str(document["kind"]).removesuffix("List")
+        for number, item in enumerate(items, 1):
+            inner = {"apiVersion": document["apiVersion"], "kind": kind, **item} if isinstance(item, dict) else item
+            yield from _flatten(inner, f"{where}, item {number}")
+    elif not isinstance(document.get("metadata", {}), dict):
+        raise LoadError(f"{where}: metadata is not an object: {str(document['metadata'])[:100]!r}")
+    else:
+        yield Manifest(document, where)
+
+
+def _is_installed(obj: JSONObject) -> bool:
+    """
+    Return whether an object exists after C{helm install}.
+
+    Hooks of tests, upgrades, rollbacks and deletions do not, and neither do hooks that are deleted when they succeed.
+    An object with a UID is from a dump: it existed.
+    """
+    metadata = obj.get("metadata") or {}
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, dict) or _HOOK not in annotations or metadata.get("uid"):
+        return True
+    hooks = {hook.strip() for hook in str(annotations[_HOOK]).split(",")}
+    policies = {policy.strip() for policy in str(annotations.get(_HOOK_DELETE_POLICY, "")).split(",")}
+    return bool(hooks & _INSTALLED_HOOKS) and "hook-succeeded" not in policies

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from ._inprocess import InProcessServer, KubeAPI
     from ._process import SubprocessServer
     from ._sharedservers import SharedServer
+    from .manifests import Manifest
 
     Server = KubeAPI | ChildKubeAPI | SubprocessServer | SharedServer
 
 #: Parts of this plugin, which pytest loads with it.
 pytest_plugins = (
+    "kubetwist.testing._pytest_baseline",
     "kubetwist.testing._pytest_clients",
     "kubetwist.testing._pytest_operators",
     "kubetwist.testing._pytest_record",
@@ -213,13 +215,21 @@ def kubernetes_version(request: pytest.FixtureRequest, kube_api_arguments: list[
 
 
 @pytest.fixture(scope="session")
-def _kube_api_servers(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[Callable[[str], Server]]:
+def _kube_api_servers(
+    pytestconfig: pytest.Config,
+    kube_api_arguments: list[str],
+    kube_api_manifests: list[Manifest],
+    kube_api_baseline: Callable[[Server], object] | None,
+) -> Iterator[Callable[[str], Server]]:
     """Return the function that starts the server of a release, or returns it if it runs; all stop with the session."""
+    if not (kube_api_baseline is None or callable(kube_api_baseline)):
+        pytest.fail("kube_api_baseline must return a function, which is called with each server", pytrace=False)
     mode = _server_kind(pytestconfig)
     # Imported late: plugins that install another reactor than the default one must come first.
     from ._child import ChildKubeAPI
     from ._inprocess import KubeAPI
     from ._process import SubprocessServer
+    from ._pytest_baseline import report_load_errors
     from ._pytest_xdist import shared_server
 
     kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
@@ -230,15 +240,20 @@ def _kube_api_servers(pytestconfig: pytest.Config, kube_api_arguments: list[str]
             server = servers.get(version)
             if server is None:
                 arguments = (*kube_api_arguments, f"{_VERSION_FLAG}={version}")
-                shared = shared_server(pytestconfig, mode, arguments)
-                if shared is not None:
-                    servers[version] = shared
-                    return shared
-                server = kinds[mode](*arguments)
-                running.enter_context(server)
+                with report_load_errors():
+                    shared = shared_server(pytestconfig, mode, arguments, kube_api_manifests, kube_api_baseline)
+                    if shared is not None:
+                        servers[version] = shared
+                        return shared
+                    server = kinds[mode](*arguments, load=kube_api_manifests)
+                    running.enter_context(server)
                 if not isinstance(server, SubprocessServer):
                     # The first test may need what controllers make, such as service accounts.
                     server.settle()
+                if kube_api_baseline is not None:
+                    kube_api_baseline(server)
+                    if not isinstance(server, SubprocessServer):
+                        server.set_baseline()
                 servers[version] = server
             return server
 
@@ -253,7 +268,7 @@ def kube_api(_kube_api_servers: Callable[[str], Server], kubernetes_version: str
 
 @pytest.fixture
 def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
-    """The same server in the state after its start: all writes of other tests are undone."""
+    """The same server in the state of its baseline: all writes of other tests are undone."""
     from ._process import SubprocessServer
     from ._sharedservers import SharedServer
 
@@ -274,10 +289,10 @@ def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
 
 @pytest.fixture
 def kube_api_twisted(
-    pytestconfig: pytest.Config, kube_api_arguments: list[str], kubernetes_version: str
+    request: pytest.FixtureRequest, kube_api_arguments: list[str], kubernetes_version: str
 ) -> Iterator[InProcessServer]:
-    """A server on the reactor of pytest-twisted for one test, with an empty store: url, token, connection.treq()."""
-    if not _uses_pytest_twisted(pytestconfig):
+    """A server on the reactor of pytest-twisted for one test, with loaded objects: url, token, connection.treq()."""
+    if not _uses_pytest_twisted(request.config):
         pytest.fail(
             "kube_api_twisted needs the pytest plugin pytest-twisted, which is missing or disabled", pytrace=False
         )
@@ -288,8 +303,10 @@ def kube_api_twisted(
     from twisted.internet.task import deferLater
 
     from ._inprocess import InProcessServer
+    from ._pytest_baseline import report_load_errors
 
-    server = InProcessServer(*kube_api_arguments, f"{_VERSION_FLAG}={kubernetes_version}")
+    manifests = request.getfixturevalue("kube_api_manifests")
+    server = InProcessServer(*kube_api_arguments, f"{_VERSION_FLAG}={kubernetes_version}", load=manifests)
 
     async def start() -> None:
         await server.start()
@@ -300,6 +317,7 @@ def kube_api_twisted(
         # Called by the reactor, which does not run before the first Deferred is awaited.
         blockon(deferLater(cast("IReactorTime", reactor), 0, lambda: Deferred.fromCoroutine(call())))
 
-    run(start)
+    with report_load_errors():
+        run(start)
     yield server
     run(server.stop)

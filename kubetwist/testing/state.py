@@ -142,20 +142,25 @@ class ServerState:
                 served.cache.progressed(served.cache.revision)
         return revision
 
+    async def set_baseline(self) -> None:
+        """Wait until controllers are idle, and make this state the one that L{reset} restores, without events."""
+        await self.settle()
+        settled = await self.snapshot()
+        events = f"{self._prefix}events/"
+        items = {key: item for key, item in settled.items.items() if not key.startswith(events)}
+        self._reset_snapshot = Snapshot(items, settled.due)
+
     async def reset(self) -> None:
-        """Restore the state after the start, and end all watches."""
-        assert self._initial_snapshot is not None, "there is a state of the start"
+        """Restore the state after the start or after L{set_baseline}, and end all watches."""
         site = self._server.site
         site.end_long_running()
         await self._requests_finished(site)
         if self._reset_snapshot is None:
             # The first changes by controllers are part of the state after the start.
+            assert self._initial_snapshot is not None, "there is a state of the start"
             await self.restore(self._initial_snapshot)
-            await self.settle()
-            settled = await self.snapshot()
-            events = f"{self._prefix}events/"
-            items = {key: item for key, item in settled.items.items() if not key.startswith(events)}
-            self._reset_snapshot = Snapshot(items, settled.due)
+            await self.set_baseline()
+            assert self._reset_snapshot is not None, "set_baseline sets it"
         await self.restore_until_stable(self._reset_snapshot)
         await self.compact()
 

@@ -40,7 +40,7 @@ class ObjectTests(SynchronousTestCase):
         text = """
         apiVersion: autoscaling/v1
         kind: HorizontalPodAutoscaler
-        metadata: {name: h, namespace: n}
+        metadata: {name: h, namespace: team}
         spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: d, apiVersion: apps/v1}}
         status: {currentReplicas: 2, desiredReplicas: 2}
         """

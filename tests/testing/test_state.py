@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from twisted.internet.threads import deferToThread
 
 from kubetwist.testing import InProcessServer
-from kubetwist.testing.manifests import LoadError, objects_of
+from kubetwist.testing.manifests import LoadError
 from tests.testing.powercase import MAPS, PowerTestCase
 
 FOOS = {
@@ -100,6 +101,58 @@ class StateTests(PowerTestCase):
             self.assertTrue(await self.server.settle())
             self.assertEqual(set((await self.server.snapshot()).items), before)
 
+    async def test_baseline(self) -> None:
+        """A reset returns to the loaded objects, definitions with paths and OpenAPI, and what controllers made."""
+        foo = {"apiVersion": "example.org/v1", "kind": "Foo", "metadata": {"name": "a", "namespace": "mine"}}
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}}
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        (folder / "namespace.yaml").write_text(json.dumps(namespace))
+        self.server = server = await self.startKubeAPI(load=[foo, FOOS, str(folder)])
+        before = await server.snapshot()
+        path = "/apis/example.org/v1/namespaces/mine/foos/a"
+        for _ in range(3):
+            for one in (
+                path,
+                "/api/v1/namespaces/mine/serviceaccounts/default",
+                "/api/v1/namespaces/mine/configmaps/kube-root-ca.crt",
+                "/openapi/v3/apis/example.org/v1",
+            ):
+                self.assertEqual((await self.ask("GET", one))[0], 200, one)
+            definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.example.org"
+            self.assertEqual((await self.ask("DELETE", definition))[0], 200)
+            self.assertEqual((await self.ask("DELETE", "/api/v1/namespaces/mine"))[0], 200)
+            await server.settle()
+            self.assertEqual((await self.ask("GET", path))[0], 404)
+            await self.make("a")
+            await server.reset()
+            after = await server.snapshot()
+            self.assertEqual(
+                {key: item.value for key, item in after.items.items()},
+                {key: item.value for key, item in before.items.items()},
+            )
+
+    async def test_set_baseline(self) -> None:
+        """C{set_baseline} makes the current state the one that C{reset} restores, again and again."""
+        await self.begin()
+        await self.server.reset()
+        for kept, dropped in (("a", "b"), ("c", "d")):
+            await self.make(kept)
+            await self.server.set_baseline()
+            await self.make(dropped)
+            await self.server.reset()
+        _, listed = await self.ask("GET", MAPS)
+        self.assertEqual([one["metadata"]["name"] for one in listed["items"]], ["a", "c", "kube-root-ca.crt"])
+
+    async def test_load_fails(self) -> None:
+        """A server whose objects cannot be loaded does not start, and leaves nothing behind."""
+        server = InProcessServer(load=["missing.yaml"])
+        with self.assertRaisesRegex(LoadError, "missing.yaml: No such file"):
+            await server.start()
+        server = InProcessServer(load=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "A"}}])
+        with self.assertRaisesRegex(LoadError, "object 1: ConfigMap A: 422: .*metadata.name: Invalid value"):
+            await server.start()
+
     async def test_without_controllers(self) -> None:
         """C{controllers=""} starts a server without controllers, which can be reset, too."""
         self.server = server = InProcessServer(controllers="")
@@ -187,9 +240,7 @@ items:
         """The error about an object that cannot be loaded names it."""
         await self.begin("--controllers=", "--disable-admission-plugins=ServiceAccount")
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bad"}, "spec": {}}
-        with self.assertRaisesRegex(LoadError, "Pod /bad: 422: .*spec.containers: Required"):
+        with self.assertRaisesRegex(LoadError, "object 1: Pod bad: 422: .*spec.containers: Required"):
             await self.server.load([pod])
         with self.assertRaisesRegex(LoadError, "no Nothing in v1"):
             await self.server.load("{apiVersion: v1, kind: Nothing}")
-        with self.assertRaisesRegex(LoadError, "not an object"):
-            objects_of("- 1")
