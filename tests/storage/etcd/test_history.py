@@ -72,7 +72,7 @@ class ReadPastTests(SynchronousTestCase):
         return reading
 
     def test_changes(self) -> None:
-        """Changes have the value before; a creation has none, and events of foreign keys show only how far the watch is."""
+        """Changes have the value before; creations have none; events of foreign keys only show the progress."""
         member = SendingMember(
             [put(b"/r/a", b"1", 5, 5), put(b"/r/a", b"2", 5, 6, b"1")],
             [put(b"/q/a", b"x", 1, 7), deletion(b"/r/a", 8, b"2")],
