@@ -29,7 +29,7 @@ from zope.interface import implementer
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import KubeSite
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
-from tests.streams.serving import Session, serve_command, serve_port_forward
+from kubetwist.streams.kubeletserver import Session, serve_command, serve_port_forward
 
 PIECE = 64 * 1024
 #: Poll interval of a followed log in seconds.

@@ -27,6 +27,7 @@ class Target:
     @ivar insecure: Whether the certificate is not verified, as for proxied services, pods and nodes.
     @ivar options: The options for admission, such as C{PodExecOptions}.
     @ivar features: The features that the kubelet's node declares.
+    @ivar simulated: Whether the host is a simulated node or a pod on one: the connection stays in this process.
     """
 
     scheme: str
@@ -38,6 +39,7 @@ class Target:
     insecure: bool = False
     options: JSONObject = field(factory=dict)
     features: Sequence[str] = ()
+    simulated: bool = False
 
 
 def split_name(text: str, kind: str) -> tuple[str, str, str]:

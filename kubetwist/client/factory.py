@@ -20,6 +20,8 @@ from .services import (
 )
 
 if TYPE_CHECKING:
+    from twisted.internet.interfaces import IStreamClientEndpoint
+
     from .dialing import Closable
     from .httpclient import WebhookClient
     from .streaming import StreamingClient
@@ -79,16 +81,21 @@ class ClientFactory:
         self._clients.add(client)
         return client
 
-    def stream_client(self, settings: RESTConfig) -> StreamingClient:
+    def stream_client(self, settings: RESTConfig, endpoint: IStreamClientEndpoint | None = None) -> StreamingClient:
         """
         Return a client that streams bodies; the caller retires it as with L{client}.
 
+        @param endpoint: Connects to the server; L{None} for the address in the settings.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         from .streaming import StreamingClient
 
         client = StreamingClient(
-            self._reactor, settings, address_overrides=self.address_overrides, connected=self._connected
+            self._reactor,
+            settings,
+            address_overrides=self.address_overrides,
+            connected=self._connected,
+            endpoint=endpoint,
         )
         self._clients.add(client)
         return client

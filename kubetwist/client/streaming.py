@@ -79,6 +79,7 @@ class StreamingClient:
         max_idle_connections: int = MAX_IDLE_CONNECTIONS,
         idle_timeout: float = IDLE_TIMEOUT,
         http2: bool = True,
+        endpoint: IStreamClientEndpoint | None = None,
     ) -> None:
         """
         @param connected: Contains C{owner} while this client has connections.
@@ -86,6 +87,7 @@ class StreamingClient:
         @param max_idle_connections: Maximum number of idle connections; the oldest one is closed.
         @param idle_timeout: Seconds until an idle connection is closed.
         @param http2: Whether HTTP/2 is offered over TLS, unless the environment disables it.
+        @param endpoint: Connects to the server; L{None} for the address in the settings.
         @raise InvalidRESTConfig: The settings are invalid.
         """
         parts, host, port = split_url(settings.url)
@@ -96,6 +98,7 @@ class StreamingClient:
         self._reactor = reactor
         self._address_overrides = address_overrides
         self._address = host, port
+        self._endpoint = endpoint
         self._connected: set[Closable] = set() if connected is None else connected
         self._owner: Closable = self if owner is None else owner
         self._max_idle_connections = max_idle_connections
@@ -260,7 +263,7 @@ class StreamingClient:
     async def _connect(self, address: tuple[str, int], *, upgrade: bool = False) -> PooledConnection:
         if self._closed:
             raise Unreachable("context canceled")
-        endpoint: IStreamClientEndpoint = SSRFCheckedEndpoint(
+        endpoint = self._endpoint or SSRFCheckedEndpoint(
             self._reactor,
             lambda: address,
             deny_internal=self.settings.deny_internal,

@@ -136,15 +136,15 @@ class Stores:
 
     def list_copies(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See L{kubetwist.api.admission.AdmissionContext.list_copies}."""
-        return [orjson.loads(record.item) for record in self._records(group, resource, namespace)]
+        return [orjson.loads(record.item) for record in self.records(group, resource, namespace)]
 
     def list_decoded(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See L{kubetwist.api.admission.AdmissionContext.list_decoded}."""
-        return [decoded_object(record) for record in self._records(group, resource, namespace)]
+        return [decoded_object(record) for record in self.records(group, resource, namespace)]
 
     def list_lazy(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
         """See L{kubetwist.api.admission.AdmissionContext.list_lazy}."""
-        return [partial(orjson.loads, record.item) for record in self._records(group, resource, namespace)]
+        return [partial(orjson.loads, record.item) for record in self.records(group, resource, namespace)]
 
     def resources_for_kind(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
         """See L{kubetwist.api.admission.AdmissionContext.resources_for_kind}."""
@@ -155,7 +155,7 @@ class Stores:
         ]
         # CRDs are large, and most are of other groups: skip those before decoding them.
         encoded_group = orjson.dumps(group)
-        for record in self._records("apiextensions.k8s.io", "customresourcedefinitions", ""):
+        for record in self.records("apiextensions.k8s.io", "customresourcedefinitions", ""):
             if encoded_group not in record.item:
                 continue
             crd = decoded_object(record)
@@ -192,7 +192,12 @@ class Stores:
         served = self.custom.get(f"{resource}.{group}")
         return served.main if served is not None and served.ready else None
 
-    def _records(self, group: str, resource: str, namespace: str) -> list[Record]:
+    def records(self, group: str, resource: str, namespace: str = "") -> list[Record]:
+        """
+        Return the records of the objects of a resource; nothing if it does not exist.
+
+        @param namespace: The namespace; C{""} for all.
+        """
         store = self.find_cached(group, resource)
         if store is None:
             return []

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from ..api.flagvalues import FlagValues
     from ..client.factory import ClientFactory
+    from ..controllers.fakekubelet.network import SimulatedNetwork
     from ..controllers.machinery.election import LeaderElectedControllerManager
     from ..controllers.machinery.manager import ControllerManager
     from ..http.request import KubeRequest
@@ -168,7 +169,7 @@ class APIs:
     def _install(self, aggregator: DelegatingMux, kube: DelegatingMux, extensions: DelegatingMux) -> list[Installer]:
         """Register the paths of every resource on its server; return the installers of the three servers."""
         config = self._config
-        context, clients = make_context(config, self.registry), make_clients(config)
+        context, clients = make_context(config, self.registry), make_clients(config, self.registry)
         installers = []
         for mux, groups in (
             (aggregator, lambda group: group == AGGREGATOR_GROUP),
@@ -384,16 +385,25 @@ def make_context(config: APIConfig, registry: ResourceRegistry) -> ServerContext
     )
 
 
-def make_clients(config: APIConfig) -> UpstreamClientPool:
+def make_clients(config: APIConfig, registry: ResourceRegistry) -> UpstreamClientPool:
     """Return the clients for the targets of proxies, logs and streams."""
     kubelet_credentials = config.kubelet_credentials
     assert kubelet_credentials is not None, "a Kubernetes API server has credentials for kubelets"
+
+    @cache
+    def simulated_network() -> SimulatedNetwork:
+        # Imported late: most servers have no simulated nodes.
+        from ..controllers.fakekubelet.network import SimulatedNetwork
+
+        return SimulatedNetwork(config.reactor, registry.stores, config.images)
+
     return UpstreamClientPool(
         config.outgoing,
         kubelet_credentials.current,
         StreamHandlers(StreamMetrics(config.metrics), config.features),
         loopback=config.options["allow-loopback-proxy"],
         patience=config.options["kubelet-timeout"],
+        simulated=lambda host, port: simulated_network().endpoint(host, port),
     )
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from kubetwist.controllers.fakeimages import parse_images_file
 from kubetwist.testing import SubprocessServer
 
 from .conftest import KUBECTL
 
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] / "docs")
-PAGES = ("testing.md", "testing-clients.md")
+PAGES = ("testing.md", "testing-clients.md", "simulated-kubelet.md")
 EXAMPLES: dict[str, str] = {}
 for _page in PAGES:
     EXAMPLES |= re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", (DOCS / _page).read_text("utf-8"), re.DOTALL)
@@ -27,6 +28,8 @@ OURS = {"powers", "releases", "service_accounts", "webhooks"}
 LIBRARIES = {"kubernetes", "kubernetes_asyncio", "kr8s", "lightkube", "pykube"}
 #: Those that need kubernetes.
 WITH_KUBERNETES = {"incluster", "kubeconfig", "users"}
+#: Those that need kubectl.
+WITH_KUBECTL = {"simulated_kubelet"}
 #: What the last command of a page's sessions shows.
 SESSIONS = {
     "quickstart.md": r"^red +30$",
@@ -65,7 +68,9 @@ def test_example(tmp_path: Path, name: str) -> None:
     library = name.removeprefix("test_").removesuffix(".py")
     if library in WITH_KUBERNETES:
         library = "kubernetes"
-    if library not in OURS and importlib.util.find_spec(library) is None:
+    if library in WITH_KUBECTL and not KUBECTL:
+        pytest.skip("kubectl is not on PATH, nor named by KUBETWIST_TEST_KUBECTL")
+    if library not in OURS | WITH_KUBECTL and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     (tmp_path / name).write_text(EXAMPLES[name])
     assert "passed" in run(tmp_path)
@@ -73,7 +78,13 @@ def test_example(tmp_path: Path, name: str) -> None:
 
 def test_there_are_examples() -> None:
     """The pages have an example for each client library and for each feature of test servers."""
-    assert set(EXAMPLES) == {f"test_{name}.py" for name in OURS | LIBRARIES | WITH_KUBERNETES}
+    assert set(EXAMPLES) == {f"test_{name}.py" for name in OURS | LIBRARIES | WITH_KUBERNETES | WITH_KUBECTL}
+
+
+def test_images() -> None:
+    """The configuration of images is valid."""
+    (text,) = re.findall(r"```yaml\n(images:.*?)```", (DOCS / "simulated-kubelet.md").read_text("utf-8"), re.DOTALL)
+    assert set(parse_images_file(text.encode())) == {"nginx", "*"}
 
 
 @pytest.fixture

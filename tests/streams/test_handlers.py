@@ -27,11 +27,10 @@ from kubetwist.server.credentials.tlscontext import ServingContextFactory
 from kubetwist.streams.channels import BASE64_V4, V4, V5
 from kubetwist.streams.commands import Command
 from kubetwist.streams.handlers import NODE_WEBSOCKETS_FEATURE, StreamHandlers, StreamMode
+from kubetwist.streams.kubeletserver import Session, TunnelTransport, serve_command, serve_port_forward
 from kubetwist.streams.spdy import SPDYConnection, StreamEnded
 from kubetwist.streams.upgrades import spdy_upgrade_fields
 from kubetwist.streams.websocket import WebSocketConnection
-
-from .serving import Session, TunnelTransport, serve_command, serve_port_forward
 
 reactor: Any = installed_reactor
 

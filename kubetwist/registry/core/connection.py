@@ -90,7 +90,7 @@ class ConnectSubresource(ForwardedSubresource):
         raise NotImplementedError
 
 
-def proxy_target(scheme: str, host: str, port: str, options: JSONObject) -> Target:
+def proxy_target(scheme: str, host: str, port: str, options: JSONObject, *, simulated: bool = False) -> Target:
     """
     Return the target of a proxy request that is not for a kubelet.
 
@@ -98,14 +98,16 @@ def proxy_target(scheme: str, host: str, port: str, options: JSONObject) -> Targ
     @param host: The address.
     @param port: The number of the port.
     @param options: The options in the query, as an object of their kind.
+    @param simulated: Whether the host is a simulated node or a pod on one, which have no TLS.
     @raise APIStatusError: The port is invalid.
     """
     scheme = scheme or "http"
     return Target(
-        scheme=scheme,
+        scheme="http" if simulated else scheme,
         host=host,
         port=proxied_port(port, scheme, host),
         path=clean_path(options.get("path", "")),
         insecure=True,
         options=options,
+        simulated=simulated,
     )

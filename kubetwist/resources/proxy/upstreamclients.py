@@ -13,10 +13,13 @@ from ...client.errors import NoSuchHost
 from ...client.restconfig import RESTConfig
 
 if TYPE_CHECKING:
+    from twisted.internet.interfaces import IStreamClientEndpoint
+
     from ...api.targets import Target
     from ...client.factory import ClientFactory
     from ...client.streaming import StreamingClient
     from ...streams.handlers import StreamHandlers
+
 
 #: Maximum number of cached clients; the least recently used go first.
 _MAX_CLIENTS: Final = 512
@@ -24,8 +27,10 @@ _MAX_CLIENTS: Final = 512
 _host = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}").fullmatch
 
 
-#: Scheme, host and port of a target, whether its certificate is not verified, and whether it is a kubelet.
-_Key = tuple[str, str, int, bool, bool]
+#: Scheme, host and port of a target; whether its certificate is not verified, it is simulated, it is a kubelet.
+_Key = tuple[str, str, int, bool, bool, bool]
+#: Returns the endpoint of a simulated kubelet or pod, by host and port.
+SimulatedEndpoints = Callable[[str, int], "IStreamClientEndpoint"]
 
 
 @frozen
@@ -70,18 +75,21 @@ class UpstreamClientPool:
         *,
         loopback: bool = False,
         patience: float = 5.0,
+        simulated: SimulatedEndpoints | None = None,
     ) -> None:
         """
         @param outgoing: L{kubetwist.client.factory.ClientFactory}.
         @param kubelet_tls: Returns the current TLS settings for kubelets.
         @param loopback: Whether requests to addresses of this machine are allowed.
         @param patience: Timeout of connections to kubelets in seconds; 0 for the default.
+        @param simulated: Connects to simulated kubelets and pods; L{None} if there are none.
         """
         self.streams = streams
         self._outgoing = outgoing
         self._kubelet_tls = kubelet_tls
         self._loopback = loopback
         self._patience = patience
+        self._simulated = simulated
         self._clients: OrderedDict[_Key, StreamingClient] = OrderedDict()
         self._last_kubelet_tls = KubeletTLS()
 
@@ -94,15 +102,20 @@ class UpstreamClientPool:
         if not _host(target.host):
             raise NoSuchHost(f"dial tcp: lookup {target.host}: no such host")
         tls = KubeletTLS()
-        if target.kubelet:
+        if target.simulated and self._simulated is None:
+            raise NoSuchHost(f"dial tcp: lookup {target.host}: no such host")
+        if target.kubelet and not target.simulated:
             tls = await self._kubelet_tls()
             if tls != self._last_kubelet_tls:
                 self._last_kubelet_tls = tls
                 self._retire(lambda key: key[-1])
-        key = target.scheme, target.host, target.port, target.insecure, target.kubelet
+        key = target.scheme, target.host, target.port, target.insecure, target.simulated, target.kubelet
         client = self._clients.get(key)
         if client is None:
-            client = self._clients[key] = self._outgoing.stream_client(self._settings(target, tls))
+            client = self._clients[key] = self._outgoing.stream_client(
+                self._settings(target, tls),
+                self._simulated(target.host, target.port) if target.simulated and self._simulated else None,
+            )
             oldest = next(iter(self._clients)) if len(self._clients) > _MAX_CLIENTS else None
             self._retire(lambda key: key == oldest)
         self._clients.move_to_end(key)

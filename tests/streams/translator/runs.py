@@ -12,9 +12,9 @@ from twisted.internet.task import Clock
 
 from kubetwist.streams.channels import V1, V4
 from kubetwist.streams.commands import Command
+from kubetwist.streams.kubeletserver import Session, spdy_head, spdy_session
 from kubetwist.streams.translator import StreamTranslator
 from kubetwist.streams.websocket import WebSocketConnection
-from tests.streams.serving import Session, spdy_head, spdy_session
 from tests.streams.wires import Wire, pump
 
 TARGET = b"/exec/default/web/main?command=sh"

@@ -12,8 +12,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.streams.kubeletserver import Session
 from kubetwist.streams.translator import IDLE_TIMEOUT, StreamTranslator
-from tests.streams.serving import Session
 from tests.streams.translator.runs import ALL, _Run, running
 from tests.streams.wires import FULL
 

@@ -14,8 +14,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.client.errors import Unreachable
 from kubetwist.streams.channels import V1, V2, V3, V4
 from kubetwist.streams.commands import SUCCESS, Command, encode_size, exit_status
+from kubetwist.streams.kubeletserver import spdy_head
 from kubetwist.streams.spdy import OPEN_TIMEOUT
-from tests.streams.serving import spdy_head
 from tests.streams.translator.runs import ALL, TARGET, _Response, _Run, running
 from tests.streams.wires import Wire
 

@@ -44,11 +44,13 @@ class KubeletConnectionInfo:
     The address of a kubelet and the features of its node.
 
     @ivar features: The features that the node declares.
+    @ivar simulated: Whether the node is simulated.
     """
 
     host: str
     port: int
     features: tuple[str, ...] = ()
+    simulated: bool = False
 
     def target(self, path: str, query: str | None = None, *, insecure: bool = False, options: JSONObject) -> Target:
         """
@@ -60,7 +62,7 @@ class KubeletConnectionInfo:
         @param options: The options object of the request; empty for logs.
         """
         return Target(
-            scheme="https",
+            scheme="http" if self.simulated else "https",
             host=self.host,
             port=self.port,
             path=path,
@@ -69,6 +71,7 @@ class KubeletConnectionInfo:
             insecure=insecure,
             options=options,
             features=self.features,
+            simulated=self.simulated,
         )
 
 
@@ -82,36 +85,31 @@ def get_connection_info(
     @param rules: The options of connections.
     @param name: The name of the node.
     @param resource: The resource in the 404 error; the reference uses C{"pods"} for the node of a pod.
-    @raise APIStatusError: The node does not exist (404), is simulated (503), or has no address (500).
+    @raise APIStatusError: The node does not exist (404), or has no address (500).
     """
     node = stores.get_decoded("", "nodes", "", name)
     if node is None:
         raise APIStatusError.not_found(GroupResource("", resource), name)
     status = node.get("status") or {}
-    _check_node_not_simulated(name, status)
+    if _is_simulated(status):
+        # Its addresses may belong to other hosts.
+        return KubeletConnectionInfo(name, PORT, simulated=True)
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     port = endpoint.get("Port") or 0
     host = preferred_node_address(node, rules.address_types)
     return KubeletConnectionInfo(host, port if port > 0 else rules.port, tuple(status.get("declaredFeatures") or ()))
 
 
-def check_not_simulated(stores: Stores, pod: JSONObject) -> None:
-    """
-    Reject pods on simulated nodes, whose addresses may belong to other hosts.
-
-    @raise APIStatusError: The node is simulated (503).
-    """
+def is_on_simulated_node(stores: Stores, pod: JSONObject) -> bool:
+    """Return whether a pod is on a simulated node; its addresses may belong to other hosts."""
     name = (pod.get("spec") or {}).get("nodeName") or ""
     node = stores.get_decoded("", "nodes", "", name) if name else None
-    if node is not None:
-        _check_node_not_simulated(name, node.get("status") or {})
+    return node is not None and _is_simulated(node.get("status") or {})
 
 
-def _check_node_not_simulated(name: str, status: JSONObject) -> None:
-    runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
-    if runtime.startswith(SIMULATED_RUNTIME_PREFIX):
-        message = f"{name} is a simulated node: it has no kubelet, and no container runs on it"
-        raise APIStatusError.service_unavailable(message)
+def _is_simulated(status: JSONObject) -> bool:
+    runtime: str = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
+    return runtime.startswith(SIMULATED_RUNTIME_PREFIX)
 
 
 def preferred_node_address(node: JSONObject, types: tuple[str, ...]) -> str:

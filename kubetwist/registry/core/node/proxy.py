@@ -22,7 +22,8 @@ class NodeProxy(ConnectSubresource):
         """See L{Connection.target}."""
         scheme, name, port = split_name(name, "node")
         kubelet = get_connection_info(self._stores, self._rules, name)
-        check_proxyable_ip(kubelet.host, self._rules)
+        if not kubelet.simulated:
+            check_proxyable_ip(kubelet.host, self._rules)
         if not port or port == str(kubelet.port):
             return kubelet.target(clean_path(options.get("path", "")), options=options)
-        return proxy_target(scheme, kubelet.host, port, options)
+        return proxy_target(scheme, kubelet.host, port, options, simulated=kubelet.simulated)

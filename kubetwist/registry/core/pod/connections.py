@@ -22,7 +22,7 @@ from ....api.targets import (
 )
 from ....interfaces import IGetterWithOptions, IStorageMetadata
 from ..connection import ConnectSubresource, ForwardedSubresource, Query, proxy_target
-from ..node.kubelets import check_not_simulated, check_proxyable_ip, get_connection_info
+from ..node.kubelets import check_proxyable_ip, get_connection_info, is_on_simulated_node
 from ..service.backends import pod_addresses
 from .logoptions import LogOptions, log_options
 
@@ -100,14 +100,15 @@ class PodProxy(ConnectSubresource):
         """See L{Connection.target}."""
         scheme, name, port = split_name(name, "pod")
         pod = self.pod(scope, name)
-        check_not_simulated(self._stores, pod)
         if not port:
             port = _first_port(pod)
         elif not port.isdigit():
             port = _named_port(pod, port)
         address = next(iter(pod_addresses(pod)), "")
-        check_proxyable_ip(address, self._rules)
-        return proxy_target(scheme, address, port, options)
+        simulated = is_on_simulated_node(self._stores, pod)
+        if not simulated:
+            check_proxyable_ip(address, self._rules)
+        return proxy_target(scheme, address, port, options, simulated=simulated)
 
 
 def chosen_container(pod: JSONObject, name: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ....api.errors import APIStatusError
 from ....api.listoptions import parse_int64
 from ....api.resource import JSONObject
-from ..node.kubelets import check_not_simulated
+from ..node.kubelets import is_on_simulated_node
 
 if TYPE_CHECKING:
     from ...stores import Stores
@@ -24,9 +24,9 @@ Choose = Callable[[int], int]
 
 def service_backend(
     stores: Stores, namespace: str, name: str, port: str, request_text: str, choose: Choose = randrange
-) -> tuple[str, int]:
+) -> tuple[str, int, bool]:
     """
-    Return the address and port of a ready pod of a service, chosen at random.
+    Return the address and port of a ready pod of a service, chosen at random, and whether its node is simulated.
 
     @param stores: The stores.
     @param namespace: The namespace of the service.
@@ -34,8 +34,7 @@ def service_backend(
     @param port: The name or number of the port; C{""} for the port without a name.
     @param request_text: The text of the request with name and port, for errors.
     @param choose: Returns the index of an endpoint.
-    @raise APIStatusError: The service does not exist (404), it has no such port or no ready pod, or the pod is on a
-        simulated node (503).
+    @raise APIStatusError: The service does not exist (404), or it has no such port or no ready pod (503).
     """
     port = _port_name(stores, namespace, name, port)
     endpoints = stores.get_decoded("", "endpoints", namespace, name)
@@ -58,8 +57,8 @@ def service_backend(
                 address = addresses[(start + step) % len(addresses)]
                 pod = _pod_at(stores, namespace, address)
                 if pod is not None:
-                    check_not_simulated(stores, pod)
-                    return str(address["ip"]), int(endpoint_port["port"])
+                    simulated = is_on_simulated_node(stores, pod)
+                    return str(address["ip"]), int(endpoint_port["port"]), simulated
     raise _no_endpoints_error(request_text)
 
 

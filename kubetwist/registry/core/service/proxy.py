@@ -21,5 +21,5 @@ class ServiceProxy(ConnectSubresource):
         """See L{Connection.target}."""
         scheme, service, port = split_name(name, "service")
         self._stores.get("", "services").requested_key(scope, service)
-        address, number = service_backend(self._stores, scope.namespace, service, port, name)
-        return proxy_target(scheme, address, str(number), options)
+        address, number, simulated = service_backend(self._stores, scope.namespace, service, port, name)
+        return proxy_target(scheme, address, str(number), options, simulated=simulated)

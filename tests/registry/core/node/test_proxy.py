@@ -28,24 +28,29 @@ class ProxyTests(ProxyTestCase):
         )
 
     def test_simulated_nodes(self) -> None:
-        """Requests for pods on a simulated node are rejected with the reason."""
+        """Requests for a simulated node and its pods stay in the process, and its addresses are not checked."""
         self.running()
         self.node(nodeInfo={"containerRuntimeVersion": f"{SIMULATED_RUNTIME_PREFIX}1.0.0"})
         self.set_status("pods", "p", podIP="10.1.2.3", podIPs=[{"ip": "10.1.2.3"}])
         self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "name": "w"}]}})
         reference = {"kind": "Pod", "name": "p", "namespace": "default"}
         self.endpoints("s", addresses=[{"ip": "10.1.2.3", "targetRef": reference}])
-        error = (503, "n is a simulated node: it has no kubelet, and no container runs on it")
-        for resource, subresource, name in (
-            ("pods", "log", "p"),
-            ("pods", "exec", "p"),
-            ("pods", "attach", "p"),
-            ("pods", "portforward", "p"),
-            ("pods", "proxy", "p:80"),
-            ("services", "proxy", "s:80"),
-            ("nodes", "proxy", "n"),
-            ("nodes", "proxy", "n:9100"),
+        for resource, subresource, name, address in (
+            ("pods", "log", "p", ("n", 10250)),
+            ("pods", "exec", "p", ("n", 10250)),
+            ("pods", "attach", "p", ("n", 10250)),
+            ("pods", "portforward", "p", ("n", 10250)),
+            ("pods", "proxy", "https:p:80", ("10.1.2.3", 80)),
+            ("services", "proxy", "s:80", ("10.1.2.3", 8080)),
+            ("nodes", "proxy", "n", ("n", 10250)),
+            ("nodes", "proxy", "n:9100", ("n", 9100)),
         ):
-            self.assertEqual(self.connection_error(resource, subresource, name), error, (resource, subresource, name))
+            with self.subTest((resource, subresource, name)):
+                target = self.connect(resource, subresource, name)
+                assert target is not None
+                self.assertTrue(target.simulated)
+                self.assertEqual((target.scheme, target.host, target.port), ("http", *address))
         self.set_status("nodes", "n", nodeInfo={"containerRuntimeVersion": "containerd://2.0.0"})
-        self.assertEqual(self.target_url("pods", "proxy", "p:80", "/x"), "http://10.1.2.3:80/x")
+        target = self.connect("pods", "proxy", "p:80", "/x")
+        assert target is not None
+        self.assertFalse(target.simulated)

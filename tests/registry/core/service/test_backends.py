@@ -38,4 +38,4 @@ class BackendTests(ProxyTestCase):
             service_backend(self.stores, "default", "s", "", "s", lambda many, one=one: min(one, many - 1))
             for one in range(3)
         ]
-        self.assertEqual(found, [("10.1.2.0", 8080), ("10.1.2.1", 8080), ("10.1.2.2", 8080)])
+        self.assertEqual(found, [("10.1.2.0", 8080, False), ("10.1.2.1", 8080, False), ("10.1.2.2", 8080, False)])

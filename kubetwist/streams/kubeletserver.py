@@ -1,19 +1,19 @@
-"""A fake kubelet's side of commands and forwarded ports, over SPDY and WebSocket."""
+"""The kubelet's side of commands and forwarded ports, over SPDY and WebSocket: for simulated kubelets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kubetwist.http.request import KubeRequest
-from kubetwist.streams import channels
-from kubetwist.streams.channels import ChannelClosed, ChannelReader, ready_channel, select_protocol
-from kubetwist.streams.commands import SUCCESS, Command, TerminalSizeDecoder, encode_status, exit_status
-from kubetwist.streams.handshakes import HandshakeError, check_handshake, is_websocket
-from kubetwist.streams.spdy import SPDYConnection, SPDYStream, StreamEnded
-from kubetwist.streams.tunnel import PREFIX
-from kubetwist.streams.upgrades import PROTOCOL_VERSION, SPDY
-from kubetwist.streams.websocket import WebSocketConnection
+from ..http.request import KubeRequest
+from . import channels
+from .channels import BadMessage, ChannelClosed, ChannelReader, ready_channel, select_protocol
+from .commands import SUCCESS, Command, TerminalSizeDecoder, encode_status, exit_status
+from .handshakes import HandshakeError, check_handshake, is_websocket
+from .spdy import SPDYConnection, SPDYStream, StreamEnded
+from .tunnel import PREFIX
+from .upgrades import PROTOCOL_VERSION, SPDY
+from .websocket import WebSocketConnection
 
 WEBSOCKET_PROTOCOLS = (
     channels.V5,
@@ -82,6 +82,11 @@ class Session:
         """End the command without a status."""
         self._ended = True
         self._end()
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the command has ended, or its client has disconnected."""
+        return self._ended or self.disconnected
 
     # Received data.
 
@@ -153,7 +158,14 @@ def _serve_spdy(request: KubeRequest, command: Command, start: Start, reactor: A
 
 
 def spdy_session(command: Command, version: str, start: Start, reactor: Any) -> SPDYConnection:
-    """Return the kubelet's side of a connection for a command, which begins when all its streams are open."""
+    """
+    Return the kubelet's side of a connection for a command, which begins when all its streams are open.
+
+    @param command: The streams of the command.
+    @param version: The stream protocol.
+    @param start: Runs the command.
+    @param reactor: The reactor, for timeouts.
+    """
     streams: dict[str, SPDYStream] = {}
     missing = set(command.stream_types(version))
 
@@ -201,14 +213,20 @@ class _Channels:
     def __init__(self, reader: ChannelReader) -> None:
         self._reader = reader
         self.session: Any = None
+        self.connection: Any = None
 
     def message_received(self, data: bytes, finished: bool) -> None:
-        brought = self._reader.feed(data, finished)
-        if isinstance(brought, ChannelClosed):
-            if brought.channel == channels.STDIN:
+        try:
+            message = self._reader.feed(data, finished)
+        except BadMessage:
+            self.session.lost()
+            self.connection.close()
+            return
+        if isinstance(message, ChannelClosed):
+            if message.channel == channels.STDIN:
                 self.session.received("stdin", None)
-        elif brought is not None and brought.channel in _KINDS:
-            self.session.received(_KINDS[brought.channel], brought.data)
+        elif message is not None and message.channel in _KINDS:
+            self.session.received(_KINDS[message.channel], message.data)
 
     def closed(self, clean: bool) -> None:
         self.session.lost()
@@ -226,7 +244,7 @@ def _serve_websocket(request: KubeRequest, command: Command, start: Start, react
         return None
     protocol = channels.PROTOCOLS[version]
     listener = _Channels(ChannelReader(protocol))
-    connection = WebSocketConnection(reactor, listener)
+    connection = listener.connection = WebSocketConnection(reactor, listener)
     listener.session = session = Session(
         command,
         version,
@@ -250,6 +268,7 @@ class PortForward:
     """
 
     def __init__(self, reactor: Any, dial: Callable[[int, Callable[[bytes], None], Callable[[], None]], Any]) -> None:
+        self._reactor = reactor
         self._dial = dial
         self._errors: dict[str, SPDYStream] = {}
         self.connection = SPDYConnection(reactor, server=True, accept=self._accept)
@@ -262,7 +281,9 @@ class PortForward:
             return True
         if stream.header("streamtype") != "data":
             return False
-        errors = self._errors.pop(number)
+        errors = self._errors.pop(number, None)
+        if errors is None:
+            return False
 
         def end() -> None:
             stream.finish()
@@ -272,8 +293,14 @@ class PortForward:
         try:
             listener.receiver = self._dial(int(stream.header("port")), stream.write, end)
         except Exception as error:
-            errors.write(str(error).encode())
-            end()
+            text = str(error).encode()
+
+            def fail() -> None:
+                errors.write(text)
+                end()
+
+            # After the stream is accepted.
+            self._reactor.callLater(0, fail)
         return True
 
 
@@ -329,7 +356,8 @@ def _serve_tunnel(request: KubeRequest, dial: Any, reactor: Any) -> PortForward 
     forward = PortForward(reactor, dial)
     socket = WebSocketConnection(reactor, _TunnelListener(forward.connection))
     request.switch_protocols(handshake.fields(protocol), socket)
-    forward.connection.makeConnection(TunnelTransport(socket))
+    transport: Any = TunnelTransport(socket)
+    forward.connection.makeConnection(transport)  # type: ignore[no-untyped-call] # Twisted has no annotations here
     return forward
 
 

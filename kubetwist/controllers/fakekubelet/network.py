@@ -1,0 +1,97 @@
+"""The network of simulated nodes and pods: connections in memory, instead of the addresses in their status."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import IProtocol, IProtocolFactory, IReactorTime, IStreamClientEndpoint
+from zope.interface import implementer
+
+from ...api.resource import JSONObject
+from ...client.errors import Unreachable
+from ...client.memorytransport import connect_in_memory
+from ...http.site import KubeSite
+from ...registry.core.node.kubelets import PORT
+from ...registry.stores import Stores, decoded_object
+from ..fakeimages import FakeImages
+from .kubelet import SimulatedKubelet
+from .ports import make_answer
+
+
+class SimulatedNetwork:
+    """Connects clients of this server to simulated kubelets and pods."""
+
+    def __init__(self, reactor: IReactorTime, stores: Stores, images: FakeImages) -> None:
+        """
+        @param reactor: The server's reactor and clock.
+        @param stores: The stores of the server.
+        @param images: The behavior of images.
+        """
+        self._reactor = reactor
+        self._stores = stores
+        self._kubelet = SimulatedKubelet(reactor, stores, images)
+        self._site = KubeSite(self._kubelet.handle, reactor)
+
+    def endpoint(self, host: str, port: int) -> IStreamClientEndpoint:
+        """Return the endpoint of a kubelet or of a port of a pod."""
+        return _Endpoint(self, host, port)
+
+    def server(self, host: str, port: int) -> IProtocol:
+        """
+        Return the protocol that accepts a connection.
+
+        @param host: The name or address of a node, or the address of a pod.
+        @raise Unreachable: Nothing listens there.
+        """
+        if port == PORT and self._is_node(host):
+            return self._site.buildProtocol(None)  # type: ignore[arg-type] # it ignores the address
+        for pod in self._pods_at(host):
+            answer = self._kubelet.port_answer(pod, port)
+            if answer is not None:
+                return make_answer(self._reactor, answer)
+        raise Unreachable(f"dial tcp {host}:{port}: connect: connection refused")
+
+    def connect(self, factory: IProtocolFactory, host: str, port: int) -> IProtocol:
+        """
+        Connect a client.
+
+        @param factory: Makes the client's protocol.
+        @raise Unreachable: Nothing listens there.
+        """
+        server = self.server(host, port)
+        client = factory.buildProtocol(None)  # type: ignore[arg-type] # no protocol here needs the address
+        assert client is not None, "clients do not refuse connections"
+        connect_in_memory(self._reactor, client, server, (host, port))
+        return client
+
+    def _is_node(self, host: str) -> bool:
+        if self._stores.get_decoded("", "nodes", "", host) is not None:
+            return True
+        return any(
+            one["address"] == host
+            for node in self._stores.list_decoded("", "nodes")
+            for one in (node.get("status") or {}).get("addresses") or ()
+        )
+
+    def _pods_at(self, address: str) -> list[JSONObject]:
+        return [
+            decoded_object(record)
+            for record in self._stores.records("", "pods")
+            if record.fields.get("status.podIP") == address
+        ]
+
+
+@implementer(IStreamClientEndpoint)
+class _Endpoint:
+    """An endpoint of the simulated network."""
+
+    def __init__(self, network: SimulatedNetwork, host: str, port: int) -> None:
+        self._network = network
+        self._host = host
+        self._port = port
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """See L{IStreamClientEndpoint.connect}."""
+        try:
+            return succeed(self._network.connect(protocolFactory, self._host, self._port))
+        except Unreachable as error:
+            return fail(error)
