@@ -179,6 +179,7 @@ class FakeNodes(Controller[str]):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         options = context.config.options
+        self._images = context.config.images
         self.nodes: dict[str, FakeNode] = {}
         for number in range(min(options["fake-nodes"], MAX_NODES)):
             node = FakeNode(context, number)
@@ -342,12 +343,14 @@ class FakeNodes(Controller[str]):
         if (pod.get("status") or {}).get("phase") in ENDED:
             node.release(key)
             return
-        simulator = PodStatusSimulator(pod, self._pod_addresses(node, key, pod), self.clock.seconds())
+        simulator = PodStatusSimulator(pod, self._pod_addresses(node, key, pod), self.clock.seconds(), self._images)
 
         def change(obj: JSONObject) -> None:
             nonlocal simulator
             if "deletionTimestamp" not in obj["metadata"]:
-                simulator = PodStatusSimulator(obj, self._pod_addresses(node, key, obj), self.clock.seconds())
+                simulator = PodStatusSimulator(
+                    obj, self._pod_addresses(node, key, obj), self.clock.seconds(), self._images
+                )
                 obj["status"] = simulator.status
 
         if simulator.status != pod.get("status"):
@@ -362,7 +365,7 @@ class FakeNodes(Controller[str]):
 
     async def _stop_pod(self, node: FakeNode, record: Record, pod: JSONObject) -> None:
         """Stop the containers of a deleted pod, then remove the pod."""
-        wait = stop_wait(pod, self.clock.seconds())
+        wait = stop_wait(pod, self.clock.seconds(), self._images)
         if wait:
             self.queue.add_after(record.key, wait)
             return
@@ -372,7 +375,7 @@ class FakeNodes(Controller[str]):
             addresses = PodAddresses(status.get("hostIP") or node.ip, status.get("podIP") or node.ip)
 
             def change(obj: JSONObject) -> None:
-                obj["status"] = PodStatusSimulator(obj, addresses, self.clock.seconds()).stopped()
+                obj["status"] = PodStatusSimulator(obj, addresses, self.clock.seconds(), self._images).stopped()
 
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
         # A pod with finalizers remains. Its status is written once.

@@ -1,13 +1,13 @@
 """
 Computes the status of a pod on a simulated node at a time, as a kubelet would report it.
 
-Nothing runs. The behavior of a pod is set by annotations or by the names of its images:
+Nothing runs. The behavior of a pod is set by annotations, or by its images (L{kubetwist.controllers.fakeimages}):
 
 - C{kubetwist.dev/run-seconds}: seconds until its containers exit,
 - C{kubetwist.dev/exit-code}: their exit code; C{"1,0"} is 1 for the first run and 0 for later ones,
 - C{kubetwist.dev/stop-seconds}: seconds until they exit when the pod is deleted, within its grace period,
 - C{kubetwist.dev/ready}: C{"false"} keeps the pod unready,
-- images called C{true}, C{false} and C{pull-error}: exit with 0, exit with 1, cannot be pulled.
+- C{kubetwist.dev/fail-probes}: probes that fail: C{"liveness,readiness"}.
 
 @see: kubernetes, C{pkg/kubelet/kubelet_pods.go}, C{pkg/kubelet/status/generate.go}.
 """
@@ -23,13 +23,16 @@ from attrs import frozen
 from ...api.resource import JSONObject
 from ...api.times import format_time, seconds_since_epoch
 from ...registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
+from ..fakeimages import FakeImages
 from ..workloads.pods import ENDED, condition_of, phase_of
+from .probes import ProbeTimes
 
 _PREFIX: Final = "kubetwist.dev/"
 RUN_SECONDS: Final = _PREFIX + "run-seconds"
 EXIT_CODE: Final = _PREFIX + "exit-code"
 STOP_SECONDS: Final = _PREFIX + "stop-seconds"
 READY: Final = _PREFIX + "ready"
+FAIL_PROBES: Final = _PREFIX + "fail-probes"
 #: Default seconds until the containers of a job's pod exit.
 _JOB_SECONDS: Final = 1.0
 #: First and maximum delay, in seconds, until a container is restarted. The delay doubles after each restart.
@@ -37,8 +40,9 @@ _CRASH_BACKOFF_INITIAL: Final = 10.0
 _CRASH_BACKOFF_MAX: Final = 300.0
 #: Exit code of a process that was terminated by SIGTERM.
 _SIGTERM_EXIT_CODE: Final = 143
-_IMAGE_CODES: Final = {"true": 0, "false": 1}
-_PULL_ERROR: Final = "pull-error"
+#: Exit code of a process that was killed.
+_SIGKILL_EXIT_CODE: Final = 137
+_DEFAULT_IMAGES: Final = FakeImages()
 
 
 @frozen
@@ -65,6 +69,8 @@ class SimulatedBehavior:
     @ivar delay: Seconds until it is ready.
     @ivar stop: Seconds from SIGTERM to exit.
     @ivar pulled: Whether the images can be pulled.
+    @ivar unready_after: Seconds until a readiness probe has failed; L{None} for never.
+    @ivar killed_after: Seconds until a liveness or startup probe has failed; L{None} for never.
     """
 
     seconds: float | None
@@ -73,35 +79,48 @@ class SimulatedBehavior:
     delay: float
     stop: float
     pulled: bool
+    unready_after: float | None = None
+    killed_after: float | None = None
 
     def code(self, restarts: int) -> int:
         """Return the exit code after a number of restarts."""
         return self.codes[min(restarts, len(self.codes) - 1)]
 
 
-def read_behavior(pod: JSONObject) -> SimulatedBehavior:
-    """Return the behavior of a pod from its annotations and images. Invalid annotations are ignored."""
+def read_behavior(pod: JSONObject, images: FakeImages = _DEFAULT_IMAGES) -> SimulatedBehavior:
+    """
+    Return the behavior of a pod from its annotations and images. Invalid annotations are ignored.
+
+    All containers of a pod exit together: with the first one that its image lets exit.
+
+    @param images: The behavior of images.
+    """
     annotations, spec = pod["metadata"].get("annotations") or {}, pod["spec"]
     containers = spec.get("containers") or ()
-    images = [_image_name(one.get("image") or "") for one in containers]
+    behaviors = [images.find(one.get("image") or "") for one in containers]
     codes = tuple(_numbers(annotations.get(EXIT_CODE)))
-    image_codes = [_IMAGE_CODES[image] for image in images if image in _IMAGE_CODES]
     seconds = _seconds(annotations.get(RUN_SECONDS))
-    if seconds is None and (codes or image_codes or _of_job(pod)):
+    durations = [one.run_for for one in behaviors if one.run_for is not None]
+    if seconds is None and durations:
+        seconds = min(durations)
+    elif seconds is None and (codes or _of_job(pod)):
         seconds = _JOB_SECONDS
-    delays = [_delay(one) for one in (*containers, *_sidecars(spec))]
+    stop = _seconds(annotations.get(STOP_SECONDS))
+    probes = ProbeTimes(annotations.get(FAIL_PROBES) or "")
+    for container, behavior in zip(containers, behaviors, strict=True):
+        probes.add(container, behavior)
+    for container in _sidecars(spec):
+        probes.add(container, images.find(container.get("image") or ""))
     return SimulatedBehavior(
         seconds,
-        codes or (max(image_codes, default=0),),
-        annotations.get(READY) != "false",
-        max(delays, default=0.0),
-        _seconds(annotations.get(STOP_SECONDS)) or 0.0,
-        _PULL_ERROR not in images,
+        codes or max((one.exit for one in behaviors if one.exit), default=(0,)),
+        annotations.get(READY) != "false" and all(one.ready for one in behaviors),
+        probes.ready_after,
+        max((one.stop_after for one in behaviors), default=0.0) if stop is None else stop,
+        not any(one.pull_error for one in behaviors),
+        probes.unready_after,
+        probes.killed_after,
     )
-
-
-def _image_name(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
 def _of_job(pod: JSONObject) -> bool:
@@ -124,36 +143,36 @@ def _numbers(text: str | None) -> list[int]:
         return []
 
 
-def _delay(container: JSONObject) -> float:
-    """Return the seconds until a container is ready. Probes succeed when they start."""
-    probes = (container.get("startupProbe") or {}, container.get("readinessProbe") or {})
-    return float(max(probe.get("initialDelaySeconds") or 0 for probe in probes))
-
-
 def _sidecars(spec: JSONObject) -> list[JSONObject]:
     return [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
 
 
-def stop_wait(pod: JSONObject, now: float) -> float:
-    """Return the seconds until all containers of a deleted pod have stopped; 0 if they have."""
+def stop_wait(pod: JSONObject, now: float, images: FakeImages = _DEFAULT_IMAGES) -> float:
+    """
+    Return the seconds until all containers of a deleted pod have stopped; 0 if they have.
+
+    @param images: The behavior of images.
+    """
     meta = pod["metadata"]
     if phase_of(pod) in ENDED or not (pod.get("status") or {}).get("containerStatuses"):
         return 0.0
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     deleted_at = seconds_since_epoch(meta["deletionTimestamp"]) - grace
-    return max(0.0, deleted_at + min(read_behavior(pod).stop, grace) - now)
+    return max(0.0, deleted_at + min(read_behavior(pod, images).stop, grace) - now)
 
 
 class PodStatusSimulator:
     """Computes C{status}, the status of a pod at a time, and C{wait}, the seconds until it changes, or L{None}."""
 
-    def __init__(self, pod: JSONObject, addresses: PodAddresses, now: float) -> None:
+    def __init__(
+        self, pod: JSONObject, addresses: PodAddresses, now: float, images: FakeImages = _DEFAULT_IMAGES
+    ) -> None:
         self._pod = pod
         self._spec: JSONObject = pod["spec"]
         self._addresses = addresses
         self._now = now
         self._now_text = format_time(now)
-        self._behavior = read_behavior(pod)
+        self._behavior = read_behavior(pod, images)
         self._old_status: JSONObject = pod.get("status") or {}
         self.wait: float | None = None
         self.status: JSONObject = dict(self._old_status)
@@ -212,9 +231,12 @@ class PodStatusSimulator:
                 self._set_crash_loop(old_statuses)
                 return
             restarts += 1
-        seconds = self._behavior.seconds
+        seconds, killed_after = self._behavior.seconds, self._behavior.killed_after
+        killed = killed_after is not None and (seconds is None or killed_after < seconds)
+        if killed:
+            seconds = killed_after
         if seconds is not None and started_at + seconds <= self._now:
-            code = self._behavior.code(restarts)
+            code = _SIGKILL_EXIT_CODE if killed else self._behavior.code(restarts)
             policy = self._spec.get("restartPolicy") or "Always"
             if policy == "Never" or (policy == "OnFailure" and not code):
                 self._set_terminated(code, "", "")
@@ -228,6 +250,12 @@ class PodStatusSimulator:
         if until_ready > 0:
             self._check_after(until_ready)
         ready = until_ready <= 0 and self._behavior.ready
+        unready_after = self._behavior.unready_after
+        if unready_after is not None:
+            until_unready = started_at + unready_after - self._now
+            ready = ready and until_unready > 0
+            if until_unready > 0:
+                self._check_after(until_unready)
         running = {"running": {"startedAt": format_time(started_at)}}
         self.status["phase"] = "Running"
         self.status["containerStatuses"] = [

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kubetwist.api.times import seconds_since_epoch, use_clock
+from kubetwist.controllers.fakeimages import FakeImages
 from kubetwist.controllers.fakekubelet.fakenodes import FakeNodes
 from tests.controllers.harness import ControllerTestCase
 
@@ -16,7 +17,7 @@ class PretendNodeTests(ControllerTestCase):
     """Simulated nodes and their pods."""
 
     resources = ("namespaces", "pods", "nodes", "leases", "events")
-    config = SimpleNamespace(options={"fake-nodes": 3}, kubernetes_version="1.36")
+    config = SimpleNamespace(options={"fake-nodes": 3}, kubernetes_version="1.36", images=FakeImages())
 
     def setUp(self) -> None:
         """Create namespaces."""
@@ -251,7 +252,7 @@ class PretendNodeTests(ControllerTestCase):
         before = self.pod(metadata={"annotations": annotations}, spec={"restartPolicy": "Never"})
         self.pod("lost", node="pretend-node-2")
         self.settle(5)
-        self.config = SimpleNamespace(options={"fake-nodes": 2}, kubernetes_version="1.36")
+        self.config = SimpleNamespace(options={"fake-nodes": 2}, kubernetes_version="1.36", images=FakeImages())
         self.restart(FakeNodes)
         self.assertEqual(self.names("nodes"), ["pretend-node-0", "pretend-node-1"])
         self.assertEqual(self.current(), before)
