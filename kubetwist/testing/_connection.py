@@ -130,6 +130,14 @@ class Connection(ClientFactories):
 
     # --- other identities
 
+    def with_token(self, token: str) -> Connection:
+        """
+        Return a connection with another token and without a client certificate; its kubeconfig is the same.
+
+        @param token: A bearer token; C{""} for requests of anonymous users.
+        """
+        return evolve(self, token=token, client_certificate="", client_key="")
+
     def as_user(
         self,
         user: str,

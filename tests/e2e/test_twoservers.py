@@ -104,7 +104,7 @@ def posts(servers: Sequence[SubprocessServer], path: str, objects: Sequence[Any]
 
 def as_user(server: SubprocessServer, token: str) -> Connection:
     """Return the server as another user."""
-    return attrs.evolve(server.connection, token=token)
+    return server.connection.with_token(token)
 
 
 def watched(server: SubprocessServer, path: str) -> list[Any]:

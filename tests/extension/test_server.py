@@ -78,7 +78,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.front = InProcessServer("--controllers=", token_auth_file=self.folder / "tokens.csv")
         self.addCleanup(self.front.stop)
         await self.front.start()
-        self.front_connection = evolve(self.front.connection, token="admin-token")
+        self.front_connection = self.front.connection.with_token("admin-token")
         self.proxies = CertificateAuthority.make("proxies")
         self.proxy = self.proxies.issue(CertConfig("the-proxy"))
 
@@ -131,7 +131,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         self, connection: Connection, method: str, path: str, body: Any = None, token: str = "admin-token"
     ) -> tuple[int, Any]:
         """Send a request with a token."""
-        return await deferToThread(evolve(connection, token=token).request, method, path, body)
+        return await deferToThread(connection.with_token(token).request, method, path, body)
 
     def as_proxy(self, connection: Connection, pair: CertKeyPair, headers: dict[str, str], path: str) -> int:
         """Send a GET request with a client certificate and headers, and return the status code. Blocking."""

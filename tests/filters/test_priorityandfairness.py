@@ -7,8 +7,6 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
-
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
@@ -95,7 +93,7 @@ class FairnessTests(KubeAPIMixin, TestCase):
 
     def ask(self, user: str, method: str, path: str, body: Any = None) -> Deferred[tuple[int, Any]]:
         """Send a request of a user."""
-        connection = evolve(self.server.connection, token=f"{user}-token")
+        connection = self.server.connection.with_token(f"{user}-token")
         return deferToThread(connection.request, method, path, body)
 
     def write(self, user: str, name: str) -> Deferred[tuple[int, Any]]:

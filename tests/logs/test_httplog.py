@@ -10,8 +10,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from attrs import evolve
-
 from twisted.internet.threads import deferToThread
 from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import TestCase
@@ -60,7 +58,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
         """Send a request as admin, or with a token."""
-        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
+        connection = self.server.connection.with_token(more.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **more)
 
     def lines(self) -> list[str]:

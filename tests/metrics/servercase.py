@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
 from prometheus_client.parser import text_string_to_metric_families
 
 from twisted.internet.threads import deferToThread
@@ -25,7 +24,7 @@ class MetricsTestCase(KubeAPIMixin, TestCase):
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
         """Send a request as admin, or with a token."""
-        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
+        connection = self.server.connection.with_token(more.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **more)
 
     async def counted(self, name: str, path: str = "/metrics", /, **labels: str) -> float:

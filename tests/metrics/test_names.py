@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
-from attrs import evolve
-
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
@@ -66,7 +64,7 @@ class NamesTests(KubeAPIMixin, TestCase):
         server = await self.startKubeAPI("--controllers=namespace-controller")
 
         async def ask(method: str, path: str, body: Any = None, token: str | None = None) -> Any:
-            connection = server.connection if token is None else evolve(server.connection, token=token)
+            connection = server.connection if token is None else server.connection.with_token(token)
             code, response = await deferToThread(connection.request, method, path, body)
             self.assertLess(code, 300, response)
             return response

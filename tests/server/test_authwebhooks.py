@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from attrs import evolve
 
 from twisted.internet import reactor
 from twisted.internet.task import deferLater
@@ -71,7 +70,7 @@ class WebhookCase(KubeAPIMixin, TestCase):
         self, server: InProcessServer, method: str, path: str, body: Any = None, token: str | None = None
     ) -> tuple[int, Any]:
         """Send a request as the admin, or with a token."""
-        connection = server.connection if token is None else evolve(server.connection, token=token)
+        connection = server.connection if token is None else server.connection.with_token(token)
         return await deferToThread(connection.request, method, path, body)
 
     async def whoami(self, server: InProcessServer, token: str) -> tuple[int, Any]:

@@ -130,6 +130,14 @@ class IdentityTests(KubeAPIMixin, TestCase):
             self.assertEqual(expected, {field: info[field] for field in ("uid", "extra") if field in info})
             self.assertEqual(info["username"], (await self.identity(Connection.from_kubeconfig(user.kubeconfig)))[0])
 
+    async def test_with_token(self) -> None:
+        """A connection with another token, or with none, has no certificate."""
+        server = await self.startKubeAPI("--controllers=")
+        for token, code in ((server.token, 200), ("other", 401), ("", 403)):
+            connection = server.connection.with_token(token)
+            found, _ = await deferToThread(connection.request, "GET", "/api/v1/nodes")
+            self.assertEqual((code, code), (found, (await connection.treq().get("/api/v1/nodes")).code))
+
     async def test_other_server(self) -> None:
         """Tokens need the key of the server, and the tokens of one server are invalid at another."""
         first, second = await self.startKubeAPI("--controllers="), await self.startKubeAPI("--controllers=")

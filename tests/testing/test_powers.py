@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import evolve
-
 from twisted.internet import reactor
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
@@ -100,7 +98,7 @@ class TimeTests(PowerTestCase):
         await self.begin("--controllers=", f"--token-auth-file={path}")
         self.server.freeze_time()
         path.write_text('secret,root,0,"system:masters"\n')
-        administrator = evolve(self.server.connection, token="secret")
+        administrator = self.server.connection.with_token("secret")
         self.assertEqual((await deferToThread(administrator.request, "GET", MAPS))[0], 401)
         await self.server.reload_files()
         self.assertEqual((await deferToThread(administrator.request, "GET", MAPS))[0], 200)

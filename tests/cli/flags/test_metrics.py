@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from attrs import evolve
-
 from twisted.internet.threads import deferToThread
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase, TestCase
@@ -186,7 +184,7 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         binding = {"metadata": {"name": "a"}, "roleRef": role, "subjects": [subject]}
         await deferToThread(request, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
         for token, codes in ((response["status"]["token"], (200, 403)), ("", (403, 403))):
-            ask = evolve(server.connection, token=token, client_certificate="").request
+            ask = server.connection.with_token(token).request
             found = [(await deferToThread(ask, method, "/metrics"))[0] for method in ("GET", "DELETE")]
             self.assertEqual(tuple(found), codes)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
-
 from twisted.internet import reactor
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -311,7 +309,7 @@ class PermissionTests(ConnectingCase):
         }
         await self.ask("POST", f"{rbac}/rolebindings", binding)
         token = await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})
-        connection = evolve(self.server.connection, token=token["status"]["token"])
+        connection = self.server.connection.with_token(token["status"]["token"])
         answer: tuple[int, Any] = await deferToThread(connection.request, "GET", self.exec_path)
         return answer
 

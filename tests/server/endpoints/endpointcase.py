@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
@@ -24,5 +22,5 @@ class EndpointCase(KubeAPIMixin, TestCase):
 
     async def ask(self, method: str, path: str, body: Any = None, **options: Any) -> tuple[int, Any]:
         """Send a request as the admin, or with a token."""
-        connection = evolve(self.server.connection, token=options.pop("token", self.server.connection.token))
+        connection = self.server.connection.with_token(options.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **options)

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
-
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
@@ -42,7 +40,7 @@ class LogFileTests(KubeAPIMixin, TestCase):
 
     async def ask(self, method: str, path: str, body: Any = None, **options: Any) -> tuple[int, Any]:
         """Send a request as the admin, or with a token."""
-        connection = evolve(self.server.connection, token=options.pop("token", self.server.connection.token))
+        connection = self.server.connection.with_token(options.pop("token", self.server.connection.token))
         return await deferToThread(connection.request, method, path, body, **options)
 
     async def test_files(self) -> None:
