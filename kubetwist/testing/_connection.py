@@ -117,8 +117,13 @@ class Connection(ClientFactories):
         """
         Return a TLS context that trusts this server only.
 
-        It has the client certificate if the connection has no token; otherwise send the token with requests.
+        It has no client certificate: send the token with requests. The context of a user from L{as_user} has the
+        user's certificate if the connection has no token.
         """
+        return self.credentials_context() if self.admin is not None else ssl.create_default_context(cadata=self.ca)
+
+    def credentials_context(self) -> ssl.SSLContext:
+        """Return a TLS context that trusts this server only, with the client certificate if there is no token."""
         context = ssl.create_default_context(cadata=self.ca)
         if not self.token and self.client_certificate:
             # The module ssl reads certificates from files only.
@@ -267,7 +272,7 @@ class Connection(ClientFactories):
         """
         parts = urlsplit(self.url)
         connection = http.client.HTTPSConnection(
-            parts.hostname or "", parts.port, context=self.ssl_context(), timeout=timeout
+            parts.hostname or "", parts.port, context=self.credentials_context(), timeout=timeout
         )
         headers = {"Accept": accept, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
         if body is not None:

@@ -53,7 +53,7 @@ class ObjectClient:
     def __init__(self, connection: Connection, deadline: float) -> None:
         self.deadline = deadline
         self._connection = connection
-        self._context = connection.ssl_context()
+        self._context = connection.credentials_context()
         self._http: http.client.HTTPSConnection | None = None
         self._closed = False
 
