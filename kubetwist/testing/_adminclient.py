@@ -27,7 +27,10 @@ class AdminClient:
         if connection.token:
             self._headers["Authorization"] = f"Bearer {connection.token}"
         self._http = http.client.HTTPSConnection(
-            urlsplit(connection.url).hostname or "", connection.port, context=connection.credentials_context(), timeout=60
+            urlsplit(connection.url).hostname or "",
+            connection.port,
+            context=connection.credentials_context(),
+            timeout=60,
         )
 
     def request(self, method: str, path: str, body: JSONValue = None) -> tuple[int, Any]:
