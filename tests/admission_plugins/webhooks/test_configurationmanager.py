@@ -25,4 +25,4 @@ class ChangeTests(WebhookTestCase):
         url = [{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": "https://elsewhere.example.org"}]
         self.send_request("PATCH", path, url, Content_Type="application/json-patch+json")
         self.config_map("two")
-        self.assertEqual([url for url, _ in self.outgoing.calls][1:], ["https://elsewhere.example.org"])
+        self.assertEqual([url for url, _ in self.outgoing.calls][1:], ["https://elsewhere.example.org/"])

@@ -39,6 +39,7 @@ class Config:
 
     credentials: Credentials = field(factory=Credentials)
     token_issuer: Issuer = field(factory=Issuer)
+    options: dict[str, Any] = field(factory=lambda: {"fake-nodes": 0})
 
     def trust(self, certificate: bytes) -> None:
         """Replace the CA bundle."""
