@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from ...api.errors import APIStatusError
 from ...api.record import Record
-from ...api.resource import JSONObject, UserInfo
+from ...api.resource import GroupVersionKind, JSONObject, UserInfo
 from ...api.times import format_micro_time, format_time
 from ...registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
 from ...registry.stores import decoded_object
@@ -19,8 +19,18 @@ from ...storage.cache.window import DELETED
 from ..machinery.client import Client
 from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
+from ..machinery.events import WARNING
 from ..machinery.queue import WorkQueue
 from ..workloads.pods import ENDED
+from .nodefaults import (
+    EVICTION_MESSAGE,
+    MEMORY_PRESSURE,
+    NO_FAULTS,
+    NodeFaults,
+    eviction_wait,
+    faults_of,
+    read_faults,
+)
 from .podstatus import PodAddresses, PodStatusSimulator, stop_wait
 
 PREFIX: Final = "pretend-node-"
@@ -37,6 +47,7 @@ HEARTBEAT_INTERVAL: Final = 300.0
 _HOSTS: Final = IPv4Network("172.18.0.0/16")
 _PODS: Final = IPv4Network("10.244.0.0/14")
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
+_UNKNOWN: Final = b'"NodeStatusUnknown"'
 _CAPACITY: Final = {
     "cpu": "8",
     "ephemeral-storage": "100Gi",
@@ -45,12 +56,7 @@ _CAPACITY: Final = {
     "memory": "32Gi",
     "pods": "110",
 }
-_CONDITIONS: Final = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-)
+_POD: Final = GroupVersionKind("", "v1", "Pod")
 
 
 class FakeNode:
@@ -120,12 +126,19 @@ class FakeNode:
             "spec": {"podCIDR": network, "podCIDRs": [network]},
         }
 
-    def status(self, old_status: JSONObject, version: str, now: float) -> JSONObject:
-        """Return the status of the node."""
+    def status(self, old_status: JSONObject, version: str, now: float, faults: NodeFaults = NO_FAULTS) -> JSONObject:
+        """
+        Return the status of the node.
+
+        @param old_status: The stored status.
+        @param version: The version of the kubelet.
+        @param now: The current time.
+        @param faults: The faults of the node.
+        """
         old_conditions = {one["type"]: one for one in old_status.get("conditions") or ()}
         timestamp = format_time(now)
         conditions = []
-        for kind, status, reason, message in _CONDITIONS:
+        for kind, status, reason, message in faults.conditions():
             old = old_conditions.pop(kind, None)
             since = old["lastTransitionTime"] if old is not None and old.get("status") == status else timestamp
             conditions.append(
@@ -187,6 +200,11 @@ class FakeNodes(Controller[str]):
         self._version = f"v{context.config.kubernetes_version}.0"
         #: Time of the last update of the conditions, by node.
         self._last_heartbeat: dict[str, float] = {}
+        #: Faults of nodes that have any.
+        self._faults: dict[str, NodeFaults] = {}
+        #: Since when nodes have been under memory pressure.
+        self._memory_pressure: dict[str, float] = {}
+        self._recorder = context.recorder("kubelet")
         self._node_queue: WorkQueue[str] = WorkQueue(self.clock, self._work_node, workers=4)
 
     # --- lifecycle
@@ -227,8 +245,37 @@ class FakeNodes(Controller[str]):
             self.queue.add(record.key)
 
     def _node_changed(self, event_type: str, record: Record, old: Record | None) -> None:
-        if record.name in self.nodes and (event_type == DELETED or _NOT_READY.encode() in record.item):
+        if record.name not in self.nodes:
+            return
+        faults = NO_FAULTS if event_type == DELETED else read_faults(record)
+        if faults != self._faults.get(record.name, NO_FAULTS):
+            self._set_faults(record.name, faults)
+        elif not faults.lost and _UNKNOWN in record.item:
+            # The status was found overdue.
+            self._last_heartbeat.pop(record.name, None)
             self._node_queue.add(record.name)
+        elif event_type == DELETED or _NOT_READY.encode() in record.item:
+            self._node_queue.add(record.name)
+
+    def _set_faults(self, name: str, faults: NodeFaults) -> None:
+        """Set the faults of a node, and reconcile the node and its pods."""
+        if faults == NO_FAULTS:
+            self._faults.pop(name, None)
+        else:
+            self._faults[name] = faults
+        if MEMORY_PRESSURE not in faults.pressures:
+            self._memory_pressure.pop(name, None)
+        else:
+            self._memory_pressure.setdefault(name, self.clock.seconds())
+        # The next update posts the conditions.
+        self._last_heartbeat.pop(name, None)
+        self._node_queue.add(name)
+        for record in self._pods.iterate():
+            if record.fields.get("spec.nodeName") == name:
+                self.queue.add(record.key)
+
+    def _is_lost(self, name: str) -> bool:
+        return self._faults.get(name, NO_FAULTS).lost
 
     def _lease_changed(self, event_type: str, record: Record, old: Record | None) -> None:
         if event_type == DELETED and record.namespace == LEASES and record.name in self.nodes:
@@ -251,6 +298,8 @@ class FakeNodes(Controller[str]):
         if node is None:
             await self._delete_node(name)
             return
+        if self._is_lost(name):
+            return
         now = self.clock.seconds()
         record = self._nodes.get("", name)
         if record is None:
@@ -271,7 +320,7 @@ class FakeNodes(Controller[str]):
 
     def _status(self, node: FakeNode, obj: JSONObject, now: float) -> JSONObject:
         old_status = obj.get("status") or {}
-        return {**old_status, **node.status(old_status, self._version, now)}
+        return {**old_status, **node.status(old_status, self._version, now, faults_of(obj))}
 
     async def _untaint(self, name: str) -> None:
         """Remove the taint not-ready of a new node: a simulated node is ready immediately."""
@@ -336,12 +385,16 @@ class FakeNodes(Controller[str]):
             if self._nodes.get("", name) is None:
                 await self._delete(self.client, pod)
             return
+        if self._is_lost(name):
+            return
         meta = pod["metadata"]
         if "deletionTimestamp" in meta:
             await self._stop_pod(node, record, pod)
             return
         if (pod.get("status") or {}).get("phase") in ENDED:
             node.release(key)
+            return
+        if name in self._memory_pressure and await self._evict(node, record, pod):
             return
         simulator = PodStatusSimulator(pod, self._pod_addresses(node, key, pod), self.clock.seconds(), self._images)
 
@@ -357,6 +410,23 @@ class FakeNodes(Controller[str]):
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
         if simulator.wait is not None:
             self.queue.add_after(key, simulator.wait)
+
+    async def _evict(self, node: FakeNode, record: Record, pod: JSONObject) -> bool:
+        """Evict a pod from a node under memory pressure if it is its turn, and return whether it was evicted."""
+        wait = eviction_wait(pod, self._memory_pressure[node.name], self.clock.seconds())
+        if wait:
+            self.queue.add_after(record.key, wait)
+        if wait is None or wait:
+            return False
+        addresses = self._pod_addresses(node, record.key, pod)
+
+        def change(obj: JSONObject) -> None:
+            simulator = PodStatusSimulator(obj, addresses, self.clock.seconds(), self._images)
+            obj["status"] = simulator.evicted(EVICTION_MESSAGE)
+
+        self._recorder.event(_POD, pod, WARNING, "Evicted", EVICTION_MESSAGE)
+        await node.client.update_status("", "pods", record.namespace, record.name, change, uid=pod["metadata"]["uid"])
+        return True
 
     def _pod_addresses(self, node: FakeNode, key: str, pod: JSONObject) -> PodAddresses:
         if pod["spec"].get("hostNetwork"):

@@ -14,6 +14,7 @@ from ...registry.core.node.kubelets import PORT
 from ...registry.stores import Stores, decoded_object
 from ..fakeimages import FakeImages
 from .kubelet import SimulatedKubelet
+from .nodefaults import faults_of
 from .ports import make_answer
 
 
@@ -42,9 +43,14 @@ class SimulatedNetwork:
         @param host: The name or address of a node, or the address of a pod.
         @raise Unreachable: Nothing listens there.
         """
-        if port == PORT and self._is_node(host):
+        node = self._node_at(host)
+        if node is not None and faults_of(node).lost:
+            raise Unreachable(f"dial tcp {host}:{port}: connect: no route to host")
+        if port == PORT and node is not None:
             return self._site.buildProtocol(None)  # type: ignore[arg-type] # it ignores the address
         for pod in self._pods_at(host):
+            if self._is_on_lost_node(pod):
+                raise Unreachable(f"dial tcp {host}:{port}: connect: no route to host")
             answer = self._kubelet.port_answer(pod, port)
             if answer is not None:
                 return make_answer(self._reactor, answer)
@@ -63,14 +69,19 @@ class SimulatedNetwork:
         connect_in_memory(self._reactor, client, server, (host, port))
         return client
 
-    def _is_node(self, host: str) -> bool:
-        if self._stores.get_decoded("", "nodes", "", host) is not None:
-            return True
-        return any(
-            one["address"] == host
-            for node in self._stores.list_decoded("", "nodes")
-            for one in (node.get("status") or {}).get("addresses") or ()
-        )
+    def _node_at(self, host: str) -> JSONObject | None:
+        """Return the node with a name or address."""
+        named = self._stores.get_decoded("", "nodes", "", host)
+        if named is not None:
+            return named
+        for node in self._stores.list_decoded("", "nodes"):
+            if any(one["address"] == host for one in (node.get("status") or {}).get("addresses") or ()):
+                return node
+        return None
+
+    def _is_on_lost_node(self, pod: JSONObject) -> bool:
+        node = self._stores.get_decoded("", "nodes", "", pod["spec"].get("nodeName") or "")
+        return node is not None and faults_of(node).lost
 
     def _pods_at(self, address: str) -> list[JSONObject]:
         return [

@@ -187,6 +187,18 @@ class PodStatusSimulator:
         self._set_terminated(_SIGTERM_EXIT_CODE, "", "")
         return self.status
 
+    def evicted(self, message: str) -> JSONObject:
+        """
+        Return the status after the kubelet has evicted the pod.
+
+        @param message: Describes the missing resource.
+        """
+        self._set_terminated(_SIGKILL_EXIT_CODE, "Evicted", message)
+        disrupted = self._condition("DisruptionTarget", True, {"reason": "TerminationByKubelet", "message": message})
+        conditions = [one for one in self.status["conditions"] if one["type"] != "DisruptionTarget"]
+        self.status["conditions"] = [*conditions, disrupted]
+        return self.status
+
     # --- phases
 
     def _compute(self) -> None:
