@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 #: Authenticators from this rank on are called only if no other has found credentials.
 LAST_RANK = 1000
 _MAX_FAKE_NODES = 1000
+#: The controllers that --fake-nodes enables.
+_NODE_CONTROLLERS = ("pretend-nodes", "kube-scheduler", "node-lifecycle-controller", "taint-eviction-controller")
 
 
 class Named(Protocol):
@@ -229,8 +231,8 @@ def choose_controllers(options: FlagValues) -> Sequence[IControllerFactory]:
     if options["fake-nodes"] > _MAX_FAKE_NODES:
         raise StartError(f"--fake-nodes: the limit is {_MAX_FAKE_NODES}")
     try:
-        # The first entry for a name wins: the user's entries precede these two.
-        implied = ("pretend-nodes", "kube-scheduler") if options["fake-nodes"] else ()
+        # The first entry for a name wins: the user's entries precede these.
+        implied = _NODE_CONTROLLERS if options["fake-nodes"] else ()
         return select_controllers((*options["controllers"], *implied))
     except UnknownControllers as error:
         raise StartError(str(error)) from error

@@ -108,9 +108,13 @@ class ChosenControllersTests(SynchronousTestCase):
     def test_fake_nodes(self) -> None:
         """Pretend nodes enable their controller and the scheduler, unless the user disables them."""
         self.assertEqual(self.names(0), set())
-        self.assertEqual(self.names(3), {"pretend-nodes", "kube-scheduler"})
-        self.assertEqual(self.names(3, "-kube-scheduler"), {"pretend-nodes"})
-        self.assertEqual(self.names(3, "*") - self.names(0, "*"), {"pretend-nodes", "kube-scheduler"})
+        implied = {"pretend-nodes", "kube-scheduler", "node-lifecycle-controller", "taint-eviction-controller"}
+        self.assertEqual(self.names(3), implied)
+        self.assertEqual(
+            self.names(3, "-kube-scheduler", "-nodelifecycle"),
+            {*implied} - {"kube-scheduler", "node-lifecycle-controller"},
+        )
+        self.assertEqual(self.names(3, "*") - self.names(0, "*"), implied)
         self.assertLessEqual({"job-controller", "cronjob-controller"}, self.names(0, "+workloads"))
         error = self.assertRaises(StartError, self.names, 1001)
         self.assertEqual(str(error), "--fake-nodes: the limit is 1000")

@@ -126,6 +126,18 @@ fake_nodes = ControllerFactory(
 scheduler = ControllerFactory(
     "kube-scheduler", "kubetwist.controllers.workloads.scheduler:Scheduler", default=False, needs=("nodes", "pods")
 )
+node_lifecycle = ControllerFactory(
+    "node-lifecycle-controller",
+    "kubetwist.controllers.nodelifecycle.nodelifecycle:NodeLifecycleController",
+    default=False,
+    needs=("nodes", "leases.coordination.k8s.io", "pods"),
+)
+taint_eviction = ControllerFactory(
+    "taint-eviction-controller",
+    "kubetwist.controllers.nodelifecycle.tainteviction:TaintEvictionController",
+    default=False,
+    needs=("nodes", "pods"),
+)
 stateful_sets = _workload(
     "statefulset-controller",
     "statefulset:StatefulSetController",

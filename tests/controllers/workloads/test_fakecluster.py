@@ -13,7 +13,8 @@ from kubetwist.controllers.machinery.selection import select_controllers
 from tests.controllers.harness import ControllerTestCase
 from tests.controllers.serviceaccounts.test_serviceaccounttokens import Config
 
-WANTED = ("*", "workloads", "pretend-nodes", "kube-scheduler")
+NODES = ("pretend-nodes", "kube-scheduler", "node-lifecycle-controller", "taint-eviction-controller")
+WANTED = ("*", "workloads", *NODES)
 
 
 class ClusterConfig(Config):
