@@ -27,7 +27,7 @@ _BY_CONDITION: Final = {
     ("PIDPressure", "True"): _PREFIX + "pid-pressure",
     ("NetworkUnavailable", "True"): _PREFIX + "network-unavailable",
 }
-#: The managed taints. Others are kept.
+#: The managed taints. Other taints are kept.
 _MANAGED: Final = {(key, NO_SCHEDULE) for key in (*_BY_CONDITION.values(), _UNSCHEDULABLE)} | {
     (NOT_READY, NO_EXECUTE),
     (UNREACHABLE, NO_EXECUTE),

@@ -59,7 +59,7 @@ class NodeHealthMonitorTests(SynchronousTestCase):
         later = NOW + 3600
         self.assertEqual(self.monitor.check(later), ([], CONFIRM_INTERVAL))
         self.monitor.renew("a", later)
-        # There was progress: the others get more time.
+        # There was progress: the remaining nodes get more time.
         self.assertEqual(self.monitor.check(later), ([], CONFIRM_INTERVAL))
         self.monitor.renew("b", later)
         self.assertEqual(self.monitor.check(later), ([], CONFIRM_INTERVAL))

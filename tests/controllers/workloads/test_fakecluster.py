@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from twisted.internet.defer import Deferred
 
@@ -20,7 +20,6 @@ WANTED = ("*", "workloads", *NODES)
 class ClusterConfig(Config):
     """Configuration of a server with simulated nodes."""
 
-    options: ClassVar[Any] = {"fake-nodes": 3}
     kubernetes_version = "1.36"
     images = FakeImages()
 
@@ -32,7 +31,7 @@ class PretendClusterTests(ControllerTestCase):
 
     def setUp(self) -> None:
         """Create the configuration and start all controllers."""
-        self.config = ClusterConfig()
+        self.config = ClusterConfig(options={"fake-nodes": 3})
         super().setUp()
         use_clock(self.clock.seconds)
         self.addCleanup(use_clock)
