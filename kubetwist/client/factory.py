@@ -85,10 +85,10 @@ class ClientFactory:
         """
         Return a client that streams bodies; the caller retires it as with L{client}.
 
-        @param endpoint: Connects to the server; L{None} for the address in the settings.
+        @param endpoint: Connects to the server for each request; L{None} for the address in the settings.
         @raise InvalidRESTConfig: The settings are invalid.
         """
-        from .streaming import StreamingClient
+        from .streaming import MAX_IDLE_CONNECTIONS, StreamingClient
 
         client = StreamingClient(
             self._reactor,
@@ -96,6 +96,8 @@ class ClientFactory:
             address_overrides=self.address_overrides,
             connected=self._connected,
             endpoint=endpoint,
+            # An endpoint connects in memory, and decides for each request whether the server is reachable.
+            max_idle_connections=MAX_IDLE_CONNECTIONS if endpoint is None else 0,
         )
         self._clients.add(client)
         return client

@@ -84,7 +84,8 @@ class StreamingClient:
         """
         @param connected: Contains C{owner} while this client has connections.
         @param owner: The client that uses this one; by default this client.
-        @param max_idle_connections: Maximum number of idle connections; the oldest one is closed.
+        @param max_idle_connections: Maximum number of idle connections; the oldest one is closed. With 0, each
+            request opens a connection.
         @param idle_timeout: Seconds until an idle connection is closed.
         @param http2: Whether HTTP/2 is offered over TLS, unless the environment disables it.
         @param endpoint: Connects to the server; L{None} for the address in the settings.
@@ -382,7 +383,7 @@ class StreamingClient:
 
     def released(self, connection: PooledConnection) -> None:
         """Keep a connection for later requests."""
-        if self._closed or self._retired:
+        if self._closed or self._retired or not self._max_idle_connections:
             connection.abort()
             return
         if len(self._idle) >= self._max_idle_connections:

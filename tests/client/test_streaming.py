@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint
 
 from kubetwist.client.errors import (
     AddressNotAllowed,
@@ -153,6 +154,19 @@ class ConnectionTests(StreamingCase):
             await (await response).collect(10)
         await wires[0].end()
         self.assertEqual((client.idle, client.busy), (1, 0))
+
+    async def test_endpoint(self) -> None:
+        """A client of an endpoint opens a connection for each request."""
+        backend = self.backend()
+        host, _, port = backend.url.rpartition("/")[2].rpartition(":")
+        endpoint = TCP4ClientEndpoint(reactor, host, int(port))
+        client = self.outgoing.stream_client(RESTConfig(url="http://simulated"), endpoint)
+        for count in (1, 2):
+            pending = self.get(client)
+            wire = await backend.connection()
+            wire.send(OK)
+            self.assertEqual(await (await pending).collect(10), b"ok")
+            self.assertEqual((client.idle, len(backend.wires)), (0, count))
 
     async def test_moved(self) -> None:
         """After a service has moved, its old connection is not reused."""

@@ -196,3 +196,17 @@ def test_python_client(server: SubprocessServer, kubectl: Kubectl) -> None:
         session = stream(call, "web", "default", command=["sh", "-c", "exit 3"], _preload_content=False, **arguments)
         session.run_forever(timeout=30)
         assert (session.read_stdout(), session.read_stderr(), session.returncode) == ("out", "err", 3)
+
+
+def test_lost_node(kubectl: Kubectl) -> None:
+    """The kubelet and the pods of a lost node are unreachable, until the node returns."""
+    kubectl("annotate", "node", "pretend-node-0", "kubetwist.dev/lost=true")
+    try:
+        for command in (["logs", "web"], ["exec", "web", "--", "true"]):
+            assert "connect: no route to host" in kubectl.run(*command).stderr
+        for path in ("namespaces/default/pods/web:80/proxy/x", "nodes/pretend-node-0/proxy/healthz"):
+            assert "connect: no route to host" in kubectl.run("get", "--raw", f"/api/v1/{path}").stderr
+    finally:
+        kubectl("annotate", "node", "pretend-node-0", "kubetwist.dev/lost-")
+    assert kubectl("get", "--raw", "/api/v1/nodes/pretend-node-0/proxy/healthz") == "ok"
+    kubectl("exec", "web", "--", "true")
