@@ -53,14 +53,19 @@ class SimulatedKubelet:
         self._images = images
         self._files: OrderedDict[tuple[str, str, int], FileSystem] = OrderedDict()
 
-    def handle(self, request: KubeRequest) -> None:
-        """Handle a request to a kubelet."""
+    def handle(self, request: KubeRequest, node: str) -> None:
+        """
+        Handle a request to the kubelet of a node.
+
+        @param request: The request.
+        @param node: The name of the node.
+        """
         parts = request.path.decode("utf-8", "replace").strip("/").split("/")
         match parts:
             case ["healthz"]:
                 request.respond_text(200, "ok")
             case ["pods"]:
-                self._list_pods(request)
+                self._list_pods(request, node)
             case ["containerLogs", namespace, name, container]:
                 self._with_container(request, namespace, name, container, self._send_log)
             case ["exec", namespace, name, container]:
@@ -72,14 +77,9 @@ class SimulatedKubelet:
             case _:
                 request.respond_text(404, "404 page not found\n")
 
-    def _list_pods(self, request: KubeRequest) -> None:
-        """Send the pods of the requested node, whose name or address is the host of the request."""
-        host = (request.header(b"host") or b"").decode("latin-1").partition(":")[0]
-        pods = [
-            pod
-            for pod in self._stores.list_decoded("", "pods")
-            if host in ((pod.get("spec") or {}).get("nodeName"), (pod.get("status") or {}).get("hostIP"))
-        ]
+    def _list_pods(self, request: KubeRequest, node: str) -> None:
+        """Send the pods of a node."""
+        pods = [pod for pod in self._stores.list_decoded("", "pods") if (pod.get("spec") or {}).get("nodeName") == node]
         body = orjson.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods})
         request.respond(200, body, b"application/json")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import IProtocol, IProtocolFactory, IReactorTime, IStreamClientEndpoint
 from zope.interface import implementer
@@ -30,7 +32,8 @@ class SimulatedNetwork:
         self._reactor = reactor
         self._stores = stores
         self._kubelet = SimulatedKubelet(reactor, stores, images)
-        self._site = KubeSite(self._kubelet.handle, reactor)
+        #: The sites of kubelets, by node, made at their first connection.
+        self._sites: dict[str, KubeSite] = {}
 
     def endpoint(self, host: str, port: int) -> IStreamClientEndpoint:
         """Return the endpoint of a kubelet or of a port of a pod."""
@@ -47,7 +50,7 @@ class SimulatedNetwork:
         if node is not None and faults_of(node).lost:
             raise Unreachable(f"dial tcp {host}:{port}: connect: no route to host")
         if port == PORT and node is not None:
-            return self._site.buildProtocol(None)  # type: ignore[arg-type] # it ignores the address
+            return self._site(node["metadata"]["name"]).buildProtocol(None)  # type: ignore[arg-type] # it is ignored
         for pod in self._pods_at(host):
             if self._is_on_lost_node(pod):
                 raise Unreachable(f"dial tcp {host}:{port}: connect: no route to host")
@@ -68,6 +71,13 @@ class SimulatedNetwork:
         assert client is not None, "clients do not refuse connections"
         connect_in_memory(self._reactor, client, server, (host, port))
         return client
+
+    def _site(self, node: str) -> KubeSite:
+        """Return the site of the kubelet of a node."""
+        site = self._sites.get(node)
+        if site is None:
+            site = self._sites[node] = KubeSite(partial(self._kubelet.handle, node=node), self._reactor)
+        return site
 
     def _node_at(self, host: str) -> JSONObject | None:
         """Return the node with a name or address."""
