@@ -11,7 +11,7 @@ import pytest
 from kubetwist.testing import ChildKubeAPI
 
 from .conftest import Kubectl
-from .test_documentation import DOCS, run
+from .pages import DOCS, run_pytest
 from .test_kubectl_reading import columns
 
 EXAMPLES = dict(
@@ -25,7 +25,7 @@ EXAMPLES = dict(
 def test_example(tmp_path: Path, name: str) -> None:
     """Each example of the page passes unchanged."""
     (tmp_path / name).write_text(EXAMPLES[name])
-    assert "passed" in run(tmp_path)
+    assert "passed" in run_pytest(tmp_path)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from kubetwist.testing import ChildKubeAPI, Connection
 
 from .conftest import KUBECTL
-from .test_documentation import run
+from .pages import run_pytest
 
 ROBOT = "system:serviceaccount:dev:robot"
 #: The resource that reports the identity, which each user may create.
@@ -244,7 +244,7 @@ def test_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -
     text = FIXTURES.replace(", kube_api_clean", "") if where == "process" else FIXTURES
     (tmp_path / "test_mine.py").write_text(text)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nkubetwist_server = {where}\naddopts = --strict-markers\n")
-    assert "6 passed" in run(tmp_path)
+    assert "6 passed" in run_pytest(tmp_path)
 
 
 def test_wrong_account(tmp_path: Path) -> None:
@@ -254,4 +254,4 @@ def test_wrong_account(tmp_path: Path) -> None:
         "def test_mine(kubernetes_incluster):\n    pass\n"
     )
     with pytest.raises(AssertionError, match=r"the service account is 'robot', must be \(namespace, name\)"):
-        run(tmp_path)
+        run_pytest(tmp_path)

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from kubetwist.controllers.fakeimages import parse_images_file
 from kubetwist.testing import SubprocessServer
 
 from .conftest import KUBECTL
+from .pages import DOCS, run_pytest
 
-DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] / "docs")
 PAGES = ("testing.md", "testing-clients.md", "simulated-kubelet.md")
 EXAMPLES: dict[str, str] = {}
 for _page in PAGES:
@@ -38,29 +37,6 @@ SESSIONS = {
     "extension.md": r"rolebinding.rbac.authorization.k8s.io/fortunes-reader created",
 }
 
-_PYTEST = """
-import importlib.metadata, sys
-import pytest
-found = importlib.metadata.entry_points(group="pytest11", name="kubetwist")
-sys.exit(pytest.main([*sys.argv[1:], *([] if found else ["-p", "kubetwist.testing.pytest_plugin"])]))
-"""
-
-
-def run(folder: Path, *arguments: str) -> str:
-    """Run pytest in C{folder}, outside of the project; return the output."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    environment.pop("PYTEST_XDIST_WORKER", None)
-    done = subprocess.run(
-        [sys.executable, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(tmp_path: Path, name: str) -> None:
@@ -73,7 +49,7 @@ def test_example(tmp_path: Path, name: str) -> None:
     if library not in OURS | WITH_KUBECTL and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     (tmp_path / name).write_text(EXAMPLES[name])
-    assert "passed" in run(tmp_path)
+    assert "passed" in run_pytest(tmp_path)
 
 
 def test_there_are_examples() -> None:
@@ -179,7 +155,7 @@ def test_clean(tmp_path: Path, workers: int) -> None:
     )
     if workers and importlib.util.find_spec("xdist") is None:
         pytest.skip("pytest-xdist is not installed")
-    assert "5 passed" in run(tmp_path, *(["-n", str(workers)] if workers else []))
+    assert "5 passed" in run_pytest(tmp_path, *(["-n", str(workers)] if workers else []))
 
 
 CHILD = """
@@ -223,7 +199,7 @@ def test_child(tmp_path: Path, where: str) -> None:
     text = CHILD if where == "child" else CHILD.replace("pytest.raises((AttributeError, TypeError))", "NOTHING")
     (tmp_path / "test_mine.py").write_text(f"import contextlib\nNOTHING = contextlib.nullcontext()\n{text}")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nkubetwist_server = {where}\n")
-    assert "2 passed" in run(tmp_path)
+    assert "2 passed" in run_pytest(tmp_path)
 
 
 ASYNCIO = """
@@ -248,4 +224,4 @@ def test_asyncio(tmp_path: Path) -> None:
     """A suite with its event loop uses the same server."""
     pytest.importorskip("kr8s")
     (tmp_path / "test_mine.py").write_text(ASYNCIO)
-    assert "1 passed" in run(tmp_path)
+    assert "1 passed" in run_pytest(tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_documentation import run
+from .pages import run_pytest
 
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] / "docs")
 PAGE = (DOCS / "testing-operators.md").read_text("utf-8")
@@ -271,7 +271,7 @@ def test_kopf(tmp_path: Path, mode: str) -> None:
     for name, content in (("test_mine.py", KOPF), ("copies.py", OPERATOR), ("handlers.py", HANDLERS)):
         (tmp_path / name).write_text(content)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nkubetwist_server = {mode}\n")
-    assert "9 passed" in run(tmp_path)
+    assert "9 passed" in run_pytest(tmp_path)
 
 
 @pytest.mark.parametrize("mode", ["thread", "child", "process"])
@@ -279,14 +279,14 @@ def test_webhooks(tmp_path: Path, mode: str) -> None:
     """Functions are webhooks of a server in each place."""
     (tmp_path / "test_mine.py").write_text(WEBHOOKS)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nkubetwist_server = {mode}\n")
-    assert "5 passed, 1 xfailed" in run(tmp_path)
+    assert "5 passed, 1 xfailed" in run_pytest(tmp_path)
 
 
 def test_webhooks_beside_pytest_twisted(tmp_path: Path) -> None:
     """The fixture needs no reactor, so that it works where pytest-twisted runs the reactor."""
     pytest.importorskip("pytest_twisted")
     (tmp_path / "test_mine.py").write_text(WEBHOOKS)
-    assert "5 passed, 1 xfailed" in run(tmp_path, pytest_twisted=True)
+    assert "5 passed, 1 xfailed" in run_pytest(tmp_path, pytest_twisted=True)
 
 
 @pytest.mark.parametrize("name", sorted(name for name in FILES if name.startswith("test_")))
@@ -297,7 +297,7 @@ def test_page(tmp_path: Path, name: str) -> None:
     for file, content in FILES.items():
         if file == name or not file.startswith("test_"):
             (tmp_path / file).write_text(content)
-    assert "passed" in run(tmp_path)
+    assert "passed" in run_pytest(tmp_path)
 
 
 def test_page_is_complete() -> None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from kubetwist.testing import SubprocessServer
+from kubetwist.testing._loading import load_objects
 
 from .conftest import KUBECTL
 
@@ -175,9 +176,7 @@ def project(tmp_path: Path) -> Path:
 def cluster() -> Iterator[SubprocessServer]:
     """A cluster, whose addresses another server would refuse."""
     with SubprocessServer("--service-cluster-ip-range=10.96.0.0/16") as server:
-        from kubetwist.testing.manifests import Loader, objects_of
-
-        Loader(server.connection).load(objects_of(OBJECTS))
+        load_objects(server.connection, OBJECTS)
         yield server
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kubetwist.testing import ChildKubeAPI, SubprocessServer, WaitTimeout
 
-from .test_documentation import DOCS, run
+from .pages import DOCS, run_pytest
 
 PAGE = DOCS / "testing-waiting.md"
 EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
@@ -24,7 +24,7 @@ def test_example(tmp_path: Path, name: str) -> None:
     if "pytest_twisted" in EXAMPLES[name] and importlib.util.find_spec("pytest_twisted") is None:
         pytest.skip("pytest_twisted is not installed")
     (tmp_path / name).write_text(EXAMPLES[name])
-    assert "passed" in run(tmp_path, pytest_twisted="pytest_twisted" in EXAMPLES[name])
+    assert "passed" in run_pytest(tmp_path, pytest_twisted="pytest_twisted" in EXAMPLES[name])
 
 
 def test_restart() -> None:
