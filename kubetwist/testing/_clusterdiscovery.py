@@ -159,7 +159,7 @@ def _server_names(host: str, port: int) -> Iterator[None]:
             name, service = host, port
         return original(name, service, *more, **keywords)
 
-    socket.getaddrinfo = getaddrinfo  # type: ignore[assignment]
+    socket.getaddrinfo = getaddrinfo  # type: ignore[assignment] # same parameters, less precise types
     try:
         yield
     finally:

@@ -226,7 +226,9 @@ def _discover(fetch: Fetch) -> Iterator[Resource]:
             for group in document.get("groups") or ():
                 preferred = (group.get("preferredVersion") or {}).get("version")
                 versions = [one["version"] for one in group["versions"]]
-                versions.sort(key=lambda version, first=preferred: version != first)  # type: ignore[misc]
+                if preferred in versions:
+                    versions.remove(preferred)
+                    versions.insert(0, preferred)
                 for version in versions:
                     yield from _listed(group["name"], version, fetch(f"/apis/{group['name']}/{version}"))
 

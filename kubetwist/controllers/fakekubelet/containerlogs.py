@@ -115,7 +115,7 @@ def container_status(pod: JSONObject, container: str) -> JSONObject:
     for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for one in status.get(field) or ():
             if one["name"] == container:
-                return one  # type: ignore[no-any-return]
+                return one  # type: ignore[no-any-return] # decoded JSON
     return {}
 
 

@@ -14,6 +14,7 @@ from attrs import define
 MAX_SIZE: Final = 16 * 1024 * 1024
 MAX_FILES: Final = 10_000
 _MAX_PATH: Final = 4096
+#: The directories of every simulated container.
 _DIRECTORIES: Final = ("/", "/bin", "/dev", "/etc", "/home", "/proc", "/root", "/tmp", "/usr", "/var")  # noqa: S108
 
 
