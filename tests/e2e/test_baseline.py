@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,7 @@ import pytest
 from kubetwist.testing import ChildKubeAPI, SubprocessServer
 from kubetwist.testing.manifests import LoadError
 
-from .test_documentation import DOCS
-from .test_testing import _PYTEST
+from .pages import DOCS, run_pytest
 
 PAGE = DOCS / "testing-baseline.md"
 BLOCKS = re.findall(r"```(?:ini|yaml|python)\n# (\S+)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
@@ -41,16 +37,6 @@ metadata: {name: team}
 """
 
 
-def run(folder: Path, *arguments: str, passes: bool = True) -> str:
-    """Run pytest in a folder, outside of the project; return the output."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    environment.pop("PYTEST_XDIST_WORKER", None)
-    command = [sys.executable, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
-    assert (done.returncode == 0) == passes, done.stdout + done.stderr
-    return done.stdout
-
-
 def write(folder: Path, files: dict[str, str]) -> None:
     """Write files."""
     for name, text in files.items():
@@ -62,7 +48,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def test_page(tmp_path: Path) -> None:
     """The project on the page passes unchanged."""
     write(tmp_path, dict(BLOCKS))
-    assert "4 passed" in run(tmp_path)
+    assert "4 passed" in run_pytest(tmp_path)
 
 
 PROJECT = {
@@ -138,7 +124,7 @@ def test_baseline(tmp_path: Path, mode: str) -> None:
     write(tmp_path, PROJECT)
     if mode == "process":
         (tmp_path / "test_reset.py").unlink()
-    output = run(tmp_path, "-o", f"kubetwist_server={mode}", "--kubetwist-load=further")
+    output = run_pytest(tmp_path, "-o", f"kubetwist_server={mode}", "--kubetwist-load=further")
     assert ("3 passed" if mode == "process" else "6 passed") in output
 
 
@@ -149,7 +135,7 @@ def test_workers(tmp_path: Path) -> None:
     one_release = re.sub("@pytest.mark.kubernetes_version.*\n", "", PROJECT["test_mine.py"])
     write(tmp_path, {**PROJECT, "test_mine.py": one_release})
     (tmp_path / "here").mkdir()
-    assert "6 passed" in run(tmp_path / "here", "--kubetwist-load=../further", "-n2", "..")
+    assert "6 passed" in run_pytest(tmp_path / "here", "--kubetwist-load=../further", "-n2", "..")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +151,7 @@ def test_errors(tmp_path: Path, load: str, message: str) -> None:
     config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
     write(tmp_path, {"wrong.yaml": f"{config_map % 'right'}---\n{config_map % 'Wrong'}"})
     write(tmp_path, {"test_mine.py": "def test_mine(kube_api):\n    pass\n", "pytest.ini": "[pytest]\n"})
-    output = run(tmp_path, f"--kubetwist-load={load}", passes=False)
+    output = run_pytest(tmp_path, f"--kubetwist-load={load}", failed=True)
     assert re.search(f"^(E +)?{re.escape(message)}", output, re.MULTILINE), output
     assert "Traceback" not in output and "During handling" not in output, output
     assert "pytest_plugin.py" not in output, output
@@ -175,7 +161,7 @@ def test_no_function(tmp_path: Path) -> None:
     """A kube_api_baseline that is no function is an error."""
     fixture = 'import pytest\n\n\n@pytest.fixture(scope="session")\ndef kube_api_baseline():\n    return 1\n'
     write(tmp_path, {"conftest.py": fixture, "test_mine.py": "def test_mine(kube_api):\n    pass\n"})
-    assert "kube_api_baseline must return a function" in run(tmp_path, passes=False)
+    assert "kube_api_baseline must return a function" in run_pytest(tmp_path, failed=True)
 
 
 @pytest.mark.parametrize("kind", [ChildKubeAPI, SubprocessServer])
@@ -261,7 +247,7 @@ def test_after(kube_namespace, kube_api_clean):
 def test_namespaces(tmp_path: Path, mode: str) -> None:
     """Each test has its namespace with objects of controllers; finalizers do not delay the run, but are reported."""
     write(tmp_path, {"test_mine.py": NAMESPACES})
-    output = run(tmp_path, "-o", f"kubetwist_server={mode}")
+    output = run_pytest(tmp_path, "-o", f"kubetwist_server={mode}")
     assert "4 passed" in output
     # The warning is in one line, with the reasons of the namespace's conditions.
     warning = r"NamespaceRemains: namespace test-finalizer-\w{5} of test_mine.py::test_finalizer is not deleted: .*hold"
@@ -272,7 +258,7 @@ def test_namespaces(tmp_path: Path, mode: str) -> None:
 def test_clean_namespaces(tmp_path: Path, mode: str) -> None:
     """With kube_api_clean, the namespace is created after the reset, in any order of arguments; faults are removed."""
     write(tmp_path, {"test_mine.py": CLEAN_NAMESPACES})
-    assert "2 passed" in run(tmp_path, "-o", f"kubetwist_server={mode}")
+    assert "2 passed" in run_pytest(tmp_path, "-o", f"kubetwist_server={mode}")
 
 
 def test_without_controllers(tmp_path: Path) -> None:
@@ -283,7 +269,7 @@ def test_mine(kube_api, kube_namespace):
     assert listed["items"] == []
 """
     write(tmp_path, {"test_mine.py": text, "pytest.ini": "[pytest]\nkubetwist_arguments = --controllers=\n"})
-    run(tmp_path, "-W", "ignore::pytest.PytestWarning")
+    run_pytest(tmp_path, "-W", "ignore::pytest.PytestWarning")
 
 
 def test_shared(tmp_path: Path) -> None:
@@ -299,4 +285,4 @@ def test_shared(tmp_path: Path) -> None:
     del files["test_reset.py"]
     files["pytest.ini"] += "kubetwist_xdist = shared\n"
     write(tmp_path, files)
-    assert "5 passed" in run(tmp_path, "--kubetwist-load=further", "-n2")
+    assert "5 passed" in run_pytest(tmp_path, "--kubetwist-load=further", "-n2")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from .test_documentation import _PYTEST
+from .pages import run_pytest
 
 FAILING = """
 import pytest
@@ -50,19 +47,7 @@ def test_without_server():
 def run(folder: Path, setting: str, *, pytest_twisted: bool = False, options: tuple[str, ...] = ()) -> str:
     """Run pytest in a folder; return its output. The tests must fail."""
     (folder / "pytest.ini").write_text(f"[pytest]\n{setting}\n")
-    plugins = [] if pytest_twisted else ["-p", "no:twisted"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    environment.pop("PYTEST_XDIST_WORKER", None)
-    done = subprocess.run(
-        [sys.executable, "-c", _PYTEST, "-p", "no:cacheprovider", *plugins, *options],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    return done.stdout
+    return run_pytest(folder, *options, failed=True, pytest_twisted=pytest_twisted)
 
 
 def sections(output: str) -> list[str]:
@@ -106,16 +91,8 @@ def test_modes(tmp_path: Path, mode: str, count: int) -> None:
 def test_unknown_mode(tmp_path: Path) -> None:
     """An unknown mode is an error of usage."""
     (tmp_path / "pytest.ini").write_text("[pytest]\nkubetwist_report = maybe\n")
-    done = subprocess.run(
-        [sys.executable, "-c", _PYTEST, "-p", "no:cacheprovider", "-p", "no:twisted"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 4
-    assert "kubetwist_report is 'maybe', must be one of auto, off, always" in done.stderr
+    output = run_pytest(tmp_path, failed=True)
+    assert "ERROR: kubetwist_report is 'maybe', must be one of auto, off, always" in output
 
 
 NAMESPACE = """

@@ -12,6 +12,8 @@ import pytest
 
 from kubetwist.testing import ServerNotReady, SubprocessServer
 
+from .pages import run_pytest
+
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run Python in C{folder}, outside of the project, with the installed packages."""
@@ -50,10 +52,7 @@ def test_mine(kube_api):
     assert kube_api.kubeconfig.exists()
 """
     )
-    # Not installed but run from a checkout, there is no entry point to find the plugin by.
-    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    assert "1 passed" in run_pytest(tmp_path)
 
 
 #: Tests with servers of several releases.
@@ -98,9 +97,9 @@ def test_releases(tmp_path: Path, kind: str) -> None:
     (tmp_path / "test_releases.py").write_text(
         _RELEASES if kind == "thread" else _RELEASES.replace("kube_api_clean", "kube_api")
     )
-    done = run(tmp_path, "-c", _PYTEST, "-v", "-p", "no:cacheprovider", "-p", "no:twisted")
-    assert "7 passed" in done.stdout, done.stdout + done.stderr
-    passed = {line.split()[0].rpartition("::")[2] for line in done.stdout.splitlines() if "PASSED" in line}
+    output = run_pytest(tmp_path, "-vv")
+    assert "7 passed" in output
+    passed = {line.split()[0].rpartition("::")[2] for line in output.splitlines() if "PASSED" in line}
     assert passed == {
         "test_all[1.33]",
         "test_all[1.36]",
@@ -129,9 +128,7 @@ import pytest
 def test_unknown(kube_api):
     pass
 """)
-    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
-    assert message in done.stdout + done.stderr
-    assert done.returncode != 0
+    assert message in run_pytest(tmp_path, failed=True)
 
 
 #: A test module with trial tests before and after a test that uses the fixture.
@@ -159,17 +156,15 @@ class SecondTests(TestCase):
 def test_fixture_beside_trial_tests(tmp_path: Path) -> None:
     """kube_api runs in a child process if trial tests run in the same process."""
     (tmp_path / "test_mixed.py").write_text(_MIXED)
-    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
-    assert "3 passed" in done.stdout, done.stdout + done.stderr
+    assert "3 passed" in run_pytest(tmp_path)
 
 
 def test_fixture_thread_beside_trial_tests(tmp_path: Path) -> None:
     """kubetwist_server = thread is a usage error if trial tests run the reactor of the same process."""
     (tmp_path / "pytest.ini").write_text("[pytest]\nkubetwist_server = thread\n")
     (tmp_path / "test_mixed.py").write_text(_MIXED)
-    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "ERROR: kubetwist_server = thread and trial tests (test_mixed.py::FirstTests::test_reactor)" in done.stderr
+    output = run_pytest(tmp_path, failed=True)
+    assert "ERROR: kubetwist_server = thread and trial tests (test_mixed.py::FirstTests::test_reactor)" in output
 
 
 def test_thread_disturbed_by_trial(tmp_path: Path) -> None:
@@ -241,16 +236,7 @@ def test_operator(kubeconfig, kube_api):
     assert labels == {"seen": "yes"}
 """
     )
-    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
-    assert "3 passed" in done.stdout, done.stdout + done.stderr
-
-
-_PYTEST = """
-import importlib.metadata, sys
-import pytest
-found = importlib.metadata.entry_points(group="pytest11", name="kubetwist")
-sys.exit(pytest.main([*sys.argv[1:], *([] if found else ["-p", "kubetwist.testing.pytest_plugin"])]))
-"""
+    assert "3 passed" in run_pytest(tmp_path)
 
 
 def test_stop() -> None:
