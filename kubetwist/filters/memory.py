@@ -52,6 +52,7 @@ def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, max_bo
         # Requests that free memory, or need almost none, are admitted during a shortage.
         urgent = cost == _MIN_COST and info.verb not in _MUTATING
         if not guard.admit(cost, urgent=urgent):
+            guard.refused += 1
             request.termination_code = 429
             request.setHeader(b"Retry-After", b"1")
             request.respond_text(429, _TOO_LITTLE)

@@ -49,6 +49,7 @@ from .endpoints.version import VersionEndpoint
 from .etcdbackend import register_etcd_metrics
 from .flowcontrolsampler import FlowControlSampler
 from .lifecycle import PreparedAPIServer, RunState
+from .processmetrics import register_process_metrics
 from .serverchecks import ServerChecks
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class APIServer:
             self._add_sampling(apis.flow, metrics)
         limit, release_seats = self.make_request_limiter()
         guard = make_guard(options["memory-limit"], config.workers.processes)
+        register_process_metrics(config, front, guard)
         handler = build_handler_chain(
             traverse(front.mux),
             reactor=self._reactor,

@@ -21,6 +21,7 @@ from ..metrics.lazyvalues import LazyValues
 from ..metrics.options import merge_histograms
 from ..metrics.registry import Histogram, MetricSnapshot, Registry
 from ..storage.wrappers import unwrap_backend
+from .processmetrics import collect_watch_caches
 from .version import version_document
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def register_collectors(config: ServerConfig, apis: InstalledAPIs | None) -> Non
     if apis is not None:
         counted: bool = config.options["etcd-count-metric-poll-period"] != 0
         registry.register_collector(lambda: _caches(apis, counted))
+        registry.register_collector(lambda: collect_watch_caches(lambda: _all_caches(apis)))
         registry.register_collector(lambda: _controllers(apis))
         registry.register_collector(lambda: _cache_usage(apis))
         registry.register_collector(lambda: apis.registry.admission.collect())

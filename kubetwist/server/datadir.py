@@ -251,6 +251,7 @@ class Credentials:
     @ivar serving: The serving certificate with its chain, and its key.
     @ivar serving_files: The files of the serving certificate and its key, if they belong to the operator: the server
         never writes them, and reads them again when they change. C{()} if the server issues its certificate.
+    @ivar authority_certificate: The authority of client certificates, PEM.
     @ivar ca_bundle: The authorities that clients verify it with.
     @ivar ca_bundle_listeners: Called when C{ca_bundle} has changed and new connections get the new certificate.
     @ivar front_proxy: The client certificate for extension API servers.
@@ -267,7 +268,7 @@ class Credentials:
         self._data = data
         self.ca_bundle_listeners: list[Callable[[], object]] = []
         authority = data.authority()
-        self._authority_certificate = self.ca_bundle = authority.pair.certificate
+        self.authority_certificate = self.ca_bundle = authority.pair.certificate
         folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
         self.serving_files: tuple[str, ...] = ()
         if options["tls-cert-file"]:
@@ -294,7 +295,7 @@ class Credentials:
     def set_serving_certificate(self, serving: CertKeyPair) -> None:
         """Replace the serving certificate by one of another issuer."""
         self.serving = serving
-        self.ca_bundle = self._authority_certificate + serving.certificate
+        self.ca_bundle = self.authority_certificate + serving.certificate
 
     def write_kubeconfig(self, url: str) -> Path:
         """Write the admin's kubeconfig if it is missing or outdated; return its path."""

@@ -83,7 +83,7 @@ def register_etcd_metrics(config: ServerConfig, server: GenericServer) -> None:
     metrics = getattr(client, "metrics", None)
     if client is None or metrics is None:
         return
-    config.metrics.register_collector(metrics.collect)
+    config.metrics.register_collector(client.collect)
     interval = config.options["etcd-db-metric-poll-interval"]
     if interval:
         from ..storage.etcd.sizes import EtcdSizes

@@ -47,7 +47,9 @@ class RequestTests(GuardCase):
             (990, [429, 429, 429, 429, 429, 429, 200]),
         ):
             self.use(used)
+            refused = self.guard.refused
             self.assertEqual(self.codes(client, *requests), expected, used)
+            self.assertEqual(self.guard.refused - refused, expected.count(429))
         answer = client.request("POST", MAPS, b"x")
         self.assertEqual((answer.code, answer.header("retry-after")), (429, "1"))
 

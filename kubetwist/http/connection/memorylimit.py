@@ -117,6 +117,7 @@ class MemoryGuard:
 
     @ivar limit: Maximum resident bytes of the process; 0 if only its address space is limited.
     @ivar reserved: Bytes that admitted requests may still need.
+    @ivar refused: The number of requests that were refused.
     @ivar on_shortage: Functions that free what is kept for later requests.
     """
 
@@ -126,7 +127,7 @@ class MemoryGuard:
         self, limit: int, usage: Callable[[], Usage] = read_usage, now: Callable[[], float] = monotonic
     ) -> None:
         self.limit = limit
-        self.reserved = 0
+        self.reserved = self.refused = 0
         self.on_shortage: list[Callable[[], object]] = []
         self._usage = usage
         self._now = now

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from math import inf
 from typing import Any, Final
@@ -19,6 +19,7 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...metrics.registry import MetricSnapshot
 from ..errors import StartError
 from .control import ControlConnection, Handlers, SingleConnectionFactory
 from .description import CONTROL, PASSING, VARIABLE, FrontDescription
@@ -182,6 +183,7 @@ class Front(ProcessProtocol):
 
     def _start_again(self) -> None:
         self._restart = None
+        self._fronts.restarts += 1
         try:
             self.start()
         except OSError as error:
@@ -199,6 +201,7 @@ class Fronts:
     @ivar begun: Whether fronts may open the storage.
     @ivar started: Whether all fronts were ready once.
     @ivar stopping: Whether fronts that end are not started again.
+    @ivar restarts: The number of fronts that were started again.
     """
 
     _log = Logger()
@@ -226,6 +229,7 @@ class Fronts:
         self.describe = describe
         self.handlers = handlers
         self.begun = self.started = self.stopping = False
+        self.restarts = 0
         self._fronts = [Front(number + 1, self) for number in range(count)]
         self._all_ready: Deferred[None] = Deferred()
         self._problem: StartError | None = None
@@ -277,6 +281,16 @@ class Fronts:
         for front in self._fronts:
             front.stop()
         await gatherResults([front.ended for front in self._fronts if front.ended is not None])
+
+    def collect(self) -> Iterator[MetricSnapshot]:
+        """Return the metrics of the fronts."""
+        ready = sum(front.is_ready for front in self._fronts)
+        for name, metric_type, text, value in (
+            ("workers", "gauge", "Number of workers of the server: --workers.", len(self._fronts)),
+            ("workers_ready", "gauge", "Number of workers that accept connections.", ready),
+            ("worker_restarts_total", "counter", "Number of restarts of workers that had ended.", self.restarts),
+        ):
+            yield MetricSnapshot(f"kubetwist_{name}", metric_type, text, (), [((), float(value))])
 
     def call_peers(self, caller: Front | None, name: str, *arguments: object) -> list[Deferred[Any]]:
         """

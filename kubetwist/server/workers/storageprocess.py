@@ -128,6 +128,7 @@ class PreparedStorageProcess(PreparedAPIServer):
             return {**handlers, "call peers": partial(peers.call_peers, front)}
 
         fronts = self._fronts = peers.fronts = Fronts(count, self.command, describe, front_handlers, acceptor, reactor)
+        config.metrics.register_collector(fronts.collect)
         return fronts
 
     def reread_files(self) -> None:

@@ -8,7 +8,7 @@ Code that was written for C{txaioetcd.Client} runs on it. Members are clients of
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import shuffle
 from typing import Any, Final, TypeVar
 
@@ -34,6 +34,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...metrics.registry import MetricSnapshot
 from ..errors import StorageUnavailable
 from ._errors import (
     NoResponse,
@@ -137,6 +138,13 @@ class EtcdClient(TypedClient):
     def endpoints(self) -> str:
         """Return the members, for messages."""
         return ", ".join(sorted(member.address.url for member in self.members))
+
+    def collect(self) -> Iterator[MetricSnapshot]:
+        """Return the metrics of the calls and of the members."""
+        yield from self.metrics.collect()
+        values = [((member.address.url,), float(member.unhealthy_since is None)) for member in self.members]
+        text = "Whether a member of etcd has responded to the last request: 1 or 0."
+        yield MetricSnapshot("kubetwist_etcd_member_healthy", "gauge", text, ("endpoint",), values)
 
     # --- members
 

@@ -9,6 +9,7 @@ last few pages itself.
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Final
 
 from twisted.internet.defer import Deferred
@@ -17,6 +18,7 @@ from twisted.python.failure import Failure
 
 from ..errors import StorageError
 from ..worker import ThreadedReactor, Worker
+from ._metrics import SQLiteMetrics
 from .logfile import CHECKPOINT_PAGES, PAGE_SIZE, LogFile
 
 #: Maximum number of passes of the thread over the log, each over what was written during the one before.
@@ -32,15 +34,19 @@ class Checkpointer:
 
     _log = Logger()
 
-    def __init__(self, file: LogFile, writing: LogFile, writer: Worker, reactor: ThreadedReactor) -> None:
+    def __init__(
+        self, file: LogFile, writing: LogFile, writer: Worker, reactor: ThreadedReactor, metrics: SQLiteMetrics
+    ) -> None:
         """
         @param file: A connection for the thread.
         @param writing: The connection of the writer.
         @param writer: The thread that writes.
+        @param metrics: Its durations are observed in the thread.
         """
         self._file = file
         self._writing = writing
         self._writer = writer
+        self._metrics = metrics
         self._worker = Worker(f"kubetwist checkpoints {file.path}", reactor)
         #: Approximate number of pages written since the last checkpoint began.
         self._pages = 0
@@ -71,7 +77,14 @@ class Checkpointer:
 
         @return: Fires with the result of L{LogFile.copy_log}.
         """
-        return self._worker.run(self._file.copy_log)
+        return self._worker.run(self._copy_log)
+
+    def _copy_log(self) -> int:
+        """In the thread: copy the log."""
+        began = perf_counter()
+        copied = self._file.copy_log()
+        self._metrics.checkpoints.observe(perf_counter() - began)
+        return copied
 
     def written(self, size: int) -> None:
         """

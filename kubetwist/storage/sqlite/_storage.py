@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -36,6 +36,7 @@ from ...interfaces import (
     IStorageObserver,
     IStorageWatch,
 )
+from ...metrics.registry import MetricSnapshot
 from ..embedded import (
     EmbeddedStorage,
     State,
@@ -60,6 +61,7 @@ from ._filelock import FileLock
 from ._format import (
     PLACES,
 )
+from ._metrics import SQLiteMetrics
 from ._writer import Writer
 from .logfile import (
     PAGE_SIZE,
@@ -86,6 +88,7 @@ class SQLiteStorage(EmbeddedStorage):
     can be written.
 
     @ivar path: The path of the file.
+    @ivar metrics: The metrics of its commits.
     """
 
     _log = Logger()
@@ -110,9 +113,11 @@ class SQLiteStorage(EmbeddedStorage):
         self._lock = FileLock(self.path)
         self._file = LogFile(self.path, connect, allow_lost_writes=allow_lost_writes, synced=synced)
         self._reading = LogFile(self.path, connect)
-        self._writer = Writer(self._file, self, reactor)
+        self.metrics = SQLiteMetrics()
+        self._writer = Writer(self._file, self, reactor, self.metrics)
         self._reader = Worker(f"kubetwist reads {self.path}", reactor)
-        self._checkpoints = Checkpointer(LogFile(self.path, connect, synced=synced), self._file, self._writer, reactor)
+        copying = LogFile(self.path, connect, synced=synced)
+        self._checkpoints = Checkpointer(copying, self._file, self._writer, reactor, self.metrics)
         #: The error of the last write; L{None} when it succeeded.
         self._unwritable: StorageError | None = None
         self._lost = 0
@@ -217,6 +222,8 @@ class SQLiteStorage(EmbeddedStorage):
             self._check_idle_later()
 
     def _write_failed(self, error: Exception) -> None:
+        self.metrics.failures += 1
+        self.metrics.writable = False
         if self._unwritable is None:
             self._log.error("writes fail, and are refused until they work again: {error}", error=error)
         if isinstance(error, StorageCorrupt):
@@ -226,6 +233,7 @@ class SQLiteStorage(EmbeddedStorage):
         self.fail_pending(error)
 
     def _writes_again(self) -> None:
+        self.metrics.writable = True
         if self._unwritable is not None:
             self._log.info("writes work again: failed_writes={lost}", lost=self._lost)
             self._unwritable, self._lost = None, 0
@@ -248,6 +256,15 @@ class SQLiteStorage(EmbeddedStorage):
             self._writes_again()
         for answer in asking:
             answer.callback(result)
+
+    def collect(self) -> Iterator[MetricSnapshot]:
+        """Return the metrics of the store."""
+        try:
+            log_bytes = os.stat(f"{self.path}-wal").st_size
+        except OSError:
+            # The file exists from the first write until the store is closed.
+            log_bytes = 0
+        return self.metrics.collect(log_bytes)
 
     async def bump_revision(self, revision: int) -> None:
         """See L{IBumpableStorage.bump_revision}."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty
 from threading import Event
+from time import perf_counter
 from typing import Final, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -21,6 +22,7 @@ from ..errors import StorageError
 from ..worker import Job, ThreadedReactor, Worker
 from ._checksums import row_sum
 from ._format import PLACE_BITS
+from ._metrics import SQLiteMetrics
 from .logfile import MAX_INSERT_ROWS, LogFile, Row
 
 T = TypeVar("T")
@@ -69,8 +71,9 @@ class WritingStore(Protocol):
 class Writer(Worker):
     """The thread that writes; its queue holds transactions and jobs."""
 
-    def __init__(self, file: LogFile, store: WritingStore, reactor: ThreadedReactor) -> None:
+    def __init__(self, file: LogFile, store: WritingStore, reactor: ThreadedReactor, metrics: SQLiteMetrics) -> None:
         super().__init__(f"kubetwist writes {file.path}", reactor)
+        self._metrics = metrics
         self._file = file
         self._store = store
         self._resume = Event()
@@ -137,11 +140,14 @@ class Writer(Worker):
                 batch.append(following)
             self._failed(batch, error)
             return None
+        began = perf_counter()
         try:
             self._file.append(rows)
         except Exception as error:
             self._failed(batch, error)
             return None if isinstance(following, Transaction) else following
+        self._metrics.commits.observe(perf_counter() - began)
+        self._metrics.transactions.observe(len(batch))
         if self._failing:
             self._failing = False
             self._reactor.callFromThread(self._store._writes_again)

@@ -151,8 +151,14 @@ class FrontsTests(SynchronousTestCase):
         self.reactor.advance(FIRST_DELAY)
         self.assertEqual(len(self.reactor.processes), 3)
         self.assertIn(b'"begin"', self.sent(self.created[0]))
+        self.assertEqual(self.metrics(), {"workers": 2, "workers_ready": 1, "worker_restarts_total": 1})
         self.created[0]._ready()
         self.assertEqual(len(self.acceptor.fronts), 2)
+        self.assertEqual(self.metrics(), {"workers": 2, "workers_ready": 2, "worker_restarts_total": 1})
+
+    def metrics(self) -> dict[str, object]:
+        """Return the metrics of the fronts."""
+        return {one.name.removeprefix("kubetwist_"): dict(one.values)[()] for one in self.fronts.collect()}
 
     def test_backoff(self) -> None:
         """The delay doubles up to a maximum, and is short again after a front has run for a while."""

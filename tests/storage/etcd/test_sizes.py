@@ -56,3 +56,16 @@ class SizeTallyTests(EtcdCase):
         self.assertGreater(size, 10_000)
         self.assertEqual(metric_values(metrics, "apiserver_storage_size_bytes"), {("etcd-0",): size})
         self.assertEqual(metric_values(metrics, "apiserver_storage_db_total_size_in_bytes"), {(member,): size})
+
+    def test_health(self) -> None:
+        """A member that does not respond is unhealthy, until it responds."""
+        client = self.open().client
+        (member,) = client.members
+        for change, expected in (
+            (lambda: None, 1),
+            (lambda: client.report_failure(member, None), 0),
+            (member.mark_healthy, 1),
+        ):
+            change()
+            (health,) = [one for one in client.collect() if one.name == "kubetwist_etcd_member_healthy"]
+            self.assertEqual(dict(health.values), {(member.address.url,): expected})
