@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,6 +28,7 @@ class Options(CommandOptions):
         "directory (--encryption-provider-config, --cert-dir, --service-account-key-file, ...) are not\n"
         "included."
     )
+    required: ClassVar[Sequence[str]] = ("to",)
     flags: ClassVar = (
         Flag("data-dir", STRING, "kubetwist-data", "The data directory.", "Backup"),
         Flag("to", STRING, "", "The directory of the backup. It must not exist.", "Backup"),
@@ -40,12 +42,9 @@ class Options(CommandOptions):
         ),
     )
 
-    def check(self) -> None:
-        """Check the required flags."""
-        self.require_flags("to")
 
-
-async def _run(service: CommandService) -> None:
+async def run(service: CommandService) -> None:
+    """Write the backup, and print its size."""
     from ..server.backups import back_up
 
     options = service.options
@@ -64,4 +63,4 @@ def makeService(options: Options) -> IService:
     """Return the service that C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).install()
+    return CommandService(options, reactor, run).install()

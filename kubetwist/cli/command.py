@@ -5,20 +5,29 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from threading import Event
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar, TypeVar, cast
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.logger import Logger, LogLevel, textFileLogObserver
+from twisted.logger import (
+    FilteringLogObserver,
+    Logger,
+    LogLevel,
+    LogLevelFilterPredicate,
+    globalLogBeginner,
+    textFileLogObserver,
+)
 from twisted.python.failure import Failure
 
 from ..server.errors import StartError
 from ..storage.errors import StorageError
 from .commandline import FlagOptions
 from .flagtypes import FlagError
+
+T = TypeVar("T")
 
 FAILED = 1
 #: Exit code of an interrupted program, as in shells.
@@ -30,7 +39,37 @@ class CommandError(Exception):
 
 
 class CommandOptions(FlagOptions):
-    """Options of a maintenance command."""
+    """
+    Options of a maintenance command.
+
+    @cvar required: The names of the flags that must be set.
+    @cvar argument: The placeholder of the argument that is not a flag; C{""} if there is none.
+    """
+
+    required: ClassVar[Sequence[str]] = ()
+    argument: ClassVar[str] = ""
+
+    def getSynopsis(self) -> str:
+        """Return the usage line."""
+        return f"Usage: {self.program} {self.argument} [flags]".replace("  ", " ")
+
+    def read(self, arguments: Sequence[str]) -> None:
+        """Read the argument, which is the first or the last one, and the flags."""
+        rest = list(arguments)
+        if self.argument:
+            for index in (0, -1):
+                if rest and not rest[index].startswith("-"):
+                    self.set_argument(rest.pop(index))
+                    break
+        super().read(rest)
+
+    def set_argument(self, text: str) -> None:
+        """Set the argument that is not a flag, if L{argument} names one."""
+        raise NotImplementedError(self.argument)
+
+    def check(self) -> None:
+        """Check the required flags."""
+        self.require_flags(*self.required)
 
     def require_flags(self, *names: str) -> None:
         """
@@ -41,6 +80,11 @@ class CommandOptions(FlagOptions):
         for name in names:
             if not self[name]:
                 raise FlagError(f"--{name} is required")
+
+
+def expected_failure(error: BaseException) -> bool:
+    """Return whether the message of an error is a single line for the user, and no bug of the command."""
+    return isinstance(error, (CommandError, StartError, StorageError))
 
 
 class CommandService(Service):
@@ -90,12 +134,12 @@ class CommandService(Service):
             self.code = self.code or INTERRUPTED
             return
         self.code = FAILED
-        if failure.check(CommandError, StartError, StorageError):
+        if failure.value is not None and expected_failure(failure.value):
             line = str(failure.value)
         else:
             self._log.failure("command failed: command={command}", failure, command=self.options.command)
             line = f"failed: {failure.value!r}"
-        print(f"twist {self.options.command}: {line}", file=sys.__stderr__, flush=True)
+        print(f"{self.options.program}: {line}", file=sys.__stderr__, flush=True)
 
     def _install_signal_handlers(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -116,3 +160,72 @@ class CommandService(Service):
             if stream is not None:
                 stream.flush()
         os._exit(self.code)
+
+
+def run_command(options: CommandOptions, work: Callable[[CommandService], Coroutine[Any, Any, None]]) -> None:
+    """
+    Run a command in the reactor of a process that is not C{twist}.
+
+    @param options: The checked options.
+    @param work: The function that L{CommandService} runs.
+    @raise Exception: What C{work} raises.
+    @raise SystemExit: A signal ended the command.
+    """
+    service: list[CommandService] = []
+
+    def start(reactor: Any) -> Coroutine[Any, Any, None]:
+        service.append(CommandService(options, reactor, work))
+        return work(service[0])
+
+    run_coroutine(start, lambda: service[0].cancelled.set())
+
+
+def run_coroutine(work: Callable[[Any], Coroutine[Any, Any, T]], on_signal: Callable[[], object] = lambda: None) -> T:
+    """
+    Run a coroutine in the reactor, which can be started once in a process, and return its result.
+
+    SIGINT and SIGTERM cancel the coroutine. Log lines of warnings and errors are written to stderr.
+
+    @param work: Called with the reactor when it runs.
+    @param on_signal: Called when the coroutine is about to be cancelled.
+    @raise Exception: What the coroutine raises.
+    @raise SystemExit: A signal ended the coroutine. The code is 128 plus the number of the signal.
+    """
+    from twisted.internet import reactor as global_reactor
+
+    reactor: Any = global_reactor
+    results: list[Any] = []
+    signals: list[int] = []
+
+    def start() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, handle_signal)
+        running.append(Deferred.fromCoroutine(work(reactor)).addBoth(finish))
+
+    def finish(result: Any) -> None:
+        results.append(result)
+        reactor.callWhenRunning(reactor.stop)
+
+    def handle_signal(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
+        on_signal()
+        reactor.callFromThread(cancel)
+
+    def cancel() -> None:
+        if not results:
+            running[0].cancel()
+
+    running: list[Deferred[None]] = []
+    observer = textFileLogObserver(sys.stderr)
+    filters = [LogLevelFilterPredicate(LogLevel.warn)]
+    globalLogBeginner.beginLoggingTo(
+        [FilteringLogObserver(observer, filters)], discardBuffer=True, redirectStandardIO=False
+    )
+    reactor.callWhenRunning(start)
+    reactor.run()
+    if signals:
+        raise SystemExit(128 + signals[0])
+    [result] = results
+    if isinstance(result, Failure):
+        result.raiseException()
+    return cast("T", result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -29,6 +29,7 @@ class FlagOptions(usage.Options):
     @cvar description: The description in the help.
     @cvar general: Flags that print something and exit, such as C{--version}; see L{handle_query_flags}.
     @ivar parent: The options of C{twist}, if C{twist} runs the command.
+    @ivar invoked_as: The program and command as the user typed them, if not C{twist} and L{command}.
     @ivar changed: The names of the flags on the command line (pflag: C{Changed}).
     """
 
@@ -38,10 +39,16 @@ class FlagOptions(usage.Options):
     general: ClassVar[Sequence[Flag]] = (HELP,)
     parent: Any = None
     changed: frozenset[str] = frozenset()
+    invoked_as: str = ""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Twisted has no annotations here
         self.update({flag.name: flag.default for flag in self.flags})
+
+    @property
+    def program(self) -> str:
+        """The program and its command, for messages: C{twist kubeapi}."""
+        return self.invoked_as or f"twist {self.command}"
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
         """
@@ -62,7 +69,7 @@ class FlagOptions(usage.Options):
         except FlagError as error:
             if self.parent is None:
                 raise usage.UsageError(str(error)) from error
-            print(f"twist {self.command}: {error}; see twist {self.command} --help", file=sys.stderr)
+            print(f"{self.program}: {error}; see {self.program} --help", file=sys.stderr)
             raise SystemExit(_USAGE_EXIT) from error
 
     def handle_query_flags(self, arguments: Sequence[str]) -> None:
@@ -78,7 +85,15 @@ class FlagOptions(usage.Options):
 
         @raise FlagError: A flag is unknown or its value invalid.
         """
-        parsed = parse_flags(self.flags, arguments, lambda text: print(text, file=sys.stderr))
+        self.apply(parse_flags(self.flags, arguments, lambda text: print(text, file=sys.stderr)))
+
+    def apply(self, parsed: Mapping[str, Any]) -> None:
+        """
+        Set the flags of a command line.
+
+        @param parsed: The values of the flags that are set, by name.
+        @raise FlagError: A combination of flags is invalid.
+        """
         self.changed = frozenset(parsed)
         self.update(parsed)
 
@@ -99,7 +114,7 @@ class FlagOptions(usage.Options):
 
     def getSynopsis(self) -> str:
         """Return the usage line."""
-        return f"Usage: twist {self.command} [flags]"
+        return f"Usage: {self.program} [flags]"
 
     def getUsage(self, width: int | None = None) -> str:
         """Return the description of the command, and its flags."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import evolve
 
@@ -14,7 +14,7 @@ from ..api.flagvalues import FlagValues
 from ..interfaces import IServerReactor
 from .command import CommandError, CommandOptions, CommandService
 from .flagtable import FLAGS
-from .flagtypes import BOOLEAN, Flag, FlagError, parse_flags
+from .flagtypes import BOOLEAN, Flag, FlagError
 
 if TYPE_CHECKING:
     from ..server.datadir import DataDirectory
@@ -74,12 +74,11 @@ class Options(CommandOptions):
         ),
     )
 
-    def read(self, arguments: Sequence[str]) -> None:
-        """Create the options of each side from its flags."""
+    def apply(self, parsed: Mapping[str, Any]) -> None:
+        """Set the flags, and create the options of each side."""
         from .kubeapi import Options as ServerOptions
 
-        parsed = parse_flags(self.flags, arguments)
-        self.update(parsed)
+        super().apply(parsed)
         self.endpoints: dict[str, FlagValues] = {}
         for side in SECTIONS:
             values = {
@@ -137,7 +136,8 @@ class StorageEndpoint:
             self._data.close()
 
 
-async def _run(service: CommandService) -> None:
+async def run(service: CommandService) -> None:
+    """Copy the objects, compare both sides, and print the numbers."""
     from ..storage.migration import Migration, MigrationError
 
     options = service.options
@@ -172,4 +172,4 @@ def makeService(options: Options) -> IService:
     """Return the service that C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).install()
+    return CommandService(options, reactor, run).install()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -33,20 +32,12 @@ class Options(CommandOptions):
         Flag("kind", STRINGS, ("admission",), f"The kinds of plugins: {', '.join(KINDS)}.", "Plugin"),
         Flag("to", STRING, "", "The folder of the project, which must not exist. The default is ./NAME.", "Plugin"),
     )
+    argument: ClassVar[str] = "NAME"
     name = ""
 
-    def getSynopsis(self) -> str:
-        """Return the usage line."""
-        return f"Usage: twist {self.command} NAME [flags]"
-
-    def read(self, arguments: Sequence[str]) -> None:
-        """Read the name, which is the first or the last argument, and the flags."""
-        rest = list(arguments)
-        for index in (0, -1):
-            if rest and not rest[index].startswith("-"):
-                self.name = rest.pop(index)
-                break
-        super().read(rest)
+    def set_argument(self, text: str) -> None:
+        """Set the name of the project."""
+        self.name = text
 
     def check(self) -> None:
         """Check the name and the kinds."""
@@ -61,7 +52,8 @@ class Options(CommandOptions):
             raise FlagError(str(error)) from None
 
 
-async def _run(service: CommandService) -> None:
+async def run(service: CommandService) -> None:
+    """Write the files, and print their paths."""
     options = service.options
     assert isinstance(options, Options)
     folder = Path(options["to"] or options.name)
@@ -77,4 +69,4 @@ def makeService(options: Options) -> IService:
     """Return the service that C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).install()
+    return CommandService(options, reactor, run).install()

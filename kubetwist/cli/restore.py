@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ class Options(CommandOptions):
         "The restored state is older than the state that clients have cached. Therefore revisions continue\n"
         "above all revisions since the backup, existing watches fail with 410 Gone, and clients list again."
     )
+    required: ClassVar[Sequence[str]] = ("from",)
     flags: ClassVar = (
         Flag("from", STRING, "", "The backup.", "Restore"),
         Flag("data-dir", STRING, "kubetwist-data", "The data directory to create.", "Restore"),
@@ -46,12 +48,9 @@ class Options(CommandOptions):
         ),
     )
 
-    def check(self) -> None:
-        """Check the required flags."""
-        self.require_flags("from")
 
-
-async def _run(service: CommandService) -> None:
+async def run(service: CommandService) -> None:
+    """Create the data directory, and print its size."""
     from ..server.backups import restore
 
     options = service.options
@@ -68,4 +67,4 @@ def makeService(options: Options) -> IService:
     """Return the service that C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).install()
+    return CommandService(options, reactor, run).install()

@@ -17,8 +17,8 @@ class ServerOptions(FlagValues, Protocol):
     """The values of flags and values derived from them; L{kubetwist.cli.kubeapi.Options} provides it."""
 
     @property
-    def command(self) -> str:
-        """The name of the command, for messages."""
+    def program(self) -> str:
+        """The program and its command, for messages."""
 
     @property
     def parent(self) -> Options | None:

@@ -247,7 +247,7 @@ class TwistProcess:
             self._options.parent["logLevel"] = LogLevel.critical
         # Printed at the end, so that the reason is the last line, after all log lines.
         # The reactor swallows SystemExit, and twist knows no other exit code than 0.
-        message = f"twist {self._options.command}: {line}"
+        message = f"{self._options.program}: {line}"
         self._reactor.addSystemEventTrigger("after", "shutdown", _exit_failed, message)
         self._reactor.callWhenRunning(self._reactor.stop)
 

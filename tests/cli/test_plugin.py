@@ -30,7 +30,7 @@ class CommandTests(SynchronousTestCase):
         """Run the command, and return its exit code."""
         options = plugin.Options()
         options.parseOptions(arguments)
-        service = CommandService(options, FakeReactor(), plugin._run)
+        service = CommandService(options, FakeReactor(), plugin.run)
         service.startService()
         return service.code
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from twisted.application.service import IService
 
 from ...cli.command import CommandError, CommandOptions, CommandService
+from ...cli.flagcommand import flag_command
 from ...cli.flags.kubetwist import DEFAULT_KUBERNETES_VERSION
 from ...cli.flagtypes import STRING, Flag, FlagError
 from .assets import AssetsError, write_assets
@@ -44,20 +44,12 @@ class Options(CommandOptions):
             "Envtest",
         ),
     )
+    argument: ClassVar[str] = "DIR"
     folder: Path | None = None
 
-    def getSynopsis(self) -> str:
-        """Return the usage line."""
-        return f"Usage: twist {self.command} DIR [flags]"
-
-    def read(self, arguments: Sequence[str]) -> None:
-        """Read the directory, which is the first or the last argument, and the flags."""
-        rest = list(arguments)
-        for index in (0, -1):
-            if rest and not rest[index].startswith("-"):
-                self.folder = Path(rest.pop(index))
-                break
-        super().read(rest)
+    def set_argument(self, text: str) -> None:
+        """Set the directory."""
+        self.folder = Path(text)
 
     def check(self) -> None:
         """Check that the directory is given, and the release."""
@@ -75,7 +67,8 @@ class Options(CommandOptions):
         return [f"--{flag.name}={self[flag.name]}" for flag in self.flags if self[flag.name] != flag.default]
 
 
-async def _run(service: CommandService) -> None:
+async def run(service: CommandService) -> None:
+    """Write the directory, and print its path."""
     options = service.options
     assert isinstance(options, Options) and options.folder is not None
     try:
@@ -89,4 +82,8 @@ def makeService(options: Options) -> IService:
     """Return the service that C{twist} starts."""
     from twisted.internet import reactor
 
-    return CommandService(options, reactor, _run).install()
+    return CommandService(options, reactor, run).install()
+
+
+#: C{kubetwist envtest}.
+command = flag_command(Options, run)

@@ -30,7 +30,7 @@ class CommandTests(SynchronousTestCase):
         """Run the command, and return its exit code."""
         options = command.Options()
         options.parseOptions(arguments)
-        service = CommandService(options, FakeReactor(), command._run)
+        service = CommandService(options, FakeReactor(), command.run)
         service.startService()
         return service.code
 

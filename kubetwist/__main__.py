@@ -1,0 +1,8 @@
+"""C{python -m kubetwist}: the command C{kubetwist}."""
+
+from __future__ import annotations
+
+from .cli.main import main
+
+if __name__ == "__main__":
+    main()
