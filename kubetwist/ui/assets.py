@@ -78,9 +78,23 @@ class PageFiles:
     assets: tuple[str, ...]
 
 
-UI: Final = PageFiles("index.html", ("*.js", "*.css", "*.svg", "vendor/*.txt", "vendor/js-yaml/*"))
+UI: Final = PageFiles(
+    "index.html",
+    (
+        "*.js",
+        "*.css",
+        "*.svg",
+        "components/*.js",
+        "core/*.js",
+        "lib/*.js",
+        "pages/*.js",
+        "vendor/*.txt",
+        "vendor/js-yaml/*",
+    ),
+)
 SWAGGER_UI: Final = PageFiles(
-    "swagger/index.html", ("swagger/*.*s", "api.js", "dom.js", "icon.svg", "vendor/swagger-ui/*")
+    "swagger/index.html",
+    ("swagger/*.*s", "core/api.js", "core/dom.js", "lib/*.js", "icon.svg", "vendor/js-yaml/*", "vendor/swagger-ui/*"),
 )
 
 

@@ -1,7 +1,7 @@
 // Swagger UI over the OpenAPI documents of this server, one group and version at a time.
 
-import { h, problem, replace } from "../dom.js";
-import * as api from "../api.js";
+import { h, problem, replace } from "../core/dom.js";
+import * as api from "../core/api.js";
 
 const top = h("header", { class: "top" });
 const messages = h("div", { "aria-live": "polite" });

@@ -2,8 +2,18 @@
 
 export const MANAGER = "kubetwist-ui";
 
+/** @typedef {Record<string, any>} Fields */
+
+/** @param {any} value */
 const isMap = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
+/**
+ * Return whether two values of JSON are equal.
+ *
+ * @param {any} one
+ * @param {any} other
+ * @returns {boolean}
+ */
 export function equal(one, other) {
   if (one === other) return true;
   if (Array.isArray(one)) return Array.isArray(other) && one.length === other.length && one.every((value, index) => equal(value, other[index]));
@@ -12,8 +22,15 @@ export function equal(one, other) {
   return names.length === Object.keys(other).length && names.every((name) => Object.hasOwn(other, name) && equal(one[name], other[name]));
 }
 
-/** Return the parts of `after` that differ from `before` or are in `owned`, a FieldsV1; lists are atomic. */
+/**
+ * Return the parts of `after` that differ from `before` or are in `owned`; lists are atomic.
+ *
+ * @param {any} before
+ * @param {Fields} after
+ * @param {any} owned A FieldsV1.
+ */
 function picked(before, after, owned) {
+  /** @type {Fields} */
   const found = {};
   for (const [name, value] of Object.entries(after)) {
     const old = isMap(before) && Object.hasOwn(before, name) ? before[name] : undefined;
@@ -26,27 +43,58 @@ function picked(before, after, owned) {
   return found;
 }
 
-/** Return the configuration to apply for a change from `before` to `after`. */
+/**
+ * Return the configuration to apply for a change.
+ *
+ * @param {any} before The object that was read.
+ * @param {any} after The object as edited.
+ * @returns {Fields}
+ */
 export function changes(before, after) {
-  const entry = (before.metadata.managedFields || []).find((one) => one.manager === MANAGER && one.operation === "Apply" && !one.subresource);
+  const entry = (before.metadata.managedFields || []).find((/** @type {any} */ one) => one.manager === MANAGER && one.operation === "Apply" && !one.subresource);
   const found = picked(before, after, entry && entry.fieldsV1);
   const { name, namespace } = before.metadata;
   return { ...found, apiVersion: after.apiVersion, kind: after.kind, metadata: { ...(found.metadata || {}), name, ...(namespace ? { namespace } : {}) } };
 }
 
-/** Return the paths of the removed fields. */
+/**
+ * Return the paths of the removed fields.
+ *
+ * @param {Fields | undefined} before
+ * @param {Fields} after
+ * @param {string} [path]
+ */
 export function removals(before, after, path = "") {
+  /** @type {string[]} */
   const found = [];
-  for (const name of Object.keys(before || {})) {
+  for (const [name, old] of Object.entries(before || {})) {
     const here = path ? `${path}.${name}` : name;
     if (!Object.hasOwn(after, name)) found.push(here);
-    else if (isMap(before[name]) && isMap(after[name])) found.push(...removals(before[name], after[name], here));
+    else if (isMap(old) && isMap(after[name])) found.push(...removals(old, after[name], here));
   }
   return found;
 }
 
-/** Return whether a value contains an integer that JavaScript cannot represent exactly. */
+/**
+ * Return whether a value contains an integer that JavaScript cannot represent exactly.
+ *
+ * @param {any} value
+ * @returns {boolean}
+ */
 export function inexact(value) {
   if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
   return value !== null && typeof value === "object" && Object.values(value).some(inexact);
+}
+
+/**
+ * Return the conflicts of a refused server-side apply.
+ *
+ * @param {any} error An APIError.
+ * @returns {{ field: string, manager: string }[]}
+ */
+export function conflictsOf(error) {
+  /** @type {{ reason?: string, field?: string, message?: string }[]} */
+  const causes = error.status?.details?.causes || [];
+  return causes.filter((cause) => cause.reason === "FieldManagerConflict").map(({ field = "", message = "" }) =>
+    ({ field, manager: /^conflict with "(.*?)"/.exec(message)?.[1] ?? message }));
 }

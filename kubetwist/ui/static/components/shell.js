@@ -1,0 +1,176 @@
+// The frame around all views: the header with the namespace, and the list of kinds.
+
+import * as api from "../core/api.js";
+import { button, h, openDialog, replace } from "../core/dom.js";
+import { listAddress, parseAddress } from "../lib/addresses.js";
+import { matches } from "../lib/resources.js";
+import { texts } from "../lib/texts.js";
+import { logo } from "./logo.js";
+
+/** @typedef {import("../lib/types.js").Resource} Resource */
+
+const NAMESPACES = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
+// Interval in milliseconds of discovery, which finds new custom resources.
+const DISCOVERY_INTERVAL = 5000;
+// The maximum of namespaces to try; each needs a request.
+const MAX_TRIED_NAMESPACES = 20;
+// The value of the choice of a namespace by its name; it is not a valid name.
+const ANOTHER = "…";
+const STORED_NAMESPACE = "namespace";
+
+const LINKS = [["#/", texts.overview], ["#/access", texts.myPermissions], ["#/why", texts.why], ["#/plots", texts.plots]];
+if (document.querySelector('meta[name="swagger-ui"]')?.getAttribute("content") === "yes") LINKS.push(["/swagger-ui/", texts.swagger]);
+
+/** The frame, while a user is signed in. */
+export class Shell {
+  /**
+   * @param {{ username: string, groups?: string[] }} user
+   * @param {{ signOut: () => void, moved: () => void }} calls `moved` is called when another namespace is chosen.
+   */
+  constructor(user, { signOut, moved }) {
+    this.user = user;
+    this.moved = moved;
+    this.namespace = sessionStorage.getItem(STORED_NAMESPACE) ?? "";
+    /** @type {string[]} */
+    this.namespaces = [];
+    this.discovered = "";
+    this.kinds = h("div", { onkeydown: (/** @type {KeyboardEvent} */ event) => this.moveAmongKinds(event) });
+    this.search = h("input", {
+      type: "search", placeholder: texts.findKind, "aria-label": texts.findKind, spellcheck: false,
+      oninput: () => this.drawKinds(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event),
+    });
+    this.choice = h("select", { id: "namespace", onchange: () => { if (this.choice.value === ANOTHER) this.askForNamespace(); else this.useNamespace(this.choice.value); } });
+    this.main = h("main", { class: "main" });
+    this.element = h("div", { class: "shell" },
+      h("header", { class: "top" },
+        h("a", { class: "brand", href: "#/" }, logo(), "kubetwist"),
+        h("label", { for: "namespace" }, texts.namespace, this.choice),
+        h("span", { class: "who", title: (user.groups || []).join("\n") }, user.username),
+        button(texts.signOut, signOut)),
+      h("nav", { class: "side", "aria-label": texts.kinds }, this.search, this.kinds), this.main);
+    this.timer = setInterval(() => { if (!document.hidden) this.refresh().catch(() => {}); }, DISCOVERY_INTERVAL);
+    this.drawNamespaces();
+  }
+
+  close() { clearInterval(this.timer); }
+
+  /** Read what the frame shows, and choose a namespace if none was chosen before. */
+  async start() {
+    await Promise.all([this.refresh(), this.readNamespaces()]);
+    if (sessionStorage.getItem(STORED_NAMESPACE) === null) this.namespace = await this.firstNamespace();
+    this.drawNamespaces();
+  }
+
+  /** Return the namespace to start in: all, or the first whose pods the user may list; "" if there is none. */
+  async firstNamespace() {
+    const may = (/** @type {string} */ namespace) => api.mayI({ verb: "list", resource: "pods", namespace });
+    const account = /^system:serviceaccount:([^:]+):/.exec(this.user.username)?.[1];
+    try {
+      if (await may("")) return "";
+      const tried = new Set([account, "default", ...this.namespaces].slice(0, MAX_TRIED_NAMESPACES));
+      for (const name of tried) if (name && await may(name)) return name;
+    } catch { /* the table shows the error */ }
+    return account ?? "";
+  }
+
+  /** Discover the resources again. */
+  async refresh() {
+    const signature = JSON.stringify(await api.discover());
+    if (signature === this.discovered && this.kinds.firstChild) return;
+    this.discovered = signature;
+    this.drawKinds();
+  }
+
+  async readNamespaces() {
+    try {
+      const list = await api.json("/api/v1/namespaces", { accept: NAMESPACES });
+      this.namespaces = (list.items || []).map((/** @type {import("../lib/types.js").KubeObject} */ one) => one.metadata.name);
+    } catch { this.namespaces = []; }
+    this.drawNamespaces();
+  }
+
+  /** @param {string} name */
+  useNamespace(name) {
+    this.namespace = name;
+    sessionStorage.setItem(STORED_NAMESPACE, name);
+    this.drawNamespaces();
+    this.moved();
+  }
+
+  /** Ask for the name of a namespace, for users who may not list namespaces. */
+  askForNamespace() {
+    this.drawNamespaces();
+    const field = h("input", { id: "namespace-name", required: true, maxlength: 63, pattern: "[a-z0-9]([\\-a-z0-9]*[a-z0-9])?", spellcheck: false, autocomplete: "off" });
+    const dialog = openDialog(texts.namespace, () => h("form", { onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); dialog.close(); this.useNamespace(field.value); } },
+      h("label", { class: "row", for: "namespace-name" }, texts.namespace, field),
+      h("div", { class: "row" }, button(texts.cancel, () => dialog.close()), h("button", { class: "button main", type: "submit" }, texts.show))));
+  }
+
+  drawNamespaces() {
+    const names = new Set(this.namespaces);
+    if (this.namespace) names.add(this.namespace);
+    if (!names.size) names.add("default");
+    replace(this.choice, h("option", { value: "" }, texts.allNamespaces), [...names].sort().map((name) => h("option", { value: name }, name)), h("option", { value: ANOTHER }, texts.anotherNamespace));
+    this.choice.value = this.namespace;
+  }
+
+  /** Move from the search field down to the links, or open the first of them. @param {KeyboardEvent} event */
+  searchKey(event) {
+    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    const first = this.kinds.querySelector("a");
+    if (!first) return;
+    event.preventDefault();
+    if (event.key === "ArrowDown") first.focus();
+    else first.click();
+  }
+
+  /** @param {KeyboardEvent} event */
+  moveAmongKinds(event) {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (!step) return;
+    event.preventDefault();
+    const links = [...this.kinds.querySelectorAll("a")], next = links[links.findIndex((one) => one === document.activeElement) + step];
+    if (next) next.focus();
+    else if (step < 0) this.search.focus();
+  }
+
+  /** Clear the search. */
+  clearSearch() {
+    if (!this.search.value) return;
+    this.search.value = "";
+    this.drawKinds();
+  }
+
+  drawKinds() {
+    const wanted = this.search.value.trim().toLowerCase();
+    /** @type {Map<string, Resource[]>} */
+    const groups = new Map();
+    for (const one of api.resources()) {
+      if (!one.verbs.includes("list") || !matches(one, wanted)) continue;
+      const members = groups.get(one.group);
+      if (members) members.push(one);
+      else groups.set(one.group, [one]);
+    }
+    const link = (/** @type {string} */ href, /** @type {string} */ name, extra = "") => h("a", { href }, name, extra ? h("small", null, extra) : null);
+    replace(this.kinds,
+      wanted ? null : LINKS.map(([href, name]) => link(href, name)),
+      [...groups].map(([group, members]) => [
+        h("div", { class: "group" }, group || texts.coreGroup),
+        members.sort((a, b) => (a.resource < b.resource ? -1 : 1)).map((one) => link(listAddress(one), one.resource, one.stale ? texts.stale : "")),
+      ]));
+    this.mark();
+  }
+
+  /** Mark the link to the shown view. */
+  mark() {
+    const here = location.hash || "#/";
+    const { parts } = parseAddress(location.hash);
+    const current = ["list", "object", "new"].includes(parts[0]) ? listAddress({ group: parts[1] || "", resource: parts[2] || "" }) : here.split("?")[0];
+    for (const link of this.kinds.querySelectorAll("a")) {
+      if (link.getAttribute("href") === current) {
+        if (!link.hasAttribute("aria-current")) link.scrollIntoView({ block: "nearest" });
+        link.setAttribute("aria-current", "page");
+      } else link.removeAttribute("aria-current");
+    }
+  }
+}

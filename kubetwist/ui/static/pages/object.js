@@ -1,0 +1,155 @@
+// The views of one object: YAML, editor, events, owners and dependents; and its deletion.
+
+import { TableView } from "../components/table.js";
+import { YAMLView } from "../components/yamlview.js";
+import * as api from "../core/api.js";
+import { button, frame, h, openDialog, problem, replace } from "../core/dom.js";
+import { listAddress, objectAddress } from "../lib/addresses.js";
+import { pathOf, questionOf } from "../lib/resources.js";
+import { texts } from "../lib/texts.js";
+
+/** @typedef {import("../lib/types.js").Resource} Resource */
+/** @typedef {import("../lib/types.js").Target} Target */
+/** @typedef {import("../lib/types.js").View} View */
+
+const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+
+/** @typedef {(target: Target, body: HTMLElement, view: View) => void | Promise<void>} Tab Shows the tab in the body. */
+
+/**
+ * The tabs by the last part of the address.
+ *
+ * @type {Record<string, { title: string, show: Tab, verb?: string }>}
+ */
+const TABS = {
+  yaml: { title: texts.tabs.yaml, show: yamlTab },
+  edit: { title: texts.tabs.edit, show: async (...to) => (await import("./edit.js")).editObject(...to), verb: "patch" },
+  events: { title: texts.tabs.events, show: eventsTab },
+  graph: { title: texts.tabs.graph, show: async (...to) => (await import("./graph.js")).drawGraph(...to) },
+};
+
+/**
+ * Return the view of an object.
+ *
+ * @param {Resource} resource
+ * @param {string} namespace
+ * @param {string} name
+ * @param {string} tab
+ * @returns {View}
+ */
+export function objectView(resource, namespace, name, tab) {
+  const target = { resource, namespace, name, path: pathOf(resource, namespace, name) };
+  const body = h("div", { class: "main fills" });
+  const tabs = Object.entries(TABS).filter(([, { verb }]) => !verb || resource.verbs.includes(verb));
+  const element = frame([
+    h("h1", null, name), h("span", { class: "kind" }, h("a", { href: listAddress(resource) }, resource.kind), namespace ? texts.inNamespace(namespace) : ""),
+    h("span", { class: "grow" }),
+    resource.verbs.includes("delete") ? button(texts.delete, () => askToDelete(target), { class: "danger", id: "delete" }) : null,
+  ], [
+    h("nav", { class: "tabs", "aria-label": texts.views }, tabs.map(([id, { title }]) =>
+      h("a", { href: objectAddress(resource, namespace, name, id), "aria-current": id === tab ? "page" : null }, title))),
+    body,
+  ]);
+  /** @type {View} */
+  const view = { element, title: name, close: null };
+  const shown = (TABS[tab] || TABS.yaml).show(target, body, view);
+  if (shown instanceof Promise) shown.catch((error) => replace(body, h("div", { class: "page" }, problem(error))));
+  return view;
+}
+
+/**
+ * Return the view in which an object is created.
+ *
+ * @param {Resource} resource
+ * @param {string} namespace
+ * @returns {View}
+ */
+export function newView(resource, namespace) {
+  const body = h("div", { class: "main fills" });
+  const title = texts.newObject(resource.kind);
+  /** @type {View} */
+  const view = { element: frame(h("h1", null, title), body), title, close: null };
+  import("./edit.js").then((edit) => edit.createObject(resource, namespace, body, view)).catch((error) => replace(body, problem(error)));
+  return view;
+}
+
+/** Show the YAML of an object, and read it again after each change. @param {Target} target @param {HTMLElement} body @param {View} view */
+function yamlTab({ resource, namespace, name, path }, body, view) {
+  const stop = new AbortController();
+  view.close = () => stop.abort();
+  const question = questionOf("get", resource, namespace, name);
+  /** @type {YAMLView | null} */
+  let shown = null;
+  const draw = async () => {
+    const text = await api.text(path, { accept: "application/yaml", signal: stop.signal, question });
+    const before = shown;
+    shown = new YAMLView(text, before);
+    shown.show(body, before);
+    return /^ {2}resourceVersion: "?(\d+)"?$/m.exec(text)?.[1] || "";
+  };
+  /** Return whether the object still exists when the watch ends. */
+  const follow = async () => {
+    const version = await draw();
+    const query = new URLSearchParams({ watch: "1", fieldSelector: `metadata.name=${name}`, resourceVersion: version });
+    for await (const event of api.watch(`${pathOf(resource, namespace)}?${query}`, { accept: METADATA, signal: stop.signal })) {
+      if (event.type === "MODIFIED") await draw();
+      else if (event.type === "DELETED") {
+        body.prepend(h("div", { class: "note" }, h("div", { class: "problem", role: "alert" }, texts.deleted)));
+        return false;
+      }
+    }
+    return true;
+  };
+  (async () => {
+    while (!stop.signal.aborted) {
+      try {
+        if (!(await follow())) return;
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        if (!shown) { replace(body, h("div", { class: "page" }, problem(error))); return; }
+        if ([403, 404, 405].includes(error.code)) return;
+      }
+      await api.pause(1000, stop.signal);
+    }
+  })();
+}
+
+/** Show the events about an object, followed by a watch. @param {Target} target @param {HTMLElement} body @param {View} view */
+async function eventsTab({ namespace, path }, body, view) {
+  const events = api.resourceOf("", "events");
+  if (!events) throw new Error(texts.noEvents);
+  /** @type {TableView | null} */
+  let table = null;
+  let closed = false;
+  view.close = () => { closed = true; table?.close(); };
+  const object = await api.json(path, { accept: METADATA });
+  if (closed) return;
+  const selector = `involvedObject.uid=${object.metadata.uid}`;
+  table = new TableView(events, namespace || "", (row) => objectAddress(events, row.namespace, row.name), selector);
+  replace(body, table.element);
+}
+
+/** @param {Target} target */
+function askToDelete({ resource, namespace, name, path }) {
+  const messages = h("div", { "aria-live": "polite" });
+  const how = h("select", { id: "propagation" }, Object.entries(texts.propagation).map(([policy, meaning]) => h("option", { value: policy }, `${meaning} (${policy})`)));
+  // The precondition protects a new object of the same name.
+  let preconditions = {};
+  api.json(path, { accept: METADATA }).then((object) => {
+    preconditions = { uid: object.metadata.uid };
+    really.disabled = false;
+  }, (error) => replace(messages, problem(error)));
+  const really = button(texts.delete, async () => {
+    try {
+      const options = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: how.value, preconditions };
+      await api.ask(path, { method: "DELETE", question: questionOf("delete", resource, namespace, name), body: JSON.stringify(options) });
+      dialog.close();
+      location.hash = listAddress(resource);
+    } catch (error) { replace(messages, problem(error)); }
+  }, { class: "danger", id: "really", disabled: true });
+  const dialog = openDialog(texts.delete, () => [
+    h("h1", null, texts.deleteThis(resource.kind)), h("p", null, h("code", null, name), namespace ? texts.inNamespace(namespace) : ""),
+    h("label", { class: "row", for: "propagation" }, texts.dependents, how), messages,
+    h("div", { class: "row" }, button(texts.cancel, () => dialog.close()), really),
+  ]);
+}

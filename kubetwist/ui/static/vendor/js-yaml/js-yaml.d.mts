@@ -1,0 +1,4 @@
+// What the page uses of js-yaml, for the type checker.
+export const CORE_SCHEMA: object;
+/** @throws An error with `reason` and `mark.line`. */
+export function load(text: string, options?: { schema?: object }): unknown;
