@@ -15,7 +15,7 @@ from pathlib import Path
 #: The lines that are printed as they are, by file.
 KEPT = {
     "checks.log": (
-        r" +[a-z0-9]+: (OK|FAIL|SKIP)|Ran [0-9]+ tests|(PASSED|FAILED) \(|=+ .*(passed|failed)"
+        r" +[a-z0-9]+: (OK|FAIL|SKIP)|✖ \S|\S+: error TS|Ran [0-9]+ tests|(PASSED|FAILED) \(|=+ .*(passed|failed)"
         r"|instructions: .*(TOO MANY|--update|without a limit|not counted|figures failed)"
     ),
     "openapi.log": r"openapi: ",

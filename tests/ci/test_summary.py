@@ -96,6 +96,12 @@ class SummaryTests(SynchronousTestCase):
         _, _, _, failed, error, total, environment = PYTEST.splitlines()
         self.assertEqual([f"  e2e: {failed}", f"  e2e: {error}", total, environment], self.summary(PYTEST))
 
+    def test_page(self) -> None:
+        """Failed tests of the web page and errors of its types are listed."""
+        typed = "kubetwist/ui/static/app.js(5,1): error TS2304: Cannot find name 'x'."
+        output = f"{typed}\n\u2714 one (0.5ms)\n\u2716 two (0.5ms)\n"
+        self.assertEqual([typed, "\u2716 two (0.5ms)"], self.summary(output))
+
     def test_long(self) -> None:
         """A line has at most 240 characters."""
         (line,) = self.summary("FAILED tests/e2e/test_a.py::test_b - ValueError: " + "x" * 1000)
