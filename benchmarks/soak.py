@@ -5,10 +5,10 @@ Load a server for hours, and measure whether latency, memory and open files stay
 
 By default 200 requests per second are sent when they are due, also if earlier ones are not answered: GET, LIST, paged
 LIST, merge PATCH, server-side apply, create and delete on 5,000 Secrets in 20 namespaces. 200 watches check that all
-events arrive, in the same order. Meanwhile the certificate of the server is replaced every three minutes, the store is
-compacted every minute, and once a minute a namespace with an owner and its dependents is created, garbage-collected and
-deleted. Every ten seconds a sample is written to the CSV file (the columns are in F{soakreport.py}). The exit code is 1
-if a limit is exceeded: errors, problems of watches, growth of memory, p99.
+events arrive, in the same order. At the same time the certificate of the server is replaced every three minutes, the
+store is compacted every minute, and once a minute a namespace with an owner and its dependents is created,
+garbage-collected and deleted. Every ten seconds a sample is written to the CSV file (the columns are in
+F{soakreport.py}). The exit code is 1 if a limit is exceeded: errors, problems of watches, growth of memory, p99.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ _VALUE = base64.b64encode(b"x" * 300).decode()
 _TYPES = {"PATCH": "application/merge-patch+json", "APPLY": "application/apply-patch+yaml"}
 
 
+#: Shared by all connections: a context has a copy of the system's authorities.
+_CONTEXT = trusting()
+
+
 class Failed(Exception):
     """A response that is not 2xx, or none."""
 
@@ -72,7 +76,6 @@ class Connection:
 
     def __init__(self, server: Target) -> None:
         self._server = server
-        self._context = trusting()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._left = 0
 
@@ -107,7 +110,7 @@ class Connection:
     async def _open(self) -> None:
         self.close()
         parts = urlsplit(self._server.url)
-        self._streams = await asyncio.open_connection(parts.hostname, parts.port, ssl=self._context, limit=1 << 24)
+        self._streams = await asyncio.open_connection(parts.hostname, parts.port, ssl=_CONTEXT, limit=1 << 24)
         self._left = RENEWED
 
     @staticmethod
@@ -336,7 +339,7 @@ class Soak:
             written = self._certificate.replace()
 
             async def served(written: bytes = written) -> bool:
-                _, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=trusting())
+                _, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=_CONTEXT)
                 shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
                 writer.close()
                 return bool(shown == written)
@@ -418,7 +421,7 @@ class Soak:
         for number in range(self._options.watchers):
             namespace = "" if number < wide else self._home(number)
             path = self._collection(namespace)
-            watch = Watch(self._server, path, self._logs[namespace], self.problem, number)
+            watch = Watch(self._server, path, self._logs[namespace], self.problem, _CONTEXT, number)
             self._watches.append(watch)
             tasks.append(asyncio.create_task(watch.run(starts[namespace])))
         while any(not watch.requests for watch in self._watches):
@@ -545,7 +548,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--secrets", type=int, default=5000)
     parser.add_argument("--namespaces", type=int, default=20)
     parser.add_argument("--watchers", type=int, default=200)
-    parser.add_argument("--connections", type=int, default=128, help="the most requests in flight")
+    parser.add_argument("--connections", type=int, default=256, help="the most requests in flight")
     parser.add_argument("--sample", type=float, default=10, help="seconds between samples")
     parser.add_argument("--certificates", type=float, default=180, help="seconds between new certificates")
     parser.add_argument("--garbage", type=float, default=60, help="seconds between owners for the garbage collector")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from attrs import define, field
-from load import Target, trusting
+from load import Target
 
 #: Seconds after which a watch must have received an acknowledged write.
 PATIENCE = 60.0
@@ -107,7 +107,7 @@ class EventLog:
         return [f"no event of {name} at {revision or 'its deletion'}" for name, revision in late]
 
     def is_behind(self, position: int, now: float, patience: float = PATIENCE) -> bool:
-        """Return whether a watch has not received an event that others received long ago."""
+        """Return whether a watch has not received an event that another one received long ago."""
         index = position - self._first
         return index < len(self._events) and self._events[index][1] <= now - patience
 
@@ -151,14 +151,21 @@ class Watch:
     @ivar revision: The revision at which it continues.
     """
 
-    def __init__(self, server: Target, path: str, log: EventLog, report: Callable[[str, str], None], seed: int) -> None:
+    def __init__(
+        self,
+        server: Target,
+        path: str,
+        log: EventLog,
+        report: Callable[[str, str], None],
+        context: ssl.SSLContext,
+        seed: int,
+    ) -> None:
         """
         @param path: The path of the collection.
         @param report: Called with a code and a description of an error or problem.
         """
         self._server, self.path, self.log, self._report = server, path, log, report
-        self._chance = random.Random(seed)
-        self._context: ssl.SSLContext = trusting()
+        self._context, self._chance = context, random.Random(seed)
         self.position = self.events = self.requests = 0
         self.revision = 0
 
@@ -173,7 +180,7 @@ class Watch:
                 await asyncio.sleep(1)
 
     def is_behind(self, now: float) -> bool:
-        """Return whether it has not received an event that others received long ago."""
+        """Return whether it has not received an event that another one received long ago."""
         return self.log.is_behind(self.position, now)
 
     async def _once(self) -> None:

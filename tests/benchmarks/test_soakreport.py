@@ -27,13 +27,13 @@ class SlopeTests(SynchronousTestCase):
 
     @given(floats(-1000, 1000), floats(-1000, 1000))
     def test_straight(self, start: float, per_hour: float) -> None:
-        """The slope of points on a line is that of the line, and its standard error is 0."""
+        """The slope of points on a line is the slope of the line, and its standard error is 0."""
         found = script.slope([(x, start + per_hour * x / 3600) for x in (0.0, 100.0, 350.0, 3600.0)])
         self.assertAlmostEqual(found.per_hour, per_hour, 6)
         self.assertAlmostEqual(found.error, 0.0, 6)
 
     def test_noise(self) -> None:
-        """The standard error of points beside the line is that of the usual formula."""
+        """The standard error of points beside the line follows the usual formula."""
         found = script.slope([(0, 1.0), (1, 0.0), (2, 1.0), (3, 0.0)])
         self.assertAlmostEqual(found.per_hour / 3600, -0.2)
         self.assertAlmostEqual(found.error / 3600, (0.8 / 2 / 5) ** 0.5)

@@ -76,7 +76,7 @@ class EventLogTests(SynchronousTestCase):
         self.assertTrue(log.is_incomplete)
 
     def test_behind(self) -> None:
-        """A watch is behind if others have received its next event long ago."""
+        """A watch is behind if another one has received its next event long ago."""
         log = EventLog()
         log.receive(0, CREATED, 0.0)
         self.assertFalse(log.is_behind(0, 9.0, 10.0))
