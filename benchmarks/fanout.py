@@ -77,12 +77,17 @@ class Connection:
 
 
 class Setting(NamedTuple):
-    """One measurement: the number of watches and of writers, the protocol and the format of the watches."""
+    """
+    One measurement: the number of watches and of writers, the protocol and the format of the watches.
+
+    C{streams} is the number of watches of one connection of HTTP/2.
+    """
 
     watchers: int
     writers: int
     protocol: str
     format: str
+    streams: int = STREAMS
 
 
 def open_watches(server: Target, path: str, version: str, setting: Setting) -> list[Connection]:
@@ -110,10 +115,10 @@ def open_watches(server: Target, path: str, version: str, setting: Setting) -> l
         start = PREFACE + frame(SETTINGS, payload=b"\0\4" + pack(">I", _WINDOW)) + frame(SETTINGS, 1)
         start += frame(WINDOW_UPDATE, payload=pack(">I", _WINDOW - 65535))
         connections = []
-        for first in range(0, setting.watchers, STREAMS):
+        for first in range(0, setting.watchers, setting.streams):
             connection = Connection(server.url, ["h2"])
             connection.socket.sendall(start)
-            for number in range(min(STREAMS, setting.watchers - first)):
+            for number in range(min(setting.streams, setting.watchers - first)):
                 connection.socket.sendall(frame(HEADERS, 5, 2 * number + 1, block))
             connections.append(connection)
     return connections

@@ -19,6 +19,7 @@ from kubetwist.cli import (
     plugin,
     restore,
 )
+from kubetwist.cli.compatflags import limited_flags
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.extension._options import ExtensionOptions
 
@@ -84,14 +85,24 @@ class PageTests(SynchronousTestCase):
             self.assertRegex(note["effect"], r"\A[A-Za-z].*\.\Z")
 
     def test_flags(self) -> None:
-        """Flags in pages exist, unless the page states that they are not supported."""
+        """Flags in pages exist."""
         known = {flag.name for flag in FLAGS}
         for options in (backup.Options, restore.Options, migrate.Options, plugin.Options, ExtensionOptions):
             known |= {flag.name for flag in options.flags}
         named: set[str] = set()
         for path in DOCS.glob("*.md"):
             named |= set(FLAG.findall(page(path.name)))
-        absent = page("compatibility.md").partition("## Not supported")[2]
-        self.assertLessEqual(named - known - set(OTHERS.split()), set(FLAG.findall(absent)))
-        listed = set(FLAG.findall(absent.partition("which cannot be set")[2].partition("[All")[0]))
-        self.assertEqual(listed, {flag.name for flag in FLAGS if flag.help.startswith("Not supported: ")})
+        self.assertLessEqual(named - known, set(OTHERS.split()))
+
+    def test_limited_flags(self) -> None:
+        """The page of flags lists each flag that does less than in kube-apiserver, with what it does and a reason."""
+        rows = re.findall(
+            r"^\| `--([a-z0-9-]+)` \| (refused|some values|partly|no effect) \| (.{8,}) \|$",
+            page("flags.md").partition("## Flags that do less")[2].partition("\n## ")[0],
+            re.MULTILINE,
+        )
+        limited = limited_flags(FLAGS)
+        self.assertEqual(
+            [(name, support) for name, support, _ in rows],
+            [(name, limited[name].support.value) for name in sorted(limited)],
+        )

@@ -34,13 +34,13 @@ def format_value(flag: Flag, value: Any) -> str:
     """Return a value in the format of kube-apiserver: lists in brackets, pairs separated by commas."""
     if isinstance(value, bool):
         return str(value).lower()
-    if flag.flag_type is DURATION and isinstance(value, (int, float)):
+    if flag.flag_type.kind is DURATION and isinstance(value, (int, float)):
         return format_duration(value)
-    if flag.flag_type is FEATURE_GATES and isinstance(value, Mapping):
+    if flag.flag_type.kind is FEATURE_GATES and isinstance(value, Mapping):
         return ",".join(f"{component}:{pair}" for component, pairs in sorted(value.items()) for pair in pairs)
     if isinstance(value, Mapping):
         return ",".join(f"{key}={format_value(flag, one)}" for key, one in sorted(value.items()))
-    if flag.flag_type is MODULES:
+    if flag.flag_type.kind is MODULES:
         return ",".join(f"{pattern}={level}" for pattern, level in value)
     if isinstance(value, (tuple, list)):
         return f"[{','.join(format_value(flag, one) for one in value)}]"
@@ -53,8 +53,8 @@ def typed_value(flag: Flag, value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(key): typed_value(flag, one) for key, one in value.items()}
-    if flag.flag_type is not MODULES and isinstance(value, (tuple, list)):
+    if flag.flag_type.kind is not MODULES and isinstance(value, (tuple, list)):
         return [typed_value(flag, one) for one in value]
-    if flag.flag_type is not DURATION and isinstance(value, (int, float)):
+    if flag.flag_type.kind is not DURATION and isinstance(value, (int, float)):
         return value
     return without_passwords(format_value(flag, value))

@@ -42,6 +42,11 @@ class FlagType:
     merge: Callable[[Any, Any], Any] | None = None
     value_optional: bool = False
 
+    @property
+    def kind(self) -> FlagType:
+        """The type of the values: C{self}, or the type that C{self} restricts."""
+        return self
+
 
 @frozen
 class Flag:
@@ -319,11 +324,11 @@ def format_default(flag: Flag) -> str:
     value = flag.default
     if value in (None, "", False, (), {}, 0):
         return ""
-    if flag.flag_type is DURATION:
+    if flag.flag_type.kind is DURATION:
         return format_duration(value)
     if isinstance(value, bool):
         return "true"
-    if flag.flag_type is PORT_RANGE:
+    if flag.flag_type.kind is PORT_RANGE:
         return f"{value[0]}-{value[1]}"
     if isinstance(value, tuple):
         return ",".join(map(str, value))

@@ -58,11 +58,6 @@ class Options(FlagOptions):
             raise FlagError("--tls-cert-file and --tls-private-key-file must be set together")
         if bool(self["proxy-client-cert-file"]) != bool(self["proxy-client-key-file"]):
             raise FlagError("--proxy-client-cert-file and --proxy-client-key-file must be set together")
-        if not self["aggregator-reject-forwarding-redirect"]:
-            raise FlagError(
-                "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are"
-                " never passed on"
-            )
         if self["in-memory"]:
             if self["storage-backend"] != "memory" and "storage-backend" in self.changed:
                 raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} are mutually exclusive")

@@ -1,5 +1,5 @@
 """
-Answer 429 with Retry-After while the server shuts down.
+Answer with Retry-After while the server starts or shuts down.
 
 @see: kubernetes/apiserver, C{pkg/server/filters/with_retry_after.go}.
 """
@@ -36,3 +36,23 @@ def with_retry_after(handler: Handler, stopping: Callable[[], bool]) -> Handler:
         request.respond_text(429, "The apiserver is shutting down, please try again later.\n")
 
     return retry_after
+
+
+def with_not_ready(handler: Handler, ready: Callable[[], bool]) -> Handler:
+    """
+    Answer 503 to requests until the server has been ready once.
+
+    Controllers then do not act on an incomplete state.
+
+    @param handler: The next handler.
+    @param ready: Returns whether the server has been ready.
+    """
+
+    def not_ready(request: KubeRequest) -> None:
+        if ready() or request.path.startswith(_EXEMPT):
+            handler(request)
+            return
+        request.setHeader(b"Retry-After", b"5")
+        request.respond_text(503, "The apiserver hasn't been fully initialized yet, please try again later.\n")
+
+    return not_ready

@@ -142,6 +142,10 @@ class APIServer:
             from ..filters.retryafter import with_retry_after
 
             handler = with_retry_after(handler, lambda: state.sends_retry_after)
+        if options["send-retry-after-while-not-ready-once"]:
+            from ..filters.retryafter import with_not_ready
+
+            handler = with_not_ready(handler, lambda: state.ready)
         if config.sessions is not None:
             from ..ui.page import with_ui
 

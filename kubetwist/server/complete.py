@@ -146,7 +146,8 @@ class Completion:
 
         @raise StartError: It cannot be bound.
         """
-        return BoundAddress(self.options["bind-address"], self.options["secure-port"])
+        options = self.options
+        return BoundAddress(options["bind-address"], options["secure-port"], shared=options["permit-port-sharing"])
 
     def make_backend(self, data: DataDirectory) -> IStorageBackend:
         """

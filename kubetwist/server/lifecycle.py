@@ -46,10 +46,12 @@ class RunState:
 
     @ivar caches_filled: Whether the watch caches are filled.
     @ivar stopping: Whether the server is to stop.
+    @ivar ready: Whether the server was ready once.
     @ivar sends_retry_after: Whether clients are asked to retry, as the server stops.
     """
 
     caches_filled: bool = False
+    ready: bool = False
     stopping: bool = False
     sends_retry_after: bool = False
 
@@ -144,6 +146,7 @@ class PreparedAPIServer:
         self.announce(self.url)
         await front.run_post_start_hooks()
         config.files.start()
+        self._state.ready = True
         self.report_ready()
         await front.run_ready_hooks()
 
@@ -167,6 +170,7 @@ class PreparedAPIServer:
             openssl_ciphers(options["tls-cipher-suites"]),
             options["tls-sni-cert-key"],
             self.site.acceptableProtocols(),
+            options["tls-curve-preferences"],
         )
         if context.named is not None:
             context.named.follow(config.files)

@@ -46,11 +46,13 @@ class BoundAddress:
     @ivar port: The bound port, also if port 0 was requested.
     """
 
-    def __init__(self, address: str, port: int) -> None:
+    def __init__(self, address: str, port: int, *, shared: bool = False) -> None:
         """
         Bind C{address} and C{port}; 0 stands for a free port.
 
         @param address: An IPv4 or IPv6 address.
+        @param shared: Whether other processes that do the same may bind the port, too; the kernel distributes the
+            connections among them (C{SO_REUSEPORT}).
         @raise StartError: It cannot be bound.
         """
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -59,6 +61,8 @@ class BoundAddress:
             self._socket.setblocking(False)
             # As Twisted does: connections of an earlier server in TIME_WAIT do not block the port.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if shared:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             self._socket.bind((address, port))
         except OSError as error:
             self.close()

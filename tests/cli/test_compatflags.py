@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.python.usage import UsageError
 
+from kubetwist.cli.compatflags import Support, limited_flags
 from kubetwist.cli.flagtable import FLAGS
 
 from .commandlines import CommandLineTestCase, parsed
@@ -14,14 +15,11 @@ class CompatibilityTests(CommandLineTestCase):
 
     def test_defaults_are_accepted(self) -> None:
         """Compatibility flags accept their default."""
-        unused = {flag.name for flag in FLAGS if flag.help.startswith("Not supported: ")}
-        self.assertGreater(len(unused), 15)
-        unused |= {"permit-address-sharing", "log-flush-frequency"}
-        unused |= {"storage-media-type", "enable-garbage-collector"}
-        unused |= {f"coordinated-leadership-{name}" for name in ("lease-duration", "renew-deadline", "retry-period")}
-        found = [flag for flag in FLAGS if flag.name in unused]
-        self.assertEqual(len(found), len(unused))
-        for flag in found:
+        limited = limited_flags(FLAGS)
+        self.assertGreater(len(limited), 20)
+        for flag in FLAGS:
+            if flag.name not in limited:
+                continue
             text = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
             if flag.flag_type.metavar == "duration":
                 text = f"{flag.default}s"
@@ -43,5 +41,20 @@ class CompatibilityTests(CommandLineTestCase):
         self.assert_rejected(
             'invalid argument "1" for "--goaway-chance" flag: it must be between 0 and 0.02', "--goaway-chance=1"
         )
-        for argument in ("--permit-port-sharing", "--contention-profiling", "--egress-selector-config-file=x"):
+        for argument in ("--peer-ca-file=x", "--contention-profiling", "--egress-selector-config-file=x"):
             self.assertRaises(UsageError, parsed, argument)
+
+    def test_support(self) -> None:
+        """Each way in which flags are limited is used, with the values that it accepts."""
+        limited = limited_flags(FLAGS)
+        self.assertEqual({one.support for one in limited.values()}, set(Support))
+        self.assertIs(limited["enable-garbage-collector"].support, Support.RESTRICTED)
+        self.assertEqual(parsed("--log-flush-frequency=1m")["log-flush-frequency"], 60.0)
+        self.assertEqual(parsed("--etcd-count-metric-poll-period=2s")["etcd-count-metric-poll-period"], 2.0)
+        self.assertNotIn("secure-port", limited)
+
+    def test_formatted(self) -> None:
+        """A limited flag is formatted as its type."""
+        options = parsed("--log-flush-frequency=1m30s")
+        self.assertEqual(options.formatted_values()["log-flush-frequency"], "1m30s")
+        self.assertEqual(options.typed_values()["log-flush-frequency"], "1m30s")

@@ -88,8 +88,8 @@ class OptionsTests(CommandLineTestCase):
             "--proxy-client-cert-file and --proxy-client-key-file must be set together", "--proxy-client-key-file=x"
         )
         self.assert_rejected(
-            "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are never"
-            " passed on",
+            'invalid argument "false" for "--aggregator-reject-forwarding-redirect" flag: redirects of other'
+            " API servers are never passed on",
             "--aggregator-reject-forwarding-redirect=false",
         )
 

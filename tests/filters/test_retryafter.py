@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.filters.retryafter import with_retry_after
+from kubetwist.filters.retryafter import with_not_ready, with_retry_after
 from tests.http.harness import Client, echo, make_site
 
 
@@ -33,3 +33,19 @@ class StoppingTests(SynchronousTestCase):
         self.stopping = True
         for path in ("/readyz", "/livez/ping", "/healthz", "/metrics"):
             self.assertEqual(Client(self.site).request("GET", path).code, 200, path)
+
+
+class StartingTests(SynchronousTestCase):
+    """L{with_not_ready}."""
+
+    def test_not_ready(self) -> None:
+        """A server that was never ready answers 503 with Retry-After, and health checks as usual."""
+        ready = False
+        site = make_site(with_not_ready(echo, lambda: ready))
+        answer = Client(site).request("GET", "/api")
+        self.assertEqual((answer.code, answer.header("retry-after")), (503, "5"))
+        self.assertEqual(answer.body, b"The apiserver hasn't been fully initialized yet, please try again later.\n")
+        for path in ("/readyz", "/livez/ping", "/healthz", "/metrics"):
+            self.assertEqual(Client(site).request("GET", path).code, 200, path)
+        ready = True
+        self.assertEqual(Client(site).request("GET", "/api").code, 200)

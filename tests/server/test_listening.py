@@ -35,3 +35,13 @@ class BoundAddressTests(SynchronousTestCase):
         bound.close()
         bound.close()
         self.assertEqual(self.bind(bound.port).port, bound.port)
+
+    def test_shared(self) -> None:
+        """Servers that share a port can listen on it at the same time; another one cannot."""
+        first = BoundAddress("127.0.0.1", 0, shared=True)
+        with first.take() as listening:
+            listening.listen()
+            second = BoundAddress("127.0.0.1", first.port, shared=True)
+            self.addCleanup(second.close)
+            self.assertEqual(second.port, first.port)
+            self.assertRaises(StartError, BoundAddress, "127.0.0.1", first.port)

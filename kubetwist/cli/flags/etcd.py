@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import restrict_values, unsupported_flag
+from ..compatflags import partial_flag, restrict_values, unsupported_flag
 from ..flagtypes import BOOLEAN, DURATION, NATURAL, POSITIVE, SIZES, STRING, STRINGS, flag_group, one_of
 
 FLAGS: Final = flag_group(
@@ -78,11 +78,11 @@ FLAGS: Final = flag_group(
             60.0,
             "How long the start waits for the storage to be initialized.",
         ),
-        (
+        partial_flag(
             "etcd-count-metric-poll-period",
             DURATION,
             60.0,
-            "Objects are counted at each scrape of /metrics; 0 disables the count.",
+            "Objects are counted at each scrape of /metrics; 0 disables the count",
         ),
         (
             "etcd-db-metric-poll-interval",

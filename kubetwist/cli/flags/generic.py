@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api.patterns import PatternError, compile_pattern
-from ..compatflags import unsupported_flag
 from ..flagtypes import (
     ADDRESS,
     BOOLEAN,
@@ -183,8 +182,12 @@ FLAGS: Final = flag_group(
             "Probability that the client of a request over HTTP/2 is asked to open another connection (GOAWAY), which"
             " spreads clients over the servers behind a load balancer, at most 0.02. Open requests are finished.",
         ),
-        unsupported_flag(
-            "send-retry-after-while-not-ready-once", BOOLEAN, "a server that is not ready serves requests"
+        (
+            "send-retry-after-while-not-ready-once",
+            BOOLEAN,
+            False,
+            "Answer requests with 503 and Retry-After until the server has been ready once, except health checks and"
+            " /metrics. If false, requests are served as soon as the server listens.",
         ),
     ],
 )

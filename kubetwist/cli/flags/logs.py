@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import unsupported_flag
+from ..compatflags import ineffective_flag, unsupported_flag
 from ..flagtypes import BOOLEAN, DURATION, LEVEL, MODULES, STRING, flag_group, one_of
 
 _LOGS: Final = "log lines are written at once, and to one place"
@@ -20,12 +20,7 @@ FLAGS: Final = flag_group(
             "Log verbosity: 3 logs every request, 4 adds debug messages. Bodies are never logged.",
         ),
         ("vmodule", MODULES, (), "Verbosity of single modules, as pattern=N,...; httplog logs requests."),
-        (
-            "log-flush-frequency",
-            DURATION,
-            5.0,
-            "Maximum delay of log lines. No effect: they are written immediately.",
-        ),
+        ineffective_flag("log-flush-frequency", DURATION, 5.0, "log lines are written immediately"),
         unsupported_flag("log-json-split-stream", BOOLEAN, _LOGS),
         unsupported_flag("log-json-info-buffer-size", STRING, _LOGS),
         unsupported_flag("log-text-split-stream", BOOLEAN, _LOGS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..compatflags import unsupported_flag
+from ..compatflags import ineffective_flag, restrict_values, unsupported_flag
 from ..flagtypes import BOOLEAN, DURATION, NATURAL, NETWORKS, PORT_RANGE, POSITIVE, STRING, flag_group, one_of
 
 FLAGS: Final = flag_group(
@@ -14,7 +14,7 @@ FLAGS: Final = flag_group(
         ("logs-directory", STRING, "/var/log", "Directory of --enable-logs-handler; symbolic links are not followed."),
         (
             "aggregator-reject-forwarding-redirect",
-            BOOLEAN,
+            restrict_values(BOOLEAN, True, reason="redirects of other API servers are never passed on"),
             True,
             "Reject redirects of aggregated API servers; always true.",
         ),
@@ -58,11 +58,11 @@ FLAGS: Final = flag_group(
         ),
         unsupported_flag("service-account-signing-endpoint", STRING, "use --service-account-signing-key-file"),
         *(
-            (
+            ineffective_flag(
                 f"coordinated-leadership-{name}",
                 DURATION,
                 default,
-                "No effect: CoordinatedLeaderElection is not implemented.",
+                "CoordinatedLeaderElection is not implemented",
             )
             for name, default in (("lease-duration", 15.0), ("renew-deadline", 10.0), ("retry-period", 2.0))
         ),

@@ -5,9 +5,27 @@ from __future__ import annotations
 from typing import Final
 
 from ...http.connection.ciphers import openssl_ciphers
+from ...http.connection.curves import parse_curves
 from ...server.credentials.namedcertificates import parse_named_files
-from ..compatflags import unsupported_flag
-from ..flagtypes import ADDRESS, BOOLEAN, NATURAL, PORT, STRING, FlagType, flag_group, one_of, validated_strings
+from ..compatflags import ineffective_flag
+from ..flagtypes import (
+    ADDRESS,
+    BOOLEAN,
+    NATURAL,
+    PORT,
+    STRING,
+    STRINGS,
+    FlagType,
+    flag_group,
+    one_of,
+    validated_strings,
+)
+
+_CURVES: Final = FlagType(
+    lambda text: parse_curves(STRINGS.parse(text)),
+    "int32Slice",
+    merge=lambda one, other: tuple(dict.fromkeys((*one, *other))),
+)
 
 FLAGS: Final = flag_group(
     "Secure serving",
@@ -55,13 +73,26 @@ FLAGS: Final = flag_group(
             0,
             "Maximum number of requests of an HTTP/2 connection at a time. 0: 100.",
         ),
-        (
+        ineffective_flag(
             "permit-address-sharing",
             BOOLEAN,
             False,
-            "Bind the port although connections in TIME_WAIT use it. This is always done.",
+            "the port is always bound although connections in TIME_WAIT use it",
         ),
-        unsupported_flag("permit-port-sharing", BOOLEAN, "the port is not shared with other processes"),
-        unsupported_flag("tls-curve-preferences", STRING, "the default curves of OpenSSL are used"),
+        (
+            "permit-port-sharing",
+            BOOLEAN,
+            False,
+            "Bind the port with SO_REUSEPORT: other servers on this machine may listen on it, too, and the kernel"
+            " distributes the connections among them.",
+        ),
+        (
+            "tls-curve-preferences",
+            _CURVES,
+            (),
+            "Groups of the key exchange by the numbers of Go's tls.CurveID, the preferred one first:"
+            " 23 (P-256), 24 (P-384), 25 (P-521), 29 (X25519), 4587, 4588 (X25519MLKEM768), 4589. Those with"
+            " ML-KEM need OpenSSL 3.5. Default: the groups of OpenSSL.",
+        ),
     ],
 )

@@ -16,6 +16,7 @@ from twisted.internet.ssl import AcceptableCiphers, CertificateOptions, TLSVersi
 from zope.interface import implementer
 
 from ...authentication.certificates import ClientCAProvider
+from ...http.connection.curves import set_curves
 from ..errors import StartError
 from .certificates import BadCertificate, CertKeyPair
 from .namedcertificates import NamedCertificates, NamedFiles
@@ -43,18 +44,21 @@ class ServingContextFactory:
         ciphers: str = "",
         named: Sequence[NamedFiles] = (),
         protocols: Sequence[bytes] = HTTP1_ONLY,
+        curves: Sequence[int] = (),
     ) -> None:
         """
         @param min_version: As in --tls-min-version.
         @param ciphers: The enabled suites in OpenSSL's syntax; the defaults of Twisted if empty.
         @param named: Certificates by SNI name.
         @param protocols: The protocols (ALPN), best first.
+        @param curves: The groups of the key exchange, as in --tls-curve-preferences; the defaults of OpenSSL if empty.
         @raise StartError: A certificate cannot be used.
         """
         self._pair = pair
         self._lowest = min_version
         self._ciphers = ciphers
         self._protocols = protocols
+        self._curves = curves
         self._authorities: Sequence[ClientCAProvider] = ()
         self.named = NamedCertificates(named, self._make) if named else None
         try:
@@ -63,7 +67,7 @@ class ServingContextFactory:
             raise StartError(f"cannot use the serving certificate: {error}") from error
 
     def _make(self, pair: CertKeyPair) -> SSL.Context:
-        return make_context(pair, self._lowest, self._authorities, self._ciphers, self._protocols)
+        return make_context(pair, self._lowest, self._authorities, self._ciphers, self._protocols, self._curves)
 
     def _make_with_sni(self, pair: CertKeyPair) -> SSL.Context:
         context = self._make(pair)
@@ -105,6 +109,7 @@ def make_context(
     authorities: Sequence[ClientCAProvider] = (),
     ciphers: str = "",
     protocols: Sequence[bytes] = HTTP1_ONLY,
+    curves: Sequence[int] = (),
 ) -> SSL.Context:
     """
     Create a context that presents a certificate.
@@ -113,6 +118,7 @@ def make_context(
     @param authorities: The authorities whose certificates are requested from clients.
     @param ciphers: As for L{ServingContextFactory}.
     @param protocols: As for L{ServingContextFactory}.
+    @param curves: As for L{ServingContextFactory}.
     @raise BadCertificate: It cannot be used.
     """
     try:
@@ -129,6 +135,8 @@ def make_context(
             context.add_extra_chain_cert(issuer)
         context.use_privatekey(load_pem_private_key(pair.key, None))  # type: ignore[arg-type]
         context.check_privatekey()
+        if curves:
+            set_curves(context, curves)
     except (ValueError, TypeError, UnsupportedAlgorithm, SSL.Error) as error:
         raise BadCertificate(str(error)) from error
     context.set_verify(SSL.VERIFY_PEER, _accept)

@@ -15,6 +15,7 @@ from twisted.internet.threads import deferToThread
 from twisted.python.usage import UsageError
 
 from kubetwist.http.connection.ciphers import openssl_ciphers
+from kubetwist.http.connection.curves import set_curves
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.credentials.namedcertificates import NamedFiles, certificate_names
 from tests.cli.commandlines import CommandLineTestCase, parsed
@@ -63,6 +64,24 @@ class ServingTests(ServerCase):
         self.assertEqual(suite, "ECDHE-ECDSA-AES256-GCM-SHA384")
         with self.assertRaises(SSL.Error):
             await deferToThread(self.handshake, "localhost", "ECDHE-ECDSA-AES128-GCM-SHA256")
+
+    async def test_curves(self) -> None:
+        """Only the configured groups are accepted in the key exchange."""
+        await self.start("--tls-curve-preferences=24,25")
+        port = int(self.service.server.url.rpartition(":")[2])
+
+        def handshake(number: int) -> None:
+            context = SSL.Context(SSL.TLS_METHOD)
+            set_curves(context, (number,))
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+                connection = SSL.Connection(context, plain)
+                plain.setblocking(True)
+                connection.set_connect_state()
+                connection.do_handshake()
+
+        await deferToThread(handshake, 24)
+        with self.assertRaises(SSL.Error):
+            await deferToThread(handshake, 23)
 
     async def test_browsers(self) -> None:
         """Responses have the configured HSTS and CORS headers."""
