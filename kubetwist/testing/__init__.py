@@ -11,6 +11,7 @@ from ._process import (
     ServerNotReady,
     SubprocessServer,
 )
+from ._simulation import SimulationError
 from ._waiting import WaitTimeout
 from .expectations import ExpectedRequest
 
@@ -22,6 +23,7 @@ __all__ = [
     "InProcessServer",
     "KubeAPI",
     "ServerNotReady",
+    "SimulationError",
     "SubprocessServer",
     "WaitTimeout",
 ]

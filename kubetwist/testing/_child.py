@@ -20,6 +20,7 @@ from ..api.jsontypes import JSONObject
 from ._connection import ServerHandle
 from ._eventually import EventuallyMixin
 from ._process import ServerNotReady
+from ._simulation import SimulationMixin
 from ._waiting import WaitingMixin
 from .expectations import RequestExpectations
 
@@ -64,7 +65,7 @@ class _Number:
     end: str = ""
 
 
-class ChildKubeAPI(WaitingMixin, EventuallyMixin, RequestExpectations, ServerHandle):
+class ChildKubeAPI(WaitingMixin, EventuallyMixin, SimulationMixin, RequestExpectations, ServerHandle):
     """
     A context manager, or C{start()} and C{stop()}, with the methods of L{KubeAPI}.
 

@@ -22,6 +22,7 @@ from ._reactorthread import (
     running_reactor,
     wait_for,
 )
+from ._simulation import AsyncSimulationMixin, SimulationMixin
 from ._waiting import AsyncWaitingMixin, WaitingMixin
 from .expectations import RequestExpectations
 
@@ -51,7 +52,9 @@ MAX_LOGGED_REQUESTS = 10_000
 _STORAGE_FLAGS = ("--storage-backend", "--etcd-servers")
 
 
-class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectations, ActivityMixin, ServerHandle):
+class InProcessServer(
+    AsyncWaitingMixin, AsyncEventuallyMixin, AsyncSimulationMixin, RequestExpectations, ActivityMixin, ServerHandle
+):
     """
     A server on a running reactor, with an empty store in memory.
 
@@ -447,7 +450,13 @@ class InProcessServer(AsyncWaitingMixin, AsyncEventuallyMixin, RequestExpectatio
 
 
 class KubeAPI(
-    WaitingMixin, EventuallyMixin, RequestExpectations, BlockingActivityMixin, BlockingChangesMixin, ServerHandle
+    WaitingMixin,
+    EventuallyMixin,
+    SimulationMixin,
+    RequestExpectations,
+    BlockingActivityMixin,
+    BlockingChangesMixin,
+    ServerHandle,
 ):
     """
     A server in this process for tests that do not use Twisted: the reactor runs in a thread.

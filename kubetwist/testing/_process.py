@@ -21,6 +21,7 @@ from ._connection import (
 )
 from ._credentials import write_user_key
 from ._eventually import EventuallyMixin
+from ._simulation import SimulationMixin
 from ._waiting import WaitingMixin
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ServerNotReady(Exception):
     """The server ended or timed out before it was ready; the text is its log."""
 
 
-class SubprocessServer(WaitingMixin, EventuallyMixin, ServerHandle):
+class SubprocessServer(WaitingMixin, EventuallyMixin, SimulationMixin, ServerHandle):
     """
     C{twist kubeapi} on a free port of 127.0.0.1, with a separate data directory.
 

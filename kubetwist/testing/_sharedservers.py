@@ -20,6 +20,7 @@ from attrs import asdict
 from ..api.jsontypes import JSONObject
 from ._connection import Connection, ServerHandle
 from ._eventually import EventuallyMixin
+from ._simulation import SimulationMixin
 from ._waiting import WaitingMixin
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class SharedServerError(Exception):
     """The controller cannot start a server; the text is the reason."""
 
 
-class SharedServer(WaitingMixin, EventuallyMixin, ServerHandle):
+class SharedServer(WaitingMixin, EventuallyMixin, SimulationMixin, ServerHandle):
     """A server of the controller, in a worker. It lacks the methods that would disturb other workers."""
 
     def __init__(self, address: str, kind: str, *arguments: str) -> None:

@@ -23,7 +23,7 @@ EXAMPLES: dict[str, str] = {}
 for _page in PAGES:
     EXAMPLES |= re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", (DOCS / _page).read_text("utf-8"), re.DOTALL)
 #: Those that need no other library.
-OURS = {"node_loss", "powers", "releases", "service_accounts", "webhooks"}
+OURS = {"node_loss", "powers", "probes", "releases", "service_accounts", "webhooks"}
 LIBRARIES = {"kubernetes", "kubernetes_asyncio", "kr8s", "lightkube", "pykube"}
 #: Those that need kubernetes.
 WITH_KUBERNETES = {"incluster", "kubeconfig", "users"}

@@ -408,6 +408,8 @@ class FakeNodes(Controller[str]):
 
         if simulator.status != pod.get("status"):
             await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
+            for event in simulator.events:
+                self._recorder.event(_POD, pod, event.type, event.reason, event.message, field_path=event.field_path)
         if simulator.wait is not None:
             self.queue.add_after(key, simulator.wait)
 

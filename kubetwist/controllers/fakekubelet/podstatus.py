@@ -1,13 +1,8 @@
 """
 Computes the status of a pod on a simulated node at a time, as a kubelet would report it.
 
-Nothing runs. The behavior of a pod is set by annotations, or by its images (L{kubetwist.controllers.fakeimages}):
-
-- C{kubetwist.dev/run-seconds}: seconds until its containers exit,
-- C{kubetwist.dev/exit-code}: their exit code; C{"1,0"} is 1 for the first run and 0 for later ones,
-- C{kubetwist.dev/stop-seconds}: seconds until they exit when the pod is deleted, within its grace period,
-- C{kubetwist.dev/ready}: C{"false"} keeps the pod unready,
-- C{kubetwist.dev/fail-probes}: probes that fail: C{"liveness,readiness"}.
+Nothing runs. The behavior of containers is set by annotations, or by their images (L{containerbehavior}). Each
+container exits and is restarted independently (L{containerstatus}).
 
 @see: kubernetes, C{pkg/kubelet/kubelet_pods.go}, C{pkg/kubelet/status/generate.go}.
 """
@@ -15,33 +10,28 @@ Nothing runs. The behavior of a pod is set by annotations, or by its images (L{k
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...api.resource import JSONObject
 from ...api.times import format_time, seconds_since_epoch
-from ...registry.core.node.kubelets import SIMULATED_RUNTIME_PREFIX
 from ..fakeimages import FakeImages
 from ..workloads.pods import ENDED, condition_of, phase_of
-from .probes import ProbeTimes
+from .containerbehavior import is_sidecar, read_behavior
+from .containerstatus import (
+    CRASH_LOOP,
+    SIGKILL_EXIT_CODE,
+    ContainerEvent,
+    ContainerResult,
+    ContainerSimulator,
+    PodTerms,
+    end_status,
+)
 
-_PREFIX: Final = "kubetwist.dev/"
-RUN_SECONDS: Final = _PREFIX + "run-seconds"
-EXIT_CODE: Final = _PREFIX + "exit-code"
-STOP_SECONDS: Final = _PREFIX + "stop-seconds"
-READY: Final = _PREFIX + "ready"
-FAIL_PROBES: Final = _PREFIX + "fail-probes"
-#: Default seconds until the containers of a job's pod exit.
-_JOB_SECONDS: Final = 1.0
-#: First and maximum delay, in seconds, until a container is restarted. The delay doubles after each restart.
-_CRASH_BACKOFF_INITIAL: Final = 10.0
-_CRASH_BACKOFF_MAX: Final = 300.0
 #: Exit code of a process that was terminated by SIGTERM.
 _SIGTERM_EXIT_CODE: Final = 143
-#: Exit code of a process that was killed.
-_SIGKILL_EXIT_CODE: Final = 137
+_INIT: Final = "initContainers"
 _DEFAULT_IMAGES: Final = FakeImages()
 
 
@@ -58,95 +48,6 @@ class PodAddresses:
     pod_ip: str
 
 
-@frozen
-class SimulatedBehavior:
-    """
-    Simulated behavior of the containers of a pod.
-
-    @ivar seconds: Seconds until they exit; L{None} for never.
-    @ivar codes: Exit codes of the first and of later runs.
-    @ivar ready: Whether the pod becomes ready.
-    @ivar delay: Seconds until it is ready.
-    @ivar stop: Seconds from SIGTERM to exit.
-    @ivar pulled: Whether the images can be pulled.
-    @ivar unready_after: Seconds until a readiness probe has failed; L{None} for never.
-    @ivar killed_after: Seconds until a liveness or startup probe has failed; L{None} for never.
-    """
-
-    seconds: float | None
-    codes: tuple[int, ...]
-    ready: bool
-    delay: float
-    stop: float
-    pulled: bool
-    unready_after: float | None = None
-    killed_after: float | None = None
-
-    def code(self, restarts: int) -> int:
-        """Return the exit code after a number of restarts."""
-        return self.codes[min(restarts, len(self.codes) - 1)]
-
-
-def read_behavior(pod: JSONObject, images: FakeImages = _DEFAULT_IMAGES) -> SimulatedBehavior:
-    """
-    Return the behavior of a pod from its annotations and images. Invalid annotations are ignored.
-
-    All containers of a pod exit together: with the first one that its image lets exit.
-
-    @param images: The behavior of images.
-    """
-    annotations, spec = pod["metadata"].get("annotations") or {}, pod["spec"]
-    containers = spec.get("containers") or ()
-    behaviors = [images.find(one.get("image") or "") for one in containers]
-    codes = tuple(_numbers(annotations.get(EXIT_CODE)))
-    seconds = _seconds(annotations.get(RUN_SECONDS))
-    durations = [one.run_for for one in behaviors if one.run_for is not None]
-    if seconds is None and durations:
-        seconds = min(durations)
-    elif seconds is None and (codes or _of_job(pod)):
-        seconds = _JOB_SECONDS
-    stop = _seconds(annotations.get(STOP_SECONDS))
-    probes = ProbeTimes(annotations.get(FAIL_PROBES) or "")
-    for container, behavior in zip(containers, behaviors, strict=True):
-        probes.add(container, behavior)
-    for container in _sidecars(spec):
-        probes.add(container, images.find(container.get("image") or ""))
-    return SimulatedBehavior(
-        seconds,
-        codes or max((one.exit for one in behaviors if one.exit), default=(0,)),
-        annotations.get(READY) != "false" and all(one.ready for one in behaviors),
-        probes.ready_after,
-        max((one.stop_after for one in behaviors), default=0.0) if stop is None else stop,
-        not any(one.pull_error for one in behaviors),
-        probes.unready_after,
-        probes.killed_after,
-    )
-
-
-def _of_job(pod: JSONObject) -> bool:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return any(one.get("controller") and one.get("kind") == "Job" for one in owners)
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if 0 <= number < 1e9 else None
-
-
-def _numbers(text: str | None) -> list[int]:
-    try:
-        return [int(one) % 256 for one in (text or "").split(",", 100)[:100]]
-    except ValueError:
-        return []
-
-
-def _sidecars(spec: JSONObject) -> list[JSONObject]:
-    return [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-
-
 def stop_wait(pod: JSONObject, now: float, images: FakeImages = _DEFAULT_IMAGES) -> float:
     """
     Return the seconds until all containers of a deleted pod have stopped; 0 if they have.
@@ -158,11 +59,18 @@ def stop_wait(pod: JSONObject, now: float, images: FakeImages = _DEFAULT_IMAGES)
         return 0.0
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     deleted_at = seconds_since_epoch(meta["deletionTimestamp"]) - grace
-    return max(0.0, deleted_at + min(read_behavior(pod, images).stop, grace) - now)
+    stop = max((read_behavior(pod, one, images).stop for one in pod["spec"].get("containers") or ()), default=0.0)
+    return max(0.0, deleted_at + min(stop, grace) - now)
 
 
 class PodStatusSimulator:
-    """Computes C{status}, the status of a pod at a time, and C{wait}, the seconds until it changes, or L{None}."""
+    """
+    Computes the status of a pod at a time.
+
+    @ivar status: The status.
+    @ivar wait: Seconds until it changes; L{None} for never.
+    @ivar events: The events of its containers since the old status.
+    """
 
     def __init__(
         self, pod: JSONObject, addresses: PodAddresses, now: float, images: FakeImages = _DEFAULT_IMAGES
@@ -170,13 +78,24 @@ class PodStatusSimulator:
         self._pod = pod
         self._spec: JSONObject = pod["spec"]
         self._addresses = addresses
+        self._images = images
         self._now = now
         self._now_text = format_time(now)
-        self._behavior = read_behavior(pod, images)
+        meta = pod["metadata"]
+        self._terms = PodTerms(
+            meta["name"],
+            meta.get("namespace") or "",
+            meta["uid"],
+            addresses.pod_ip,
+            self._spec.get("restartPolicy") or "Always",
+            now,
+            self._now_text,
+        )
         self._old_status: JSONObject = pod.get("status") or {}
         self.wait: float | None = None
+        self.events: list[ContainerEvent] = []
         self.status: JSONObject = dict(self._old_status)
-        self._generation = pod["metadata"].get("generation") or 0
+        self._generation = meta.get("generation") or 0
         if phase_of(pod) not in ENDED:
             self._compute()
 
@@ -193,7 +112,7 @@ class PodStatusSimulator:
 
         @param message: Describes the missing resource.
         """
-        self._set_terminated(_SIGKILL_EXIT_CODE, "Evicted", message)
+        self._set_terminated(SIGKILL_EXIT_CODE, "Evicted", message)
         disrupted = self._condition("DisruptionTarget", True, {"reason": "TerminationByKubelet", "message": message})
         conditions = [one for one in self.status["conditions"] if one["type"] != "DisruptionTarget"]
         self.status["conditions"] = [*conditions, disrupted]
@@ -211,120 +130,146 @@ class PodStatusSimulator:
             remaining = seconds_since_epoch(status["startTime"]) + limit - self._now
             if remaining <= 0:
                 message = "Pod was active on the node longer than the specified deadline"
-                self._set_terminated(137, "DeadlineExceeded", message)
+                self._set_terminated(SIGKILL_EXIT_CODE, "DeadlineExceeded", message)
                 status["phase"] = "Failed"
                 return
             self._check_after(remaining)
-        if not self._behavior.pulled:
-            self._set_pull_error()
-            return
         status["podIP"] = self._addresses.pod_ip
         status["podIPs"] = [{"ip": self._addresses.pod_ip}]
-        self._set_running()
-
-    def _set_running(self) -> None:
-        """Set the status for containers that run, exit, and are restarted."""
-        old_statuses = self._old_container_statuses("containerStatuses")
-        containers = self._spec.get("containers") or ()
-        restarts = max((one.get("restartCount") or 0 for one in old_statuses.values()), default=0)
-        state: JSONObject = next((one.get("state") or {} for one in old_statuses.values()), {})
-        started_at = self._now
-        if "running" in state:
-            started_at = seconds_since_epoch(state["running"]["startedAt"])
-        elif "terminated" in state or (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff":
-            last = next(iter(old_statuses.values()))
-            finished_at = (state.get("terminated") or (last.get("lastState") or {}).get("terminated") or {}).get(
-                "finishedAt"
-            )
-            wait = min(_CRASH_BACKOFF_INITIAL * 2.0 ** min(restarts, 30), _CRASH_BACKOFF_MAX)
-            due = (seconds_since_epoch(finished_at) if finished_at else self._now) + wait
-            if due > self._now:
-                self._check_after(due - self._now)
-                self._set_crash_loop(old_statuses)
-                return
-            restarts += 1
-        seconds, killed_after = self._behavior.seconds, self._behavior.killed_after
-        killed = killed_after is not None and (seconds is None or killed_after < seconds)
-        if killed:
-            seconds = killed_after
-        if seconds is not None and started_at + seconds <= self._now:
-            code = _SIGKILL_EXIT_CODE if killed else self._behavior.code(restarts)
-            policy = self._spec.get("restartPolicy") or "Always"
-            if policy == "Never" or (policy == "OnFailure" and not code):
-                self._set_terminated(code, "", "")
-            else:
-                self._check_after(min(_CRASH_BACKOFF_INITIAL * 2.0 ** min(restarts, 30), _CRASH_BACKOFF_MAX))
-                self._set_crash_loop({name: self._with_end(one, code) for name, one in old_statuses.items()})
+        inits = self._run_init_containers()
+        incomplete = [name for name, one in inits.items() if not self._is_initialized(name, one)]
+        if any(one.exit_code for one in inits.values()):
+            self._set_init_failed(inits, incomplete)
             return
-        if seconds is not None:
-            self._check_after(started_at + seconds - self._now)
-        until_ready = started_at + self._behavior.delay - self._now
-        if until_ready > 0:
-            self._check_after(until_ready)
-        ready = until_ready <= 0 and self._behavior.ready
-        unready_after = self._behavior.unready_after
-        if unready_after is not None:
-            until_unready = started_at + unready_after - self._now
-            ready = ready and until_unready > 0
-            if until_unready > 0:
-                self._check_after(until_unready)
-        running = {"running": {"startedAt": format_time(started_at)}}
-        self.status["phase"] = "Running"
-        self.status["containerStatuses"] = [
-            self._container(one, running, ready, old_statuses.get(one["name"]), restarts, started=until_ready <= 0)
-            for one in containers
-        ]
-        self._init_containers()
+        mains = self._run_containers(waiting=bool(incomplete))
+        if mains and all(one.exit_code is not None for one in mains.values()):
+            status["containerStatuses"] = [one.status for one in mains.values()]
+            code = next((one.exit_code for one in mains.values() if one.exit_code), 0)
+            self._set_statuses("initContainerStatuses", inits)
+            self._end_sidecars()
+            self._set_phase_ended(code)
+            return
+        for one in (*inits.values(), *mains.values()):
+            if one.wait is not None:
+                self._check_after(one.wait)
+        self._set_statuses("initContainerStatuses", inits)
+        self._set_statuses("containerStatuses", mains)
         self._ephemeral()
-        names = [] if ready else [one["name"] for one in containers]
-        self._conditions(ready, names)
+        waiting = any("waiting" in one.status["state"] and not one.status["lastState"] for one in mains.values())
+        status["phase"] = "Pending" if incomplete or waiting else "Running"
+        checked = [*(self._sidecar(name, one) for name, one in inits.items()), *mains.values()]
+        unready = [one.status["name"] for one in checked if one is not None and not one.status["ready"]]
+        self._conditions(not unready, unready, incomplete=incomplete)
+
+    def _run_init_containers(self) -> dict[str, ContainerResult]:
+        """
+        Return the states of the init containers by name.
+
+        They start one after the other: when the one before has succeeded, or has started, if it is a sidecar. When the
+        containers have been started, sidecars are restarted independently of each other.
+        """
+        old_statuses = self._old_container_statuses("initContainerStatuses")
+        initialized = self._is_started()
+        blocked = False
+        results = {}
+        for spec in self._spec.get(_INIT) or ():
+            name = spec["name"]
+            old_status = old_statuses.get(name)
+            behavior = read_behavior(self._pod, spec, self._images, init=True)
+            simulator = ContainerSimulator(self._terms, spec, behavior, old_status, _INIT)
+            if initialized and not is_sidecar(spec) and old_status is not None:
+                results[name] = ContainerResult(old_status)
+            elif blocked:
+                results[name] = simulator.waiting("PodInitializing")
+            else:
+                results[name] = simulator.compute()
+                self.events += results[name].events
+                blocked = not (initialized or self._is_initialized(name, results[name]))
+        return results
+
+    def _is_started(self) -> bool:
+        """Return whether a container that is no init container has been started."""
+        statuses = self._old_container_statuses("containerStatuses").values()
+        return any(
+            {"running", "terminated"} & (one.get("state") or {}).keys() or one.get("lastState") for one in statuses
+        )
+
+    def _is_initialized(self, name: str, result: ContainerResult) -> bool:
+        """Return whether the next container can start after an init container."""
+        if self._sidecar(name, result) is not None:
+            return bool(result.status["started"]) or self._is_started()
+        terminated = result.status["state"].get("terminated")
+        return terminated is not None and not terminated["exitCode"]
+
+    def _sidecar(self, name: str, result: ContainerResult) -> ContainerResult | None:
+        """Return the state of an init container if it is a sidecar."""
+        found = any(one["name"] == name and is_sidecar(one) for one in self._spec.get(_INIT) or ())
+        return result if found else None
+
+    def _run_containers(self, *, waiting: bool) -> dict[str, ContainerResult]:
+        """
+        Return the states of the containers by name.
+
+        @param waiting: Whether they wait for init containers.
+        """
+        old_statuses = self._old_container_statuses("containerStatuses")
+        results = {}
+        for spec in self._spec.get("containers") or ():
+            name = spec["name"]
+            behavior = read_behavior(self._pod, spec, self._images)
+            simulator = ContainerSimulator(self._terms, spec, behavior, old_statuses.get(name))
+            results[name] = simulator.waiting("PodInitializing") if waiting else simulator.compute()
+            self.events += results[name].events
+        return results
+
+    def _set_statuses(self, field: str, results: Mapping[str, ContainerResult]) -> None:
+        if results:
+            self.status[field] = [one.status for one in results.values()]
+
+    def _set_init_failed(self, inits: Mapping[str, ContainerResult], incomplete: Sequence[str]) -> None:
+        """Set the status after an init container has failed that is not restarted."""
+        self._set_statuses("initContainerStatuses", inits)
+        mains = self._run_containers(waiting=True)
+        self._set_statuses("containerStatuses", mains)
+        self._end_sidecars()
+        self.status["phase"] = "Failed"
+        self._conditions(False, list(mains), "PodFailed", incomplete=incomplete)
 
     def _set_terminated(self, code: int, reason: str, message: str) -> None:
-        """Set the status after all containers have exited for good."""
-        status = self.status
-        old_statuses = self._old_container_statuses("containerStatuses")
-        finished = [self._with_end(one, code) for one in old_statuses.values()]
-        for one in finished:
-            one.update(ready=False, started=False)
-        status["containerStatuses"] = finished
-        status["phase"] = "Failed" if code else "Succeeded"
+        """
+        Set the status after all containers have been stopped.
+
+        @param code: The exit code of the running containers.
+        @param reason: The reason in the status; C{""} for none.
+        @param message: Its message.
+        """
+        finished = [
+            {**end_status(one, code, self._now_text), "ready": False, "started": False}
+            for one in self._old_container_statuses("containerStatuses").values()
+        ]
+        self.status["containerStatuses"] = finished
         if reason:
-            status["reason"], status["message"] = reason, message
-        for sidecar in self._old_container_statuses("initContainerStatuses").values():
-            if "running" in (sidecar.get("state") or {}):
-                one = self._with_end(sidecar, 0)
-                one.update(ready=False, started=False)
-                statuses = status["initContainerStatuses"]
-                status["initContainerStatuses"] = [one if old["name"] == one["name"] else old for old in statuses]
-        self._conditions(False, [one["name"] for one in finished], "PodFailed" if code else "PodCompleted")
+            self.status["reason"], self.status["message"] = reason, message
+        self._end_sidecars()
+        self._set_phase_ended(code)
 
-    def _set_crash_loop(self, old_statuses: Mapping[str, JSONObject]) -> None:
-        """Set the status between the exit of containers and their restart."""
-        statuses = []
-        for one in old_statuses.values():
-            new = dict(one)
-            terminated = (one.get("state") or {}).get("terminated")
-            if terminated:
-                message = f"back-off restarting failed container={one['name']} pod={self._pod['metadata']['name']}"
-                new["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
-                new["lastState"] = {"terminated": terminated}
-            new.update(ready=False, started=False)
-            statuses.append(new)
-        self.status["containerStatuses"] = statuses
-        self.status["phase"] = "Running"
-        self._conditions(False, [one["name"] for one in statuses])
+    def _set_phase_ended(self, code: int) -> None:
+        self.wait = None
+        self.status["phase"] = "Failed" if code else "Succeeded"
+        names = [one["name"] for one in self.status["containerStatuses"]]
+        self._conditions(False, names, "PodFailed" if code else "PodCompleted")
 
-    def _set_pull_error(self) -> None:
-        old_statuses = self._old_container_statuses("containerStatuses")
-        names = []
-        statuses = []
-        for one in self._spec.get("containers") or ():
-            message = f'Back-off pulling image "{one.get("image")}"'
-            waiting = {"waiting": {"reason": "ImagePullBackOff", "message": message}}
-            statuses.append(self._container(one, waiting, False, old_statuses.get(one["name"]), 0, started=False))
-            names.append(one["name"])
-        self.status.update(phase="Pending", containerStatuses=statuses)
-        self._conditions(False, names)
+    def _end_sidecars(self) -> None:
+        """Stop the sidecars, and an init container that runs."""
+        statuses = self.status.get("initContainerStatuses") or ()
+        ended = [
+            {**end_status(one, 0, self._now_text), "ready": False, "started": False}
+            if "running" in one["state"] or (one["state"].get("waiting") or {}).get("reason") == CRASH_LOOP
+            else one
+            for one in statuses
+        ]
+        if ended:
+            self.status["initContainerStatuses"] = ended
 
     def _check_after(self, seconds: float) -> None:
         self.wait = seconds if self.wait is None else min(self.wait, seconds)
@@ -334,85 +279,19 @@ class PodStatusSimulator:
     def _old_container_statuses(self, field: str) -> dict[str, JSONObject]:
         return {one["name"]: one for one in self._old_status.get(field) or ()}
 
-    def _container(
-        self,
-        spec: JSONObject,
-        state: JSONObject,
-        ready: bool,
-        old_status: JSONObject | None,
-        restarts: int,
-        *,
-        started: bool,
-    ) -> JSONObject:
-        image = spec.get("image") or ""
-        uid = self._pod["metadata"]["uid"]
-        running = "running" in state
-        status: JSONObject = {
-            "name": spec["name"],
-            "state": state,
-            "lastState": self._last_state(old_status),
-            "ready": ready,
-            "restartCount": restarts,
-            "image": image,
-            "imageID": "" if "waiting" in state else f"{image.partition('@')[0]}@sha256:{_digest(image)}",
-            "started": running and started,
-        }
-        if "waiting" not in state:
-            name = spec["name"]
-            status["containerID"] = f"{SIMULATED_RUNTIME_PREFIX}{_digest(f'{uid}/{name}/{restarts}')}"
-        resources = spec.get("resources") or {}
-        if running and resources:
-            status["resources"] = {name: resources[name] for name in ("limits", "requests") if resources.get(name)}
-            if resources.get("requests"):
-                status["allocatedResources"] = resources["requests"]
-        return status
-
-    def _last_state(self, old_status: JSONObject | None) -> JSONObject:
-        if old_status is None:
-            return {}
-        terminated = (old_status.get("state") or {}).get("terminated")
-        return {"terminated": terminated} if terminated else old_status.get("lastState") or {}
-
-    def _with_end(self, old_status: JSONObject, code: int) -> JSONObject:
-        state = old_status.get("state") or {}
-        if "terminated" in state:
-            return dict(old_status)
-        started_at = (state.get("running") or {}).get("startedAt")
-        terminated: JSONObject = {
-            "exitCode": code,
-            "reason": "Error" if code else "Completed",
-            "startedAt": started_at,
-            "finishedAt": self._now_text,
-        }
-        if old_status.get("containerID"):
-            terminated["containerID"] = old_status["containerID"]
-        return {**old_status, "state": {"terminated": terminated}}
-
-    def _init_containers(self) -> None:
-        old_statuses = self._old_container_statuses("initContainerStatuses")
-        statuses = []
-        for one in self._spec.get("initContainers") or ():
-            old_status = old_statuses.get(one["name"])
-            if one.get("restartPolicy") == "Always":
-                running = (old_status or {}).get("state") or {"running": {"startedAt": self._now_text}}
-                statuses.append(self._container(one, running, True, old_status, 0, started=True))
-                continue
-            if old_status is None:
-                first_state = self._container(
-                    one, {"running": {"startedAt": self._now_text}}, True, None, 0, started=False
-                )
-                old_status = self._with_end(first_state, 0)
-            statuses.append(old_status)
-        if statuses:
-            self.status["initContainerStatuses"] = statuses
-
     def _ephemeral(self) -> None:
         old_statuses = self._old_container_statuses("ephemeralContainerStatuses")
         statuses = []
         for one in self._spec.get("ephemeralContainers") or ():
-            old_status = old_statuses.get(one["name"])
-            running = (old_status or {}).get("state") or {"running": {"startedAt": self._now_text}}
-            status = self._container(one, running, False, old_status, 0, started=False)
+            behavior = read_behavior(self._pod, {"name": one["name"]}, _DEFAULT_IMAGES, init=True)
+            simulator = ContainerSimulator(
+                self._terms,
+                {**one, "restartPolicy": "Always"},
+                evolve(behavior, seconds=None, ready=False),
+                old_statuses.get(one["name"]),
+                "ephemeralContainers",
+            )
+            status = dict(simulator.compute().status)
             del status["started"]
             statuses.append(status)
         if statuses:
@@ -420,13 +299,16 @@ class PodStatusSimulator:
 
     # --- conditions
 
-    def _conditions(self, ready: bool, unready: Sequence[str], done: str = "") -> None:
+    def _conditions(
+        self, ready: bool, unready: Sequence[str], done: str = "", *, incomplete: Sequence[str] = ()
+    ) -> None:
         """
         Set the conditions.
 
         @param ready: Whether the pod is ready.
         @param unready: The names of the containers that are not ready.
         @param done: The reason why the pod will never be ready again; C{""} if it may.
+        @param incomplete: The names of the init containers that have not completed.
         """
         unready_reason = {
             "reason": "ContainersNotReady",
@@ -435,11 +317,14 @@ class PodStatusSimulator:
         if done:
             unready_reason = {"reason": done}
         desired: dict[str, tuple[bool, dict[str, str]]] = {
-            "PodReadyToStartContainers": (bool(self._behavior.pulled and self.status["phase"] not in ENDED), {}),
+            "PodReadyToStartContainers": (self.status["phase"] not in ENDED, {}),
             "Initialized": (True, {"reason": "PodCompleted"} if done == "PodCompleted" else {}),
             "Ready": (ready, {} if ready else unready_reason),
             "ContainersReady": (ready, {} if ready else unready_reason),
         }
+        if incomplete:
+            message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+            desired["Initialized"] = (False, {"reason": "ContainersNotInitialized", "message": message})
         failed_gates = self._failed_gates() if ready else []
         if failed_gates:
             desired["Ready"] = (False, {"reason": "ReadinessGatesNotReady", "message": ", ".join(failed_gates)})
@@ -488,7 +373,3 @@ class PodStatusSimulator:
             **reason,
             **self._observed_generation(),
         }
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()

@@ -94,7 +94,9 @@ class EventRecorder:
         self._queue: WorkQueue[int] = WorkQueue(clock, self._write)
         self._queue.start()
 
-    def event(self, kind: GroupVersionKind, obj: JSONObject, type: str, reason: str, message: str) -> None:
+    def event(
+        self, kind: GroupVersionKind, obj: JSONObject, type: str, reason: str, message: str, *, field_path: str = ""
+    ) -> None:
         """
         Record an event about an object.
 
@@ -103,6 +105,7 @@ class EventRecorder:
         @param type: L{NORMAL} or L{WARNING}.
         @param reason: The reason in CamelCase: C{ScalingReplicaSet}.
         @param message: The message; it is truncated if it is too long.
+        @param field_path: The part of the object: C{"spec.containers{web}"}; C{""} for the whole object.
         """
         meta = obj["metadata"]
         involved_object = {
@@ -112,6 +115,7 @@ class EventRecorder:
             "uid": meta.get("uid", ""),
             "apiVersion": kind.api_version,
             "resourceVersion": meta.get("resourceVersion", ""),
+            "fieldPath": field_path,
         }
         involved = (
             kind.group,
@@ -124,6 +128,8 @@ class EventRecorder:
         if not self._allow(involved, now):
             return
         message = message if len(message) <= MAX_MESSAGE_LENGTH else message[: MAX_MESSAGE_LENGTH - 3] + "..."
+        # The limit is for the whole object; events about its parts are counted separately.
+        involved = (*involved[:4], f"{involved[4]}/{field_path}")
         message = self._aggregate((involved, type, reason), message, now)
         timestamp = format_time(now)
         # The name ends with the time in nanoseconds; it must be unique.
