@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,7 @@ class APIServer:
                 configure_proxy_client_certificate(apis.aggregation, options, proxy_client, config.files)
         register_encryption_checks(config, front)
         register_etcd_metrics(config, front)
-        self._install_endpoints(state)
+        checks = self._install_endpoints(state)
         served = ServedResourceNames(None if apis is None else apis.served_resources, config.kubernetes_version)
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(site.open_requests), served.is_deprecated
@@ -152,10 +153,15 @@ class APIServer:
             swagger_ui = options["enable-swagger-ui"]
             handler = with_ui(handler, config.sessions, self._reactor, swagger_ui=swagger_ui, auditor=config.auditor)
         site = self._make_site(handler, metrics, release_seats, guard)
-        return self.prepared_type(config, front, apis, site, state, self.announce)
+        liveness = partial(checks.liveness_problem, front)
+        return self.prepared_type(config, front, apis, site, state, self.announce, liveness)
 
-    def _install_endpoints(self, state: RunState) -> None:
-        """Register the paths and checks that all servers have."""
+    def _install_endpoints(self, state: RunState) -> ServerChecks:
+        """
+        Register the paths and checks that all servers have.
+
+        @return: The checks.
+        """
         config, server, apis = self.config, self.front, self.apis
         server.mux.handle_prefix("/version", RoutedApp(VersionEndpoint(config.features).make_app))
         server.mux.handle_prefix(WHY, RoutedApp(lambda: _make_why_app(config)))
@@ -180,6 +186,7 @@ class APIServer:
             stopping=lambda: state.stopping,
         )
         checks.register(server)
+        return checks
 
     def _make_site(
         self,

@@ -9,7 +9,7 @@ connections, watches end, requests are finished, storage is closed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import define
@@ -79,6 +79,7 @@ class PreparedAPIServer:
         site: KubeSite,
         state: RunState,
         announce: Callable[[str], object],
+        liveness: Callable[[], Awaitable[str | None]],
     ) -> None:
         """
         @param config: The complete configuration.
@@ -87,6 +88,7 @@ class PreparedAPIServer:
         @param site: The site, with all filters.
         @param state: The state that this server updates.
         @param announce: Called with the URL when the server listens.
+        @param liveness: Returns the first problem for which /livez fails; L{None} without one.
         """
         self.config = config
         self.front = front
@@ -95,6 +97,7 @@ class PreparedAPIServer:
         self.url = ""
         self._state = state
         self.announce = announce
+        self._liveness = liveness
         self._options = config.options
         self.reactor = config.reactor
         self._port: Listening | None = None
@@ -218,9 +221,17 @@ class PreparedAPIServer:
         except (OSError, ValueError) as error:
             raise StartError(f"cannot use the serving certificate: {error}") from error
 
-    def reread_files(self) -> None:
-        """Check the files of the command line for changes immediately."""
-        self.config.files.poll_now()
+    async def liveness_problem(self) -> str | None:
+        """Return the first problem that a restart may solve; L{None} without one, and while the server stops."""
+        return None if self.stopping else await self._liveness()
+
+    def reread_files(self) -> Deferred[None]:
+        """
+        Check the files of the command line for changes immediately.
+
+        @return: Fires when changed files are in use or refused.
+        """
+        return self.config.files.poll_now()
 
     # Stop.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 from twisted.internet.defer import Deferred, TimeoutError
 
@@ -38,40 +39,50 @@ class ServerChecks:
         self._started_at = started_at
         self._prepared = prepared
         self._stopping = stopping
+        self._own_checks = self._make_own_checks()
 
     def register(self, server: GenericServer) -> None:
         """Register the health paths of a server, with the checks of its hooks and its delegates."""
         health = HealthMetrics(self._config.health_metrics)
+        checks = {path: partial(self._checks_of, server, path) for path in EVERYWHERE}
+        app = RoutedApp(HealthEndpoints(checks, health).make_app)
+        for path in EVERYWHERE:
+            server.mux.handle_prefix(f"/{path}", app, listed_subpaths=_names(checks[path]))
+
+    async def liveness_problem(self, server: GenericServer) -> str | None:
+        """Return the first problem for which /livez fails; L{None} without one."""
+        for check in self._checks_of(server, LIVEZ):
+            problem = await check.problem()
+            if problem is not None:
+                return f"{check.name}: {problem}"
+        return None
+
+    def _checks_of(self, server: GenericServer, path: str) -> list[HealthCheck]:
+        """Return the checks of a health path, in the order of its lines."""
+        before, after = self._own_checks[path]
+        hooks = server.hook_checks()
+        if path == LIVEZ:
+            hooks = [HealthCheck(one.name, self._after_grace(one.check)) for one in hooks]
+        return [*before, *server.health_checks(path), *hooks, *after]
+
+    def _make_own_checks(self) -> dict[str, tuple[list[HealthCheck], list[HealthCheck]]]:
+        """Return the checks of this class for each path: those before, and those after the hooks."""
         storage = HealthCheck("etcd", self._check_storage)
         loopback = []
         if self._config.features.since(1, 36):
             loopback.append(HealthCheck("loopback-serving-certificate", self._serving_certificate_check()))
-        before = {
-            HEALTHZ: [PING, LOG, *loopback, storage],
-            LIVEZ: [PING, LOG, *loopback, storage],
-            READYZ: [
-                PING,
-                LOG,
-                storage,
-                HealthCheck("etcd-readiness", self._check_writing),
-                HealthCheck("informer-sync", self._check_prepared),
-            ],
+        readiness = [
+            PING,
+            LOG,
+            storage,
+            HealthCheck("etcd-readiness", self._check_writing),
+            HealthCheck("informer-sync", self._check_prepared),
+        ]
+        return {
+            HEALTHZ: ([PING, LOG, *loopback, storage], []),
+            LIVEZ: ([PING, LOG, *loopback, storage], []),
+            READYZ: (readiness, [HealthCheck("shutdown", self._check_shutdown)]),
         }
-        after = {HEALTHZ: [], LIVEZ: [], READYZ: [HealthCheck("shutdown", self._check_shutdown)]}
-
-        def checks_of(path: str) -> Callable[[], list[HealthCheck]]:
-            def checks() -> list[HealthCheck]:
-                hooks = server.hook_checks()
-                if path == LIVEZ:
-                    hooks = [HealthCheck(one.name, self._after_grace(one.check)) for one in hooks]
-                return [*before[path], *server.health_checks(path), *hooks, *after[path]]
-
-            return checks
-
-        checks = {path: checks_of(path) for path in EVERYWHERE}
-        app = RoutedApp(HealthEndpoints(checks, health).make_app)
-        for path in EVERYWHERE:
-            server.mux.handle_prefix(f"/{path}", app, listed_subpaths=_names(checks[path]))
 
     async def _check_storage(self, timeout_flag: str = "etcd-healthcheck-timeout") -> None:
         shared = find_shared_storage(self._config.backend)

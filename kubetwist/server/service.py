@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import signal
@@ -18,6 +19,7 @@ from twisted.python.failure import Failure
 
 from ..api.garbage import CollectionPause, keep_present_objects
 from .errors import StartError
+from .notify import ServiceManager, Watchdog, watchdog_timeout
 
 if TYPE_CHECKING:
     from ..interfaces import IServerReactor
@@ -161,6 +163,7 @@ class TwistProcess:
         self._reactor = reactor
         self._options = options
         self._stop_requested = False
+        self._manager = ServiceManager(os.environ, reactor)
 
     def install(self) -> None:
         """Apply all settings when the reactor runs."""
@@ -168,6 +171,7 @@ class TwistProcess:
         sys.setswitchinterval(SWITCH_INTERVAL)
         raise_open_files_limit()
         self._choose_logs()
+        self._manager.status("starting")
         for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(number, self._handle_signal)
         self._reactor.callWhenRunning(self._install_signal_handlers)
@@ -214,24 +218,42 @@ class TwistProcess:
             self._log.info("ignoring signal {name}", name=name)
             return
         self._log.info("received {name}: checking all files for changes", name=name)
-        if self._service.server is not None:
-            self._service.server.reread_files()
+        server = self._service.server
+        if server is not None and server.url and not self._stop_requested:
+            self._manager.reloading()
+            server.reread_files().addBoth(lambda _: self._manager.ready(self._status()))
+
+    def _status(self) -> str:
+        server = self._service.server
+        return f"serving on {server.url}" if server is not None and not self._stop_requested else "stopping"
 
     def _stop(self) -> None:
-        from .notify import notify
-
-        notify("STOPPING=1")
+        self._manager.stopping()
         if self._reactor.running:
             # The storage process may have stopped it.
             with suppress(ReactorNotRunning):
                 self._reactor.stop()
 
     def _ready(self) -> None:
-        from .notify import notify
-
-        notify("READY=1")
+        self._manager.ready(self._status())
+        self._start_watchdog()
         # Objects that exist now are permanent, and a collection pauses the server.
         keep_present_objects()
+
+    def _start_watchdog(self) -> None:
+        """Ping the watchdog of the service manager, if it is enabled, until the process ends."""
+        try:
+            timeout = watchdog_timeout(os.environ, os.getpid())
+        except ValueError as error:
+            self._log.warn("ignoring the watchdog of the service manager: {error}", error=str(error))
+            return
+        server = self._service.server
+        if timeout is None or server is None:
+            return
+        # The watchdog ends a process that hangs with SIGABRT: its last lines show where each thread was.
+        if sys.__stderr__ is not None:
+            faulthandler.enable(sys.__stderr__)
+        Watchdog(timeout, server.liveness_problem, self._manager.ping, self._reactor).start()
 
     def _failed(self, failure: Failure) -> None:
         if failure.check(StartError):
@@ -240,6 +262,7 @@ class TwistProcess:
             self._log.failure("the server cannot start", failure)
             line = f"cannot start: {failure.value!r}"
         self._stop_requested = True
+        self._manager.status(line)
         if self._options.parent is not None:
             # "Starting reactor..." has no meaning for users.
             from twisted.logger import LogLevel

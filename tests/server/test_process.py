@@ -66,7 +66,8 @@ class ProcessTests(SynchronousTestCase):
             notified.bind(str(path))
             notified.settimeout(PROCESS_TIMEOUT)
             process = self.spawn("--secure-port=0", *flags, NOTIFY_SOCKET=str(path), **more)
-            self.assertEqual(notified.recv(100), b"READY=1")
+            self.assertEqual(notified.recv(100), b"STATUS=starting")
+            self.assertTrue(notified.recv(100).startswith(b"READY=1\nSTATUS=serving on https://"))
         return process
 
     def assert_refused(self, message: str, *flags: str) -> None:

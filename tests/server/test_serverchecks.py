@@ -56,13 +56,13 @@ class ServerChecksTests(SynchronousTestCase):
     def register(self) -> None:
         """Register the health paths."""
         self.config.health_metrics = Registry()
-        checks = ServerChecks(
+        self.checks = ServerChecks(
             self.config,
             started_at=0.0,
             prepared=lambda: self.prepared,
             stopping=lambda: self.stopping,
         )
-        checks.register(self.server)
+        self.checks.register(self.server)
         handler = build_handler_chain(
             traverse(self.server.mux), reactor=self.clock, authenticator=Everyone(), authorizer=Allow()
         )
@@ -76,6 +76,10 @@ class ServerChecksTests(SynchronousTestCase):
     def lines(self, path: str) -> list[str]:
         """Return the lines of a health path."""
         return Client(self.site).request("GET", path).body.decode().splitlines()
+
+    def liveness_problem(self) -> str | None:
+        """Return the first problem for which /livez fails."""
+        return self.successResultOf(Deferred.fromCoroutine(self.checks.liveness_problem(self.server)))
 
     def finish(self) -> None:
         """Let the hook finish."""
@@ -158,3 +162,12 @@ class ServerChecksTests(SynchronousTestCase):
         self.assertEqual(self.codes(), [500, 500, 500])
         answer = Client(self.site).request("GET", "/livez/etcd")
         self.assertEqual(answer.body, b"internal server error: lost\n")
+        self.assertEqual("etcd: lost", self.liveness_problem())
+
+    def test_liveness(self) -> None:
+        """The watchdog uses the checks of /livez: hooks that are not done are problems after the grace period."""
+        self.assertIsNone(self.liveness_problem())
+        self.clock.advance(60)
+        self.assertEqual("poststarthook/mine: not finished", self.liveness_problem())
+        self.finish()
+        self.assertIsNone(self.liveness_problem())

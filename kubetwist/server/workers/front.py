@@ -137,7 +137,8 @@ class FrontService(KubeAPIService):
         self._stopped = False
         self._peers = FrontPeers()
         self._begun: Deferred[None] = Deferred()
-        self._peers.functions |= {"begin": self._begin, "stop": self._stop_process, "reread": self._reread}
+        self._peers.functions |= {"begin": self._begin, "stop": self._stop_process}
+        self._peers.functions |= {"reread": self._reread, "ping": lambda: None}
         self._control = self._peers.control = ControlConnection(self._peers.functions, self._storage_process_ended)
 
     def startService(self) -> None:
@@ -186,9 +187,9 @@ class FrontService(KubeAPIService):
         with suppress(ReactorNotRunning):
             self._reactor.stop()
 
-    def _reread(self) -> None:
+    async def _reread(self) -> None:
         if self.server is not None:
-            self.server.reread_files()
+            await self.server.reread_files()
 
     def _storage_process_ended(self) -> None:
         """End at once: without the storage process no request can be answered."""

@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 
 from ...metrics.registry import MetricSnapshot
 from ..errors import StartError
+from ..notify import VARIABLES
 from .control import ControlConnection, Handlers, SingleConnectionFactory
 from .description import CONTROL, PASSING, VARIABLE, FrontDescription
 from .passing import ConnectionAcceptor, ConnectionPasser
@@ -32,8 +33,6 @@ MAX_DELAY: Final = 10.0
 STABLE_SECONDS: Final = 60.0
 #: Seconds that a front has to answer a call.
 CALL_TIMEOUT: Final = 10.0
-#: The service manager is notified by the storage process only.
-_NOT_INHERITED: Final = "NOTIFY_SOCKET"
 
 
 @frozen
@@ -325,5 +324,5 @@ def front_command(program: str, arguments: Sequence[str], environment: Mapping[s
     @param arguments: The command line of this process, with its program (C{sys.orig_argv}).
     @param environment: The environment of this process.
     """
-    inherited = {name: value for name, value in environment.items() if name != _NOT_INHERITED}
+    inherited = {name: value for name, value in environment.items() if name not in VARIABLES}
     return FrontCommand([program, *arguments[1:]], inherited)

@@ -13,7 +13,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredList
 from twisted.logger import Logger
 
 from ...http.connection.connectionlimit import ConnectionLimiter
@@ -131,12 +131,21 @@ class PreparedStorageProcess(PreparedAPIServer):
         config.metrics.register_collector(fronts.collect)
         return fronts
 
-    def reread_files(self) -> None:
-        """Check the files of the command line for changes immediately, in all processes."""
-        super().reread_files()
-        if self._fronts is not None:
-            for call in self._fronts.call_peers(None, "reread"):
-                call.addErrback(lambda failure: None)
+    async def liveness_problem(self) -> str | None:
+        """See L{PreparedAPIServer.liveness_problem}; a front that does not answer is a problem, too."""
+        if self._fronts is not None and not self.stopping:
+            for answered, _ in await DeferredList(self._fronts.call_peers(None, "ping"), consumeErrors=True):
+                if not answered:
+                    return "a worker does not answer"
+        return await super().liveness_problem()
+
+    def reread_files(self) -> Deferred[None]:
+        """See L{PreparedAPIServer.reread_files}; the fronts check their files, too."""
+        checked = super().reread_files()
+        if self._fronts is None:
+            return checked
+        of_fronts = DeferredList(self._fronts.call_peers(None, "reread"), consumeErrors=True)
+        return of_fronts.addCallback(lambda _: checked)
 
     async def shut_down(self) -> None:
         """Stop gracefully: the fronts have the delay of the shutdown."""

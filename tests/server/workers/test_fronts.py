@@ -259,7 +259,9 @@ class CommandTests(SynchronousTestCase):
     def test_command(self) -> None:
         """A front is started like its parent, and does not notify the service manager."""
         command = front_command(
-            "/bin/python3", ["python", "-X", "dev", "/bin/twist", "kubeapi"], {"NOTIFY_SOCKET": "/run/x", "HOME": "/"}
+            "/bin/python3",
+            ["python", "-X", "dev", "/bin/twist", "kubeapi"],
+            {"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7", "HOME": "/"},
         )
         self.assertEqual(command.arguments, ["/bin/python3", "-X", "dev", "/bin/twist", "kubeapi"])
         self.assertEqual(command.environment, {"HOME": "/"})

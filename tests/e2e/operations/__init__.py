@@ -1,0 +1,1 @@
+"""Tests of the commands and files for operators, as operators use them."""
