@@ -82,12 +82,14 @@ class ManagedProcess:
 
         @param timeout: C{WatchdogSec=} of the unit, in seconds.
         """
-        while True:
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
             try:
                 self.message(timeout)
             except TimeoutError:
-                break
-        self.process.send_signal(signal.SIGABRT)
+                self.process.send_signal(signal.SIGABRT)
+                return
+        raise AssertionError(f"the process does not stop to ping\n{self.output()}")
 
     def output(self) -> str:
         """Return the output of the process so far."""

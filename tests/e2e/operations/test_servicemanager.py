@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import signal
 import time
@@ -13,6 +15,7 @@ from kubetwist.testing import Connection
 
 from .servicemanager import TIMEOUT, managed
 
+MAPS = "/api/v1/namespaces/default/configmaps"
 #: A plugin that blocks the reactor, as a bug does.
 DROP_IN = """
 from kubetwist.admission.factory import AdmissionPluginFactory
@@ -133,10 +136,12 @@ def test_blocked_reactor(tmp_path: Path) -> None:
         server.until("READY")
         server.until("WATCHDOG")
         connection = connect(tmp_path)
-        created = {"metadata": {"name": "block"}}
-        with pytest.raises(OSError):
-            connection.request("POST", "/api/v1/namespaces/default/configmaps", created, timeout=1)
+        client = http.client.HTTPSConnection(
+            "127.0.0.1", connection.port, context=connection.credentials_context(), timeout=TIMEOUT
+        )
+        client.request("POST", MAPS, json.dumps({"metadata": {"name": "block"}}), {"Content-Type": "application/json"})
         server.watch(2.0)
+        client.close()
         assert server.process.wait(TIMEOUT) == -signal.SIGABRT
         assert "Fatal Python error: Aborted" in server.output()
         assert "in block_the_reactor" in server.output()
