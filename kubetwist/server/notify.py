@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-#: The variables of the environment that are meant for one process, and must not be inherited by others.
+#: The variables of the environment that are meant for one process, and must not be inherited.
 VARIABLES: Final = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC")
 #: Seconds after which messages that the full queue of the socket did not accept are sent again.
 RETRY_INTERVAL: Final = 0.1

@@ -28,7 +28,7 @@ class ManagedProcess:
         """
         @param command: The command line.
         @param folder: The current folder of the process, for all files.
-        @param environment: Variables besides those of this process.
+        @param environment: Variables beside the inherited ones.
         """
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         path = str(folder / "notify")
@@ -108,8 +108,8 @@ def managed(folder: Path, *flags: str, **environment: str) -> Iterator[ManagedPr
     """
     Start a server under a service manager; it is killed at the end.
 
-    @param flags: Flags besides those of the address and of the data directory.
-    @param environment: Variables besides those of this process.
+    @param flags: Flags beside the address and the data directory.
+    @param environment: Variables beside the inherited ones.
     """
     command = [sys.executable, "-m", "twisted", "kubeapi", "--bind-address=127.0.0.1", "--secure-port=0"]
     running = ManagedProcess([*command, f"--data-dir={folder}/data", *flags], folder, environment)
