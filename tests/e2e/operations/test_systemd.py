@@ -1,7 +1,7 @@
 """
 The unit of systemd: checked by systemd-analyze, and run by systemd with its whole sandbox.
 
-systemd runs in a container of systemd-nspawn, whose files are the /usr of this machine and the interpreter of the tests.
+systemd runs in a container of systemd-nspawn, with the /usr of this machine and the interpreter of the tests.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ print(answer if isinstance(answer, str) else json.dumps(answer))
 sys.exit(code >= 300)
 """
 
-#: Settings that make the steps quick, and that an interpreter with a shared library needs; the unit itself is unchanged.
+#: Settings that make the steps quick, and that an interpreter with a shared library needs.
 QUICK = """
 [Service]
 Environment=LD_LIBRARY_PATH=/opt/python/lib
@@ -149,7 +149,7 @@ def _write_environment(folder: Path) -> list[str]:
     paths = []
     source = Path(kubetwist.__file__).parents[1]
     for path in dict.fromkeys([source, *map(Path, sys.path)]):
-        if not path.is_dir() or path.is_relative_to(sysconfig.get_path("stdlib")) and path.name != "site-packages":
+        if not path.is_dir() or (path.is_relative_to(sysconfig.get_path("stdlib")) and path.name != "site-packages"):
             continue
         paths.append(f"/opt/packages/{len(paths)}")
         binds.append(f"--bind-ro={path}:{paths[-1]}")
