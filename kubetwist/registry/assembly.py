@@ -20,7 +20,6 @@ from ..api.featuregates import FeatureGates
 from ..interfaces import IAuthorizer, IStorageBackend
 from .admissioncontext import ServerAdmissionContext
 from .apiextensions.store import CustomResourceDefinitionStore
-from .apiextensions.strategy import CustomResourceDefinitionStrategy
 from .core.namespace.store import NamespaceStore
 from .core.service.ipaddresses import IPAddressStore
 from .core.service.serverallocators import ServiceAllocators
@@ -41,7 +40,7 @@ from .rbac.store import BindingStore, RoleStore
 from .resource.store import ClaimStore
 from .scheduling.store import PriorityClassStore
 from .stores import Stores
-from .strategies import strategy_for
+from .strategies import strategy_finder
 
 if TYPE_CHECKING:
     from ..client.factory import ClientFactory
@@ -90,6 +89,12 @@ class RegistryOptions:
 
 def _no_plugins(context: ServerAdmissionContext) -> AdmissionChain:
     return AdmissionChain((), context.reactor)
+
+
+def _definition_strategy(definitions: Definitions, features: FeatureGates) -> Strategy:
+    from .apiextensions.strategy import CustomResourceDefinitionStrategy
+
+    return CustomResourceDefinitionStrategy(definitions.custom_metadata).with_features(features)
 
 
 class ResourceRegistry:
@@ -207,19 +212,18 @@ class ResourceRegistry:
     def _resource(self, info: ResourceInfo, options: RegistryOptions) -> StoredResource:
         return StoredResource(
             info,
-            self._strategy(info, options),
+            self._strategy_finder(info, options),
             partial(self.caches.shared, info),
             selectable=selectable_fields(info.storage_group, info.resource),
             ttl=options.event_ttl if info.key_prefix == "events" else None,
             cached=self.caches.answers_reads(info),
         )
 
-    def _strategy(self, info: ResourceInfo, options: RegistryOptions) -> Strategy:
+    def _strategy_finder(self, info: ResourceInfo, options: RegistryOptions) -> Callable[[], Strategy]:
         definitions = self.context.definitions
         if definitions is not None and info.kind == "CustomResourceDefinition" and info.group == EXTENSIONS:
-            strategy = CustomResourceDefinitionStrategy(definitions.custom_metadata)
-            return strategy.with_features(options.features)
-        return strategy_for(info.group, info.kind).with_features(options.features)
+            return partial(_definition_strategy, definitions, options.features)
+        return strategy_finder(info.group, info.kind, options.features)
 
     async def start(self) -> None:
         """

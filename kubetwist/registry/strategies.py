@@ -2,15 +2,17 @@
 The strategies of the built-in kinds: one module for each API group, and one for each kind of the core group.
 
 A module C{strategy} contains C{STRATEGIES}: a strategy for each of its kinds. It is imported at the first use of a kind
-of its group, so that unused groups take neither time nor memory.
+of its group, or of its kind in the core group, so that unused ones take neither time nor memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Final
 
+from ..api.featuregates import FeatureGates
 from .generic.strategy import Strategy
 
 #: The packages with the modules C{strategy} of a group, by group.
@@ -72,9 +74,21 @@ def strategy_for(group: str, kind: str) -> Strategy:
     """Return the strategy of a built-in kind; always the same instance."""
     strategy = _strategies.get((group, kind))
     if strategy is None:
-        for name in MODULES.get(group, ()):
+        names = MODULES.get(group, ())
+        if not group:
+            names = tuple(name for name in names if name == f"core.{kind.lower()}")
+        for name in names:
             strategies: Mapping[str, Strategy] = import_module(f".{name}.strategy", __package__).STRATEGIES
             for each, one in strategies.items():
                 _strategies.setdefault((group, each), one)
         strategy = _strategies.setdefault((group, kind), _GENERIC)
     return strategy
+
+
+def strategy_finder(group: str, kind: str, features: FeatureGates) -> Callable[[], Strategy]:
+    """
+    Return a function that returns the strategy of a built-in kind for a server with these features.
+
+    The strategy is imported and configured at the first call; later calls return the same instance.
+    """
+    return cache(lambda: strategy_for(group, kind).with_features(features))

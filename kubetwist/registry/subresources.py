@@ -34,10 +34,12 @@ Virtual = Bindings | ComponentStatuses | TokenReview | SelfSubjectReview | Rules
 #: Factories for the storage of subresources that write a part of the object, by subresource or resource/subresource.
 _PARTS: dict[str, Callable[[Store], SubresourceStore | SubresourceUpdater]] = {
     "status": StatusStore,
-    "namespaces/finalize": lambda store: SubresourceUpdater(store, finalize_rules(store)),
-    "certificatesigningrequests/approval": lambda store: SubresourceStore(store, approval_rules(store)),
-    "pods/ephemeralcontainers": lambda store: SubresourceStore(store, ephemeral_containers_rules(store)),
-    "pods/resize": lambda store: SubresourceStore(store, resize_rules(store)),
+    "namespaces/finalize": lambda store: SubresourceUpdater(store, "finalize", finalize_rules),
+    "certificatesigningrequests/approval": lambda store: SubresourceStore(store, "approval", approval_rules),
+    "pods/ephemeralcontainers": lambda store: SubresourceStore(
+        store, "ephemeralcontainers", ephemeral_containers_rules
+    ),
+    "pods/resize": lambda store: SubresourceStore(store, "resize", resize_rules),
 }
 
 

@@ -28,10 +28,9 @@ from ..registry.generic.capabilities import UnopenedResource
 from ..registry.generic.parts import StatusStore
 from .capabilities import discovered_names, is_namespaced
 from .discovery.endpoints import GroupDocuments, ResourceLists, page_not_found
-from .endpoint import Endpoint, thread_deferrer
+from .endpoint import Endpoint, no_strategy, thread_deferrer
 from .handlers.read import ReadHandlers
 from .handlers.write import WriteHandlers
-from .openapi.custom import CustomSchemas
 from .routing import RoutedApp, add_route, new_app
 from .servedresources import APIResource, IServedResources, Priority, ServedResources
 from .traced import traced_handler
@@ -70,6 +69,9 @@ class CRDVersionHandlers:
         self.served = served
         self.version = version
         self._server = server
+        # Imported lazily: a server without definitions has no such schemas.
+        from .openapi.custom import CustomSchemas
+
         self._schemas = CustomSchemas(version)
         self._handlers: dict[tuple[str, str], Callable[..., Any]] = {}
 
@@ -138,7 +140,7 @@ class CRDVersionHandlers:
             gvk,
             codec,
             self._server.defer_to_thread,
-            store.strategy if subresource != "scale" else None,
+            store.find_strategy if subresource != "scale" else no_strategy,
             subresource,
             list_items_have_kind=True,
             list_kind=definition.list_kind,

@@ -59,6 +59,10 @@ def thread_deferrer(reactor: IReactorThreads) -> DeferToThread:
 _DEFAULT_FEATURES: Final = FeatureGates()
 
 
+def no_strategy() -> None:
+    """Return L{None}: the kind has no defaults."""
+
+
 @define(eq=False)
 class Endpoint:
     """
@@ -70,7 +74,7 @@ class Endpoint:
     @ivar gvk: The kind of the responses; for C{scale} it differs from the kind of the resource.
     @ivar codec: The codec for bodies of that kind.
     @ivar defer_to_thread: Runs long computations.
-    @ivar strategy: Provides the defaults; L{None} for kinds without defaults.
+    @ivar find_strategy: Returns L{strategy}; called at the first use.
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
     @ivar list_kind: The kind of its collections, if that is not the kind with the suffix C{List}.
     @ivar patch_types: The media types of supported patches.
@@ -97,7 +101,7 @@ class Endpoint:
     gvk: GroupVersionKind
     codec: Codec
     defer_to_thread: DeferToThread
-    strategy: Strategy | None = None
+    find_strategy: Callable[[], Strategy | None] = no_strategy
     subresource: str = ""
     list_items_have_kind: bool = False
     list_kind: str = ""
@@ -193,6 +197,12 @@ class Endpoint:
 
     def default(self, obj: JSONObject) -> JSONObject:
         """Convert an object of this version to the stored version, with defaults."""
-        if self.strategy is None:
+        strategy = self.find_strategy()
+        if strategy is None:
             return self.codec.to_storage(obj)
-        return self.strategy.defaulted(obj, self.codec.to_storage)
+        return strategy.defaulted(obj, self.codec.to_storage)
+
+    def delete_returns_object(self) -> bool:
+        """Return whether DELETE returns the object instead of a Status."""
+        strategy = self.find_strategy()
+        return strategy is not None and strategy.delete_returns_object

@@ -40,10 +40,10 @@ from ..registry.generic.deprecations import deprecation_warning
 from ..registry.generic.fieldmanager.manager import BuiltInVersionConverter, FieldManager, built_in_field_manager
 from ..registry.generic.scalestore import ScaleStore
 from ..registry.generic.strategy import Strategy
-from ..registry.strategies import strategy_for
+from ..registry.strategies import strategy_finder
 from ..registry.subresources import subresource_storage, virtual_storage
 from .capabilities import discovered_names, is_namespaced, produced_responses
-from .endpoint import Endpoint, thread_deferrer
+from .endpoint import Endpoint, no_strategy, thread_deferrer
 from .handlers.connect import ConnectHandler, GetWithOptionsHandler
 from .handlers.read import ReadHandlers
 from .handlers.write import WriteHandlers
@@ -192,13 +192,13 @@ class Installer:
     ) -> Endpoint:
         codec = Codec(self._definitions, gvk, stored)
         field_manager = None
-        strategy: Strategy | None = None
+        find_strategy: Callable[[], Strategy | None] = no_strategy
         if isinstance(storage, TokenRequests):
-            strategy = strategy_for(gvk.group, gvk.kind).with_features(self._features)
+            find_strategy = strategy_finder(gvk.group, gvk.kind, self._features)
         elif defaults and info.stored:
-            strategy = self._context.stores.get(info.group, info.resource).strategy
+            find_strategy = self._context.stores.get(info.group, info.resource).find_strategy
         elif defaults:
-            strategy = strategy_for(info.group, info.kind).with_features(self._features)
+            find_strategy = strategy_finder(info.group, info.kind, self._features)
         if isinstance(storage, ScaleStore | TokenRequests):
             versions = BuiltInVersionConverter(self._definitions, {gvk.api_version: gvk})
             field_manager = FieldManager(gvk, versions, codec.zero, subresource=subresource)
@@ -217,7 +217,7 @@ class Installer:
             gvk,
             codec,
             self._defer_to_thread,
-            strategy,
+            find_strategy,
             subresource,
             field_manager=field_manager,
             authorizer=self._context.authorizer,
@@ -343,7 +343,7 @@ def api_resource(endpoint: Endpoint) -> APIResource:
         verbs=verbs(storage),
         storage_version_hash=names.storage_version_hash if endpoint.features.enabled("StorageVersionHash") else "",
         list_kind=f"{info.kind}List" if ILister.providedBy(storage) else "",
-        delete_returns_object=endpoint.strategy is not None and endpoint.strategy.delete_returns_object,
+        delete_returns_object=endpoint.delete_returns_object,
         connect_methods=tuple(storage.methods) if connects else (),
         connect_subpath=connects and bool(storage.subpaths),
         options=storage.options_kind.kind if IGetterWithOptions.providedBy(storage) else "",

@@ -37,7 +37,8 @@ class APIResource:
     @ivar verbs: The verbs in the order of discovery; sorted except for custom resources.
     @ivar storage_version_hash: Changes with the version in which objects are stored; C{""} if they are not stored.
     @ivar list_kind: The kind of its collections.
-    @ivar delete_returns_object: Whether DELETE returns the object instead of a Status.
+    @ivar delete_returns_object: Returns whether DELETE returns the object instead of a Status; called when a document
+        is built.
     @ivar connect_methods: The HTTP methods that are forwarded to another server.
     @ivar connect_subpath: Whether paths below it are forwarded, too.
     @ivar options: The kind of the options of reads, whose fields are parameters of the query; C{""} without options.
@@ -58,7 +59,7 @@ class APIResource:
     verbs: tuple[str, ...] = ()
     storage_version_hash: str = ""
     list_kind: str = ""
-    delete_returns_object: bool = False
+    delete_returns_object: Callable[[], bool] = lambda: False
     connect_methods: tuple[str, ...] = ()
     connect_subpath: bool = False
     options: str = ""

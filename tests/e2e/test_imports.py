@@ -10,6 +10,7 @@ DEFERRED = (
     "cbor2",
     "grpc",
     "jh2",
+    "jwt",
     "kubetwist.api._yamldecoding",
     "kubetwist.audit.log",
     "kubetwist.authentication.oidc",
@@ -19,8 +20,13 @@ DEFERRED = (
     "kubetwist.client.streaming",
     "kubetwist.controllers.garbagecollection",
     "kubetwist.http.http2",
+    "kubetwist.registry.apps.strategy",
+    "kubetwist.registry.core.pod.strategy",
+    "kubetwist.registry.core.pod.validation",
+    "kubetwist.registry.resource.strategy",
     "kubetwist.resources.cborencoding",
     "kubetwist.resources.openapi.builder",
+    "kubetwist.resources.openapi.operations",
     "kubetwist.storage.encryption",
     "kubetwist.storage.etcd",
     "kubetwist.storage.remote",
@@ -33,17 +39,33 @@ DEFERRED = (
     "yaml",
 )
 
+#: Maximum number of modules of kubetwist that a start imports. Imports are most of the time of a start.
+MAX_MODULES = 670
+
 START = """
 import sys
 from kubetwist.testing import KubeAPI
-with KubeAPI("--controllers="):
+with KubeAPI(*sys.argv[1:]):
     print(*sys.modules)
 """
 
 
-def test_deferred_imports() -> None:
-    """A start in a new process imports no module that is needed for some requests or flags only."""
-    done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True, timeout=60)
+def imported_by(*flags: str) -> set[str]:
+    """Return the names of the modules that a start in a new process imports."""
+    command = [sys.executable, "-c", START, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     imported = set(done.stdout.split())
     assert "kubetwist.server.apiserver" in imported
+    return imported
+
+
+def test_deferred_imports() -> None:
+    """A start in a new process imports no module that is needed for some requests or flags only."""
+    imported = imported_by("--controllers=")
     assert imported.isdisjoint(DEFERRED), imported.intersection(DEFERRED)
+
+
+def test_number_of_modules() -> None:
+    """A start with the default flags imports a limited number of modules."""
+    count = sum(name.partition(".")[0] == "kubetwist" for name in imported_by())
+    assert count <= MAX_MODULES, count

@@ -25,7 +25,7 @@ PODS = APIResource(
     ALL_VERBS,
     "hash",
     "PodList",
-    delete_returns_object=True,
+    delete_returns_object=lambda: True,
 )
 EXEC = APIResource(
     "",

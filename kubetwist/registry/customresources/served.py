@@ -135,7 +135,7 @@ class ServedResource:
             definition = self.definition
             cache = self.cache
             strategy = CustomStrategy(version).with_features(self._environment.features)
-            resource = StoredResource(definition.info, strategy, lambda codec: cache, definition.selectable())
+            resource = StoredResource(definition.info, lambda: strategy, lambda codec: cache, definition.selectable())
             store = CustomStore(resource, self._environment, self, CustomCodec(version))
             self._stores[version.name] = store
         return store

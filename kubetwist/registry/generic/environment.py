@@ -29,7 +29,7 @@ class StoredResource:
     A resource whose objects are stored, with the options of its storage.
 
     @ivar info: The resource.
-    @ivar strategy: The strategy of its kind.
+    @ivar find_strategy: Returns the strategy of its kind; called at the first use.
     @ivar find_cache: Returns the cache of the resource; called with the function that decodes stored values.
     @ivar selectable: The fields that field selectors may name, with the functions that return their values.
     @ivar ttl: Seconds until objects expire; L{None} if they do not.
@@ -37,7 +37,7 @@ class StoredResource:
     """
 
     info: ResourceInfo
-    strategy: Strategy
+    find_strategy: Callable[[], Strategy]
     find_cache: Callable[[Codec], WatchCache]
     selectable: tuple[tuple[str, Callable[[JSONObject], str]], ...] = ()
     ttl: float | None = None

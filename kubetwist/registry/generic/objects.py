@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -51,6 +52,7 @@ from .storedprotobuf import unknown_format_error
 
 if TYPE_CHECKING:
     from .environment import StoredEncoder
+    from .strategy import Strategy
 
 
 #: Maximum size, in bytes, of a stored object, which is that of a request body. Defaults and managed fields make objects
@@ -72,6 +74,7 @@ class StoreBase(StoreHooks):
     Parameters and results are objects in the stored version; L{kubetwist.registry.generic.codec.Codec} converts them.
 
     @ivar info: The resource.
+    @ivar find_strategy: Returns L{strategy}.
     @ivar cache: The watch cache with all objects of the resource.
     @ivar ttl: Seconds until objects expire; L{None} if they do not.
     @ivar cached: Whether reads are answered from the cache, and not from the backend; watches always use the cache.
@@ -82,7 +85,7 @@ class StoreBase(StoreHooks):
 
     def __init__(self, resource: StoredResource, environment: StoreEnvironment) -> None:
         self.info = info = resource.info
-        self.strategy = resource.strategy
+        self.find_strategy = resource.find_strategy
         self.backend = backend = environment.backend
         self.admission = environment.admission
         self.context = environment.context
@@ -109,6 +112,11 @@ class StoreBase(StoreHooks):
         self.cache = resource.find_cache(self.decode_value)
         if environment.discards_unreadable:
             alsoProvides(self, ICorruptObjectDeleter)
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """Return the strategy of the kind, which is imported at the first use."""
+        return self.find_strategy()
 
     @hook
     def field_manager(self, subresource: str) -> FieldManager | None:

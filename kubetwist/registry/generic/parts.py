@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from zope.interface import implementer
@@ -23,15 +24,26 @@ if TYPE_CHECKING:
 class SubresourceUpdater:
     """Storage of a subresource that can only be updated: C{namespaces/finalize}."""
 
-    def __init__(self, store: Store, rules: UpdateRules) -> None:
+    def __init__(self, store: Store, subresource: str, make_rules: Callable[[Store], UpdateRules]) -> None:
+        """
+        @param store: The store of the resource.
+        @param subresource: The name of the subresource.
+        @param make_rules: Returns the update rules; called at the first update, since it imports the strategy.
+        """
         self.store = store
         self.info = store.info
-        self.rules = rules
+        self._subresource = subresource
+        self._make_rules = make_rules
+
+    @cached_property
+    def rules(self) -> UpdateRules:
+        """Return the update rules of the subresource."""
+        return self._make_rules(self.store)
 
     @property
     def reset_fields(self) -> Filters:
         """See L{IResetFieldsProvider.reset_fields}."""
-        return self.store.reset_fields_of(self.rules.subresource)
+        return self.store.reset_fields_of(self._subresource)
 
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """See L{Store.check_uid}."""
@@ -71,7 +83,7 @@ class StatusStore(SubresourceStore):
     """Storage of C{status}, which has the Tables of the object."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, status_rules(store))
+        super().__init__(store, "status", status_rules)
 
     def table(self, kind: GroupVersionKind, describe: Describe) -> TableDefinition:
         """See L{Store.table}."""

@@ -221,7 +221,7 @@ class WriteHandlers:
             return
         result, deleted = await endpoint.storage.delete(scope, name, options)
         code = 202 if not deleted and options.orphan_dependents is False else 200
-        if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not deleted:
+        if endpoint.delete_returns_object() or not deleted:
             respond_object(request, code, await output.encode_async(result, scope), output.content_type)
         else:
             status = await scope.compute(len(result.item), self.success, result)

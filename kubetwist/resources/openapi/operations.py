@@ -428,7 +428,7 @@ class _Writer:
 
     def _returns_object(self) -> bool:
         """Return whether DELETE is documented to return the object."""
-        return self.resource.delete_returns_object and self.resource.resource not in _DOCUMENTED_AS_STATUS
+        return self.resource.delete_returns_object() and self.resource.resource not in _DOCUMENTED_AS_STATUS
 
     def _scoped(self) -> str:
         return "Namespaced" if self.resource.namespaced else ""

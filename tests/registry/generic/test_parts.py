@@ -28,7 +28,7 @@ class PartTests(ViewTestCase):
 
     def test_status_leaves_the_rest(self) -> None:
         """Updates of the status change only the status."""
-        part = SubresourceStore(self.deployments, status_rules(self.deployments))
+        part = SubresourceStore(self.deployments, "status", status_rules)
         verifyObject(IPatcher, part)
 
         def change(obj: Any) -> Any:
@@ -47,6 +47,6 @@ class PartTests(ViewTestCase):
 
     def test_status_of_missing_object(self) -> None:
         """A PUT of the status of a missing object is a 404, even for kinds that PUT creates."""
-        part = SubresourceStore(self.deployments, status_rules(self.deployments))
+        part = SubresourceStore(self.deployments, "status", status_rules)
         error = self.refused(part.update(self.scope, "none", lambda old: deployment("none"), UpdateOptions()))
         self.assertEqual(error.code, 404)

@@ -18,7 +18,6 @@ from ...generic.capabilities import NamedResource
 from ...generic.resourceinfo import ResourceInfo
 from ...generic.updates import UpdateRules, failed_precondition
 from .eviction import success
-from .validation.pod import validate_binding
 
 if TYPE_CHECKING:
     from ...generic.store import Store
@@ -33,7 +32,7 @@ class PodBinding:
     def __init__(self, pods: Store) -> None:
         self._pods = pods
         self.info = pods.info
-        features = pods.strategy.features
+        features = pods.context.features
         self._clears_nomination = features.enabled("ClearingNominatedNodeNameAfterBinding")
         self._copies_labels = features.enabled("PodTopologyLabelsAdmission")
 
@@ -73,6 +72,9 @@ class PodBinding:
             bound (409).
         """
         target = obj.get("target") or {}
+        # Few clients create bindings, and the validation of pods is large.
+        from .validation.pod import validate_binding
+
         errors = validate_binding(obj)
         if errors:
             raise APIStatusError.unknown(aggregate(errors).removeprefix(": "))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...generic.updates import UpdateRules
-from .strategy import PodStrategy
 
 if TYPE_CHECKING:
     from ...generic.store import Store
+    from .strategy import PodStrategy
 
 
 def ephemeral_containers_rules(store: Store) -> UpdateRules:
     """Return the update rules of C{pods/ephemeralcontainers}, which adds containers for debugging."""
-    strategy = store.strategy
-    assert isinstance(strategy, PodStrategy)
+    strategy = cast("PodStrategy", store.strategy)
     return UpdateRules(
         "ephemeralcontainers", strategy.prepare_for_ephemeral_update, strategy.validate_ephemeral_update, main=True
     )
@@ -22,6 +21,5 @@ def ephemeral_containers_rules(store: Store) -> UpdateRules:
 
 def resize_rules(store: Store) -> UpdateRules:
     """Return the update rules of C{pods/resize}, which changes the resources of containers."""
-    strategy = store.strategy
-    assert isinstance(strategy, PodStrategy)
+    strategy = cast("PodStrategy", store.strategy)
     return UpdateRules("resize", strategy.prepare_for_resize, strategy.validate_resize, main=True)

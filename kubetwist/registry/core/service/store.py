@@ -135,7 +135,7 @@ class ServiceStore(Store):
         self._allocators = allocators
         self._services = allocators.services
         self._stores = stores
-        self._strict_addresses = resource.strategy.features.enabled(STRICT_ADDRESSES)
+        self._strict_addresses = environment.features.enabled(STRICT_ADDRESSES)
         super().__init__(resource, environment)
 
     def on_cache_synced(self) -> None:

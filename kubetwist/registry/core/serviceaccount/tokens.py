@@ -12,7 +12,6 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import jwt
 from attrs import frozen
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
@@ -96,6 +95,9 @@ class TokenIssuer:
 
     def sign(self, claims: Mapping[str, JSONValue]) -> str:
         """Return a signed token with the claims and the issuer."""
+        # Imported lazily: many servers, those of tests above all, sign no token.
+        import jwt
+
         payload = {"iss": self.issuer, **claims}
         return jwt.encode(payload, self._key, algorithm=self._algorithm, headers={"kid": self._key_id})
 

@@ -45,7 +45,7 @@ class NamespaceTests(StoreTestCase):
     def test_finalize(self) -> None:
         """The namespace is removed when C{finalize} removes its last finalizer."""
         self.terminating()
-        part = SubresourceUpdater(self.namespaces, finalize_rules(self.namespaces))
+        part = SubresourceUpdater(self.namespaces, "finalize", finalize_rules)
         verifyObject(IUpdater, part)
         self.assertFalse(IPatcher.providedBy(part))
         events = self.events(self.namespaces)
@@ -59,7 +59,7 @@ class NamespaceTests(StoreTestCase):
         """A finalizer in the metadata prevents the removal of a finalized namespace."""
         self.changed(self.namespaces, "n", lambda obj: obj["metadata"].update(finalizers=["example.org/wait"]))
         self.terminating()
-        part = SubresourceUpdater(self.namespaces, finalize_rules(self.namespaces))
+        part = SubresourceUpdater(self.namespaces, "finalize", finalize_rules)
         done = self.stored(self.namespaces, "n", "")
         done["spec"] = {}
         self.successResultOf(part.update(self.scope, "n", lambda old: done, UpdateOptions()))

@@ -61,7 +61,7 @@ class BindingTests(StoreTestCase):
             name = f"gates-{str(enabled).lower()}"
             self.made(self.pods, pod(name))
             gates = {"PodTopologyLabelsAdmission": enabled, "ClearingNominatedNodeNameAfterBinding": enabled}
-            self.pods.strategy = self.pods.strategy.with_features(features((1, 36), **gates))
+            self.pods.context.features = features((1, 36), **gates)
 
             def nominate(obj: dict[str, Any] | None) -> dict[str, Any]:
                 assert obj is not None
