@@ -189,7 +189,8 @@ def run_coroutine(work: Callable[[Any], Coroutine[Any, Any, T]], on_signal: Call
     @param work: Called with the reactor when it runs.
     @param on_signal: Called when the coroutine is about to be cancelled.
     @raise Exception: What the coroutine raises.
-    @raise SystemExit: A signal ended the coroutine. The code is 128 plus the number of the signal.
+    @raise SystemExit: A signal ended the coroutine. The code is 128 plus the number of the signal. A coroutine that
+        catches C{CancelledError} and returns has succeeded.
     """
     from twisted.internet import reactor as global_reactor
 
@@ -223,9 +224,9 @@ def run_coroutine(work: Callable[[Any], Coroutine[Any, Any, T]], on_signal: Call
     )
     reactor.callWhenRunning(start)
     reactor.run()
-    if signals:
-        raise SystemExit(128 + signals[0])
     [result] = results
     if isinstance(result, Failure):
+        if signals:
+            raise SystemExit(128 + signals[0])
         result.raiseException()
     return cast("T", result)

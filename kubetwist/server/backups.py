@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from attrs import frozen
 from ..api.times import now
 from ..storage.sqlite.backup import Progress, Summary, copy_store, restore_copy, verify_copy
 from ..storage.sqlite.logfile import HIGH_WATER_MARK_SUFFIX
+from ..storage.sqlite.segments import Segment, apply_segments
 from .datadir import MARKER, RESTORE_MARKER, DataDirectory
 from .errors import StartError
 from .files import sync_directory, write_file
@@ -42,12 +43,17 @@ class Backup:
 
     @ivar taken: Time of the backup.
     @ivar files: SHA-256 in hexadecimal, by path in the backup.
+    @ivar history: The number of the store's history, see L{kubetwist.storage.sqlite._format.read_history}; 0 if the
+        backup was taken by a kubetwist without such numbers.
+    @ivar damaged: The number of objects whose values differ from their checksums, and which are unreadable.
     """
 
     taken: str
     revision: int
     keys: int
     files: dict[str, str]
+    history: int = 0
+    damaged: int = 0
 
     @property
     def has_keys(self) -> bool:
@@ -55,12 +61,14 @@ class Backup:
         return any(name.startswith(f"{KEYS}/") for name in self.files)
 
 
-def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True) -> Backup:
+def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True, step_pages: int = 0) -> Backup:
     """
     Take a backup of the data directory C{source}, which may be in use.
 
     @param target: The directory of the backup; must not exist.
+    @param progress: Called after each step of the copy, with the copied and the total number of pages.
     @param keys: Whether keys and certificates are included.
+    @param step_pages: Pages copied in one step; 0 for the default.
     @raise StartError: Something cannot be read or written.
     @raise StorageError: The store is damaged or cannot be read.
     """
@@ -70,14 +78,14 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
     if not (source / STORE).is_file():
         raise StartError(
             f"there is no {STORE} in {source}: only the embedded store can be backed up; for etcd use etcdctl snapshot"
-            " save"
+            " save, and keep a copy of pki/ with it"
         )
     if os.path.lexists(target):
         raise StartError(f"{target} already exists")
     new = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         new.mkdir(mode=0o700, parents=True)
-        copy_store(str(source / STORE), str(new / STORE), progress)
+        copy_store(str(source / STORE), str(new / STORE), progress, step_pages)
         summary = verify_copy(str(new / STORE))
         if keys:
             _copy_keys(source / KEYS, new / KEYS)
@@ -103,13 +111,15 @@ def _copy_keys(source: Path, target: Path) -> None:
 
 def _write_manifest(folder: Path, summary: Summary) -> Backup:
     files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
-    backup = Backup(now(), summary.revision, summary.keys, files)
+    backup = Backup(now(), summary.revision, summary.keys, files, summary.history, summary.damaged)
     content = {
         "format": FORMAT,
         "kubetwist": version("kubetwist"),
         "taken": backup.taken,
         "revision": backup.revision,
         "keys": backup.keys,
+        "history": backup.history,
+        "damaged": backup.damaged,
         "files": files,
     }
     write_file(folder / MANIFEST, json.dumps(content, indent=2).encode() + b"\n")
@@ -131,7 +141,7 @@ def read_backup(folder: Path) -> Backup:
         manifest: Any = json.loads((folder / MANIFEST).read_bytes())
         if manifest["format"] > FORMAT:
             raise StartError(f"the backup {folder} was created by a newer version of kubetwist")
-        backup = Backup(manifest["taken"], int(manifest["revision"]), int(manifest["keys"]), dict(manifest["files"]))
+        backup = _parse_manifest(manifest)
         if STORE not in backup.files:
             raise ValueError
         for name, digest in backup.files.items():
@@ -143,13 +153,54 @@ def read_backup(folder: Path) -> Backup:
         if not (folder / MANIFEST).exists():
             raise StartError(f"{folder} is not a backup: it has no {MANIFEST} in it") from None
         raise StartError(f"the backup {folder} cannot be read: {error.strerror}: {error.filename}") from error
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise StartError(f"the backup {folder} is damaged: {MANIFEST} in it cannot be read") from None
     return backup
 
 
+def _parse_manifest(manifest: Any) -> Backup:
+    return Backup(
+        str(manifest["taken"]),
+        int(manifest["revision"]),
+        int(manifest["keys"]),
+        dict(manifest["files"]),
+        int(manifest.get("history", 0)),
+        int(manifest.get("damaged", 0)),
+    )
+
+
+def read_manifest(folder: Path) -> Backup | None:
+    """Return the description of a backup without a check of its files; L{None} if it is none, or unreadable."""
+    try:
+        manifest: Any = json.loads((folder / MANIFEST).read_bytes())
+        return _parse_manifest(manifest) if manifest["format"] <= FORMAT else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def verify_backup(folder: Path) -> Backup:
+    """
+    Check all files of a backup against its manifest, and each row of its store against its checksum.
+
+    @raise StartError: The backup is missing, damaged, or of a newer kubetwist.
+    @raise StorageError: Its store is damaged.
+    """
+    backup = read_backup(folder)
+    summary = verify_copy(str(folder / STORE))
+    if (summary.revision, summary.keys) != (backup.revision, backup.keys):
+        raise StartError(f"the backup {folder} is damaged: {MANIFEST} does not describe its store")
+    return backup
+
+
 def restore(
-    source: Path, target: Path, bump: int, *, replace: bool = False, report: Callable[[str], object]
+    source: Path,
+    target: Path,
+    bump: int,
+    *,
+    replace: bool = False,
+    report: Callable[[str], object],
+    changes: Sequence[Segment] = (),
+    revision: int = 0,
 ) -> Summary:
     """
     Create the data directory C{target} from a backup.
@@ -160,6 +211,8 @@ def restore(
     @param bump: See L{kubetwist.storage.sqlite.backup.restore_copy}.
     @param replace: Whether a directory with a store may be used.
     @param report: Prints a line about the content that is kept.
+    @param changes: Later changes to apply, see L{apply_segments}.
+    @param revision: The revision up to which they are applied.
     @raise StartError: Something cannot be read or written, or the directory is in use.
     @raise StorageError: The backup's store is damaged.
     """
@@ -179,6 +232,9 @@ def restore(
                 (new / name).parent.mkdir(mode=0o700, exist_ok=True)
                 _copy_file(source / name, new / name)
             verify_copy(str(new / STORE))
+            if changes:
+                apply_segments(str(new / STORE), changes, revision)
+                verify_copy(str(new / STORE))
             restored = restore_copy(str(new / STORE), bump)
             _install_restored(data, new, backup, report)
         finally:

@@ -123,7 +123,7 @@ def test_mistakes(tmp_path: Path, start_server: Callable[..., SubprocessServer])
     """Usage errors are reported in one line, and nothing is written."""
     server = start_server(*FLAGS[:2])
     for command, flags, text in (
-        ("kubeapi-backup", (), "--to is required"),
+        ("kubeapi-backup", (), "--to or --into is required"),
         ("kubeapi-backup", (f"--data-dir={tmp_path}", f"--to={tmp_path}/b"), "is not a data directory of kubetwist"),
         ("kubeapi-backup", (f"--data-dir={server.data_dir}", f"--to={tmp_path}"), "already exists"),
         ("kubeapi-backup", (f"--data-dir={server.data_dir}", "--to=/proc/b"), "cannot write /proc/b"),

@@ -7,6 +7,7 @@ before. Steps are never changed: F{tests/storage/sqlite/formats/} has a file of 
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from typing import Final
 
@@ -26,7 +27,8 @@ SCHEMA: Final = (
     "key TEXT NOT NULL, previous INTEGER NOT NULL /* revision */, expires REAL /* seconds since 1970 */, "
     "value BLOB /* NULL: deleted */, sum INTEGER /* the row's checksum; NULL: written in format 1 */)",
     "CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
-    f"INSERT INTO state VALUES ('clock', {FIRST_REVISION}), ('compacted', 0), ('cleaned', 0)",
+    f"INSERT INTO state VALUES ('clock', {FIRST_REVISION}), ('compacted', 0), ('cleaned', 0), "
+    "('history', random() & 0x3FFFFFFFFFFFFFFF | 1)",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
 )
@@ -53,6 +55,23 @@ def read_format(connection: sqlite3.Connection, path: str) -> int:
             f"{path} has format {version}; this kubetwist reads formats up to {FORMAT}: use the newer one that wrote it"
         )
     return int(version)
+
+
+def read_history(connection: sqlite3.Connection) -> int:
+    """
+    Return the number that identifies the history of a store: revisions of stores with different numbers are unrelated.
+
+    A restore changes it. A copy has the number of its source.
+
+    @return: The number; 0 if the store was last opened by a kubetwist without such numbers.
+    """
+    row = connection.execute("SELECT value FROM state WHERE name = 'history'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def start_history(connection: sqlite3.Connection) -> None:
+    """Give the store a new history number."""
+    connection.execute("INSERT OR REPLACE INTO state VALUES ('history', ?)", (secrets.randbits(62) + 1,))
 
 
 def migrate_schema(connection: sqlite3.Connection, version: int) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ..errors import (
     StorageCorrupt,
     StorageUnavailable,
 )
-from ._format import read_format
+from ._checksums import row_sum
+from ._format import read_format, read_history, start_history
 from .logfile import (
     LogFile,
     corrupt_error,
@@ -37,19 +38,25 @@ class Summary:
     The content of a store.
 
     @ivar keys: The number of existing keys.
+    @ivar history: The number of the store's history, see L{read_history}.
+    @ivar damaged: The number of values that differ from their checksums. Only these objects are unreadable.
     """
 
     revision: int
     keys: int
+    history: int = field(default=0, eq=False)
+    damaged: int = 0
 
 
-def copy_store(source: str, target: str, progress: Progress) -> None:
+def copy_store(source: str, target: str, progress: Progress, step_pages: int = 0) -> None:
     """
     Copy the store at C{source}, which may be in use, in its state at one moment, to a new file.
 
     Readers do not block writers in a write-ahead log. The log is not emptied during the copy, so it grows by the writes
     of that time.
 
+    @param progress: Called after each step.
+    @param step_pages: Pages copied in one step; 0 for L{COPY_STEP_PAGES}.
     @raise StorageUnavailable: The source or the target cannot be used.
     @raise StorageCorrupt: The source is damaged or not a store, or has lost acknowledged writes.
     """
@@ -72,7 +79,7 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
                 if not read_format(source_connection, source):
                     raise StorageCorrupt(f"{source} is empty")
             with translate_sqlite_errors(f"the copy {target} of {source}"):
-                _copy(source_connection, target, descriptor, progress)
+                _copy(source_connection, target, descriptor, progress, step_pages or COPY_STEP_PAGES)
         finally:
             source_connection.close()
         _sync(descriptor, target)
@@ -87,14 +94,16 @@ def _sync(descriptor: int, path: str) -> None:
         raise StorageUnavailable(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _copy(source_connection: sqlite3.Connection, target: str, descriptor: int, progress: Progress) -> None:
+def _copy(
+    source_connection: sqlite3.Connection, target: str, descriptor: int, progress: Progress, step_pages: int
+) -> None:
     def report(status: int, remaining: int, total: int) -> None:
         _sync(descriptor, target)
         progress(total - remaining, total)
 
     target_connection = sqlite3.connect(target, isolation_level=None)
     try:
-        source_connection.backup(target_connection, pages=COPY_STEP_PAGES, progress=report, sleep=0)
+        source_connection.backup(target_connection, pages=step_pages, progress=report, sleep=0)
         # A backup is one file, and can be read on a read-only file system.
         target_connection.execute("PRAGMA journal_mode = DELETE")
     finally:
@@ -118,9 +127,16 @@ def verify_copy(path: str) -> Summary:
             if result != "ok":
                 raise corrupt_error(path, " ".join(result.split()))
             contents = load(connection, path, version)
+            history = read_history(connection)
+            damaged = _count_damaged(connection) if version > 1 else 0
         finally:
             connection.close()
-    return Summary(contents.revision, len(contents.latest_revisions))
+    return Summary(contents.revision, len(contents.latest_revisions), history, damaged)
+
+
+def _count_damaged(connection: sqlite3.Connection) -> int:
+    rows = connection.execute("SELECT id, key, previous, expires, value, sum FROM log WHERE sum IS NOT NULL")
+    return sum(row_sum(*row) != total for *row, total in rows)
 
 
 def restore_copy(path: str, bump: int) -> Summary:
@@ -136,6 +152,8 @@ def restore_copy(path: str, bump: int) -> Summary:
     try:
         file.open()
         contents = file.load()
+        with translate_sqlite_errors(path, writing=True):
+            start_history(file.connection)
         if bump:
             file.bump_revision(contents.revision + bump)
     finally:

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 from urllib.parse import quote
 
@@ -42,6 +42,8 @@ from ._format import (
     PLACES,
     migrate_schema,
     read_format,
+    read_history,
+    start_history,
 )
 from ._highwater import HighWaterMark
 from ._wal import find_damage
@@ -268,6 +270,10 @@ class LogFile:
         self.reopen()
         with translate_sqlite_errors(self.path):
             newest = newest_revision(self.connection)
+            if not read_history(self.connection):
+                # On a full disk the next start retries.
+                with suppress(sqlite3.OperationalError):
+                    start_history(self.connection)
         if self.loss:
             # Clients may hold revisions of lost writes, which must not be assigned again.
             newest = max(newest, self._mark.read() or 0) + LOST_WRITES_REVISION_GAP
