@@ -47,9 +47,7 @@ def restored(folder: Path, *flags: str) -> dict[str, str]:
 @contextmanager
 def scheduled(*flags: str) -> Iterator[subprocess.Popen[str]]:
     """Run scheduled backups; they must end with code 0 when they are stopped, if they have not ended before."""
-    process = subprocess.Popen(
-        command("backup", *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command("backup", *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process
         if process.poll() is None:
@@ -179,8 +177,8 @@ def test_page(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> 
     assert "are intact" in run("kubetwist backup --into=/backups/archive --verify-only")
     assert kubetwist("backup", f"--into={tmp_path}/backups/archive", "--verify-only").returncode == 0
     assert "restored" in run("kubetwist restore --from=/backups/monday")
-    output = run("kubetwist restore --from=/backups/archive --data-dir=/srv/time")
-    assert output.count("restored") == 1
+    output = run("kubetwist restore --from=/backups/archive --data-dir=/srv/revision")
+    assert output.count("restored") == 3
 
 
 def test_page_schedule(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
