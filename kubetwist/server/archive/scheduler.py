@@ -161,7 +161,7 @@ class BackupScheduler:
         begin = self._clock.seconds()
         self.status.last_attempt_timestamp_seconds = posix_now()
         try:
-            path = await self._in_thread(self._back_up, begin)
+            path: Path = await self._in_thread(self._back_up, begin)
         except (StartError, StorageError, OSError) as error:
             self.status.failures_total += 1
             self.status.last_error = str(error)

@@ -133,7 +133,7 @@ def test_killed(tmp_path: Path) -> None:
 
 def test_damage(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
     """Damage is found by --verify-only, with one line for each damaged file and exit code 1."""
-    server = start_server(*FLAGS)
+    server = start_server(*FLAGS[:2])
     archive = tmp_path / "archive"
     flags = (f"--data-dir={server.data_dir}", f"--into={archive}")
     succeed("backup", *flags)
@@ -160,7 +160,7 @@ def test_etcd(tmp_path: Path) -> None:
 
 def test_page(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
     """The blocks of the page work."""
-    server = start_server(*FLAGS)
+    server = start_server(*FLAGS[:2])
     kept = put(server, "kept", "1")
     replaced = {
         "/var/lib/kubetwist": str(server.data_dir),
@@ -185,7 +185,7 @@ def test_page(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> 
 
 def test_page_schedule(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
     """The command of the page for scheduled backups works, and ends with SIGTERM."""
-    server = start_server(*FLAGS)
+    server = start_server(*FLAGS[:2])
     replaced = {
         "/var/lib/kubetwist": str(server.data_dir),
         "/var/lib/node_exporter": str(tmp_path),
