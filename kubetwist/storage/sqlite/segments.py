@@ -307,6 +307,8 @@ def apply_segments(path: str, segments: Sequence[Segment], revision: int) -> Non
         with translate_sqlite_errors(path):
             history, position = read_history(file.connection), newest_revision(file.connection)
         for segment in segments:
+            if position >= revision:
+                break
             if segment.history != history:
                 raise StorageCorrupt(f"{segment.path} belongs to another store than {path}")
             if segment.after > position:

@@ -7,7 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kubetwist.testing import SubprocessServer
+
 from ..pages import DOCS
+
+
+def start_server(data: Path, *flags: str) -> SubprocessServer:
+    """Return a server with SQLite, to be used in a C{with} statement; a busy machine may start it slowly."""
+    return SubprocessServer("--storage-backend=sqlite", *flags, data_dir=data, timeout=180)
 
 
 def command(*arguments: str) -> list[str]:
@@ -17,7 +24,7 @@ def command(*arguments: str) -> list[str]:
 
 def kubetwist(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120)
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300)
 
 
 def succeed(*arguments: str) -> str:
@@ -60,7 +67,7 @@ def run_block(folder: Path, page: str, first: str, replaced: dict[str, str]) -> 
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

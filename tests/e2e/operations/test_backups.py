@@ -13,9 +13,9 @@ from typing import Any
 
 from kubetwist.testing import SubprocessServer
 
-from .commands import block, command, fail, kubetwist, run_block, succeed
+from .commands import block, command, fail, kubetwist, run_block, start_server, succeed
 
-FLAGS = ("--storage-backend=sqlite", "--controllers=", "--authorization-mode=AlwaysAllow")
+FLAGS = ("--controllers=", "--authorization-mode=AlwaysAllow")
 PATH = "/api/v1/namespaces/default/configmaps"
 
 
@@ -40,7 +40,7 @@ def restored(folder: Path, *flags: str) -> dict[str, str]:
     """Restore, and return the objects of a server on the result."""
     data = folder / f"restored-{len(list(folder.iterdir()))}"
     succeed("restore", f"--data-dir={data}", *flags)
-    with SubprocessServer(*FLAGS, data_dir=data) as server:
+    with start_server(data, *FLAGS) as server:
         return texts(server)
 
 
@@ -79,7 +79,7 @@ def test_schedule(tmp_path: Path) -> None:
     """
     archive, metrics = tmp_path / "archive", tmp_path / "kubetwist.prom"
     states: dict[int, dict[str, str]] = {}
-    with SubprocessServer(*FLAGS, data_dir=tmp_path / "data") as server:
+    with start_server(tmp_path / "data", *FLAGS) as server:
         put(server, "kept", "before")
         flags = (f"--data-dir={server.data_dir}", f"--into={archive}")
         with scheduled(*flags, "--schedule=@every 6h", "--changes-interval=1s", f"--metrics-file={metrics}") as process:
@@ -110,7 +110,7 @@ def test_schedule(tmp_path: Path) -> None:
 def test_killed(tmp_path: Path) -> None:
     """kill -9 in the midst of a backup leaves no backup, and the next one succeeds and cleans up."""
     archive = tmp_path / "archive"
-    with SubprocessServer(*FLAGS, data_dir=tmp_path / "data") as server:
+    with start_server(tmp_path / "data", *FLAGS) as server:
         for number in range(3):
             put(server, f"large-{number}", "x" * 900_000)
         flags = (f"--data-dir={server.data_dir}", f"--into={archive}")
@@ -131,21 +131,21 @@ def test_killed(tmp_path: Path) -> None:
     assert set(restored(tmp_path, f"--from={archive}")) == {f"large-{number}" for number in range(3)}
 
 
-def test_damage(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
+def test_damage(tmp_path: Path) -> None:
     """Damage is found by --verify-only, with one line for each damaged file and exit code 1."""
-    server = start_server(*FLAGS[:2])
-    archive = tmp_path / "archive"
-    flags = (f"--data-dir={server.data_dir}", f"--into={archive}")
-    succeed("backup", *flags)
-    (backup,) = archive.glob("backup-*")
-    assert "is intact" in succeed("backup", f"--to={backup}", "--verify-only")
-    store = backup / "store.sqlite"
-    store.write_bytes(store.read_bytes()[:-1] + b"!")
-    for where in (f"--to={backup}", f"--into={archive}"):
-        assert "is damaged: store.sqlite has changed" in fail("backup", where, "--verify-only")
-    assert "is damaged" in fail("restore", f"--from={archive}", f"--data-dir={tmp_path}/data")
-    assert (status := json.loads((archive / "status.json").read_text()))["failures_total"] == 0
-    assert status["backups"] == 1
+    with start_server(tmp_path / "data", *FLAGS) as server:
+        archive = tmp_path / "archive"
+        flags = (f"--data-dir={server.data_dir}", f"--into={archive}")
+        succeed("backup", *flags)
+        (backup,) = archive.glob("backup-*")
+        assert "is intact" in succeed("backup", f"--to={backup}", "--verify-only")
+        store = backup / "store.sqlite"
+        store.write_bytes(store.read_bytes()[:-1] + b"!")
+        for where in (f"--to={backup}", f"--into={archive}"):
+            assert "is damaged: store.sqlite has changed" in fail("backup", where, "--verify-only")
+        assert "is damaged" in fail("restore", f"--from={archive}", f"--data-dir={tmp_path}/other")
+        assert (status := json.loads((archive / "status.json").read_text()))["failures_total"] == 0
+        assert status["backups"] == 1
 
 
 def test_etcd(tmp_path: Path) -> None:
@@ -158,42 +158,42 @@ def test_etcd(tmp_path: Path) -> None:
     assert "etcdctl" in json.loads((archive / "status.json").read_text())["last_error"]
 
 
-def test_page(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
+def test_page(tmp_path: Path) -> None:
     """The blocks of the page work."""
-    server = start_server(*FLAGS[:2])
-    kept = put(server, "kept", "1")
-    replaced = {
-        "/var/lib/kubetwist": str(server.data_dir),
-        "/var/lib/node_exporter": str(tmp_path),
-        "/backups": str(tmp_path / "backups"),
-        "/srv": str(tmp_path / "srv"),
-        "2026-11-29T08:00:00Z": "2999-01-01T00:00:00Z",
-        "123456": str(kept),
-    }
+    with start_server(tmp_path / "data", *FLAGS) as server:
+        kept = put(server, "kept", "1")
+        replaced = {
+            "/var/lib/kubetwist": str(server.data_dir),
+            "/var/lib/node_exporter": str(tmp_path),
+            "/backups": str(tmp_path / "backups"),
+            "/srv": str(tmp_path / "srv"),
+            "2026-11-29T08:00:00Z": "2999-01-01T00:00:00Z",
+            "123456": str(kept),
+        }
 
-    def run(first: str) -> str:
-        return run_block(tmp_path, "backup.md", first, replaced)
+        def run(first: str) -> str:
+            return run_block(tmp_path, "backup.md", first, replaced)
 
-    assert "backup of" in run("kubetwist backup --data-dir=/var/lib/kubetwist --to=")
-    assert "1 backups kept" in run("kubetwist backup --data-dir=/var/lib/kubetwist --into=/backups/archive --keep")
-    assert "are intact" in run("kubetwist backup --into=/backups/archive --verify-only")
-    assert kubetwist("backup", f"--into={tmp_path}/backups/archive", "--verify-only").returncode == 0
-    assert "restored" in run("kubetwist restore --from=/backups/monday")
-    output = run("kubetwist restore --from=/backups/archive --data-dir=/srv/revision")
-    assert output.count("restored") == 3
+        assert "backup of" in run("kubetwist backup --data-dir=/var/lib/kubetwist --to=")
+        assert "1 backups kept" in run("kubetwist backup --data-dir=/var/lib/kubetwist --into=/backups/archive --keep")
+        assert "are intact" in run("kubetwist backup --into=/backups/archive --verify-only")
+        assert kubetwist("backup", f"--into={tmp_path}/backups/archive", "--verify-only").returncode == 0
+        assert "restored" in run("kubetwist restore --from=/backups/monday")
+        output = run("kubetwist restore --from=/backups/archive --data-dir=/srv/revision")
+        assert output.count("restored") == 3
 
 
-def test_page_schedule(tmp_path: Path, start_server: Callable[..., SubprocessServer]) -> None:
+def test_page_schedule(tmp_path: Path) -> None:
     """The command of the page for scheduled backups works, and ends with SIGTERM."""
-    server = start_server(*FLAGS[:2])
-    replaced = {
-        "/var/lib/kubetwist": str(server.data_dir),
-        "/var/lib/node_exporter": str(tmp_path),
-        "/backups": str(tmp_path / "backups"),
-    }
-    line = shlex.split(block("backup.md", "kubetwist backup --schedule=", replaced).replace("\\\n", ""))
-    assert line[:2] == ["kubetwist", "backup"]
-    with scheduled(*line[2:]) as process:
-        assert process.stdout is not None
-        assert "1 backups kept, 0 removed" in process.stdout.readline()
-    assert "kubetwist_backup_backups 1" in (tmp_path / "kubetwist.prom").read_text()
+    with start_server(tmp_path / "data", *FLAGS) as server:
+        replaced = {
+            "/var/lib/kubetwist": str(server.data_dir),
+            "/var/lib/node_exporter": str(tmp_path),
+            "/backups": str(tmp_path / "backups"),
+        }
+        line = shlex.split(block("backup.md", "kubetwist backup --schedule=", replaced).replace("\\\n", ""))
+        assert line[:2] == ["kubetwist", "backup"]
+        with scheduled(*line[2:]) as process:
+            assert process.stdout is not None
+            assert "1 backups kept, 0 removed" in process.stdout.readline()
+        assert "kubetwist_backup_backups 1" in (tmp_path / "kubetwist.prom").read_text()
