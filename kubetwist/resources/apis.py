@@ -100,7 +100,7 @@ class APIs:
         installers = self._install(aggregator.mux, kube.mux, extensions.mux)
         served = [installer.served_resources for installer in installers]
         if options["fake-nodes"]:
-            served.append(self._serve_metrics(kube.mux))
+            served += self._serve_metrics(kube.mux)
         self.served_resources = MergedServedResources(served)
         built_in, priorities = self.served_resources.group_versions(), self.served_resources.priorities
         self.custom: CustomResources | None = None
@@ -214,14 +214,16 @@ class APIs:
             features=config.features,
         )
 
-    def _serve_metrics(self, mux: DelegatingMux) -> ServedResources:
+    def _serve_metrics(self, mux: DelegatingMux) -> list[ServedResources]:
         """
-        Serve the usage of simulated nodes and their pods.
+        Serve the usage of simulated nodes and their pods, and the metrics that tests set.
 
         @param mux: The server that serves the paths.
         @return: The entries for discovery and OpenAPI.
         """
+        from ..controllers.fakekubelet.setmetrics import SetMetrics
         from ..controllers.fakekubelet.usage import SimulatedUsage
+        from .custommetricsapi import CustomMetricsAPI
         from .metricsapi import MetricsAPI
 
         config = self._config
@@ -235,7 +237,8 @@ class APIs:
             traced=config.traced,
             features=config.features,
         )
-        return api.served_resources
+        set_metrics = CustomMetricsAPI(mux, SetMetrics(self.registry.stores, config.reactor))
+        return [api.served_resources, set_metrics.served_resources]
 
     def install_documents(self) -> None:
         """

@@ -272,8 +272,12 @@ def add_bootstrap_hooks(
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
         lambda stores: ensure_flow_control(stores, config.features),
     )
+
+    async def reconcile_roles() -> None:
+        await bootstraprbac.reconcile(stores, config.features, metrics=bool(options["fake-nodes"]))
+
     if (RBAC, "clusterroles") in stores.infos:
-        kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores, config.features))
+        kube.add_post_start_hook("rbac/bootstrap-roles", reconcile_roles)
     if ("", "configmaps") in stores.infos:
         tracking = LegacyTokenTracking(stores.get("", "configmaps"), config.reactor)
 

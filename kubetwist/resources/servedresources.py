@@ -43,6 +43,7 @@ class APIResource:
     @ivar connect_subpath: Whether paths below it are forwarded, too.
     @ivar options: The kind of the options of reads, whose fields are parameters of the query; C{""} without options.
     @ivar produced: The responses by verb that do not only have objects of the kind.
+    @ivar documented: Whether OpenAPI documents have it.
     @ivar custom: Builds the schemas of a custom resource: a L{kubetwist.resources.openapi.custom.CustomSchemas}.
     """
 
@@ -64,6 +65,7 @@ class APIResource:
     connect_subpath: bool = False
     options: str = ""
     produced: Mapping[str, ProducedResponse] = field(factory=dict)
+    documented: bool = True
     custom: Any = None
 
     @property

@@ -1,11 +1,13 @@
 """
-What tests request of simulated pods: C{fail_probe} and C{pass_probe} of the servers.
+What tests request of simulated nodes: C{fail_probe}, C{pass_probe} and C{set_metric} of the servers.
 
-A request is an annotation of the pod, so that it works with servers in all processes.
+A request is an annotation of the pod, or a ConfigMap, so that it works with servers in all processes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -58,6 +60,35 @@ class SimulationMixin:
         """
         set_probe(self.connection, pod, probe, container, namespace, failing=False)
 
+    def set_metric(
+        self,
+        metric: str,
+        value: str | float | Decimal | None,
+        *,
+        object: object = None,
+        pods: str | None = None,
+        namespace: str = "",
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Set a custom metric of an object or of pods, or otherwise an external metric, until C{reset}.
+
+        @param metric: The name of the metric.
+        @param value: A quantity, such as C{250} or C{"500m"}; L{None} removes the metric.
+        @param object: The object that is described: C{"services/web"}, C{"pods/web-0"}, or an object of any client
+            library.
+        @param pods: A label selector of the pods that are described, which all have this value; C{""} for all pods.
+        @param namespace: The namespace; by default the one of C{object}, or C{"default"}. An external metric is
+            without it for all namespaces.
+        @param labels: The labels of the metric, which C{metric.selector} of an autoscaler selects.
+        @raise ValueError: An argument is invalid.
+        @raise LookupError: The server does not have the resource of C{object}.
+        @raise SimulationError: The server refuses.
+        """
+        from ._metrics import set_metric
+
+        set_metric(self.connection, metric, value, object, pods, namespace, labels or {})
+
 
 class AsyncSimulationMixin:
     """Adds methods for simulated pods to servers on the reactor, where they are awaited."""
@@ -83,6 +114,10 @@ class AsyncSimulationMixin:
     async def pass_probe(self, pod: object, probe: str, *, container: str = "", namespace: str = "") -> None:
         """As L{SimulationMixin.pass_probe}."""
         await self._simulate("pass_probe", pod, probe, container=container, namespace=namespace)
+
+    async def set_metric(self, metric: str, value: str | float | Decimal | None, **target: Any) -> None:
+        """As L{SimulationMixin.set_metric}."""
+        await self._simulate("set_metric", metric, value, **target)
 
 
 class _Handle(SimulationMixin):

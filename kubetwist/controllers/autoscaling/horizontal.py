@@ -20,6 +20,7 @@ from ...api.selectors import LabelSelector, SelectorError, parse_label_selector
 from ...api.times import format_time
 from ...registry.stores import decoded_object
 from ...storage.cache.window import DELETED
+from ..fakekubelet.setmetrics import SetMetrics
 from ..fakekubelet.usage import simulated_usage
 from ..machinery.context import ControllerContext
 from ..machinery.controller import Controller
@@ -54,7 +55,8 @@ class HorizontalController(Controller[str]):
         super().__init__(context)
         usage = simulated_usage(context)
         local = None if usage is None else usage.pods
-        self.metrics = metrics or MetricsClient(self.client.user, context.aggregation, local)
+        set_metrics = None if usage is None else SetMetrics(context.stores, context.clock)
+        self.metrics = metrics or MetricsClient(self.client.user, context.aggregation, local, set_metrics)
         self.targets = ScaleTargets(context, self.client.user)
         features = context.registry.environment.features
         self.configurable_tolerance = features.enabled("HPAConfigurableTolerance")

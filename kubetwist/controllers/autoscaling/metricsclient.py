@@ -18,10 +18,11 @@ from attrs import frozen
 from ...api.errors import APIStatusError
 from ...api.go.durations import parse_duration
 from ...api.resource import GroupVersion, JSONObject, UserInfo
-from ...api.selectors import LabelSelector
+from ...api.selectors import EVERYTHING, LabelSelector
 from ...api.times import seconds_since_epoch
 from ...client.errors import CallError, Unreachable
 from ...client.responses import raise_for_status
+from ..fakekubelet.setmetrics import EXTERNAL_METRICS, MetricObjects, SetMetrics
 from ..machinery.aggregated import IAggregatedServer, IAggregation
 from .samples import MetricsError, Sample, milli_value
 
@@ -31,7 +32,6 @@ CUSTOM_METRICS: Final = (
     GroupVersion("custom.metrics.k8s.io", "v1beta2"),
     GroupVersion("custom.metrics.k8s.io", "v1beta1"),
 )
-EXTERNAL_METRICS: Final = GroupVersion("external.metrics.k8s.io", "v1beta1")
 #: The window, in seconds, of a custom metric that states none.
 _DEFAULT_WINDOW: Final = 60.0
 _TIMEOUT: Final = 10.0
@@ -110,16 +110,24 @@ class MetricTarget:
 class MetricsClient:
     """L{IMetrics} over the APIs of metrics."""
 
-    def __init__(self, user: UserInfo, aggregation: IAggregation | None, local: LocalPodMetrics | None = None) -> None:
+    def __init__(
+        self,
+        user: UserInfo,
+        aggregation: IAggregation | None,
+        local: LocalPodMetrics | None = None,
+        set_metrics: SetMetrics | None = None,
+    ) -> None:
         """
         @param user: The user of requests to other servers.
         @param aggregation: The other servers; L{None} without them.
         @param local: The usage of pods that this server knows, used unless another server serves C{metrics.k8s.io};
             L{None} if it knows none.
+        @param set_metrics: The custom and external metrics that tests set, used in the same way.
         """
         self._user = user
         self._aggregation = aggregation
         self._local = local
+        self._set_metrics = set_metrics
 
     async def resource(
         self, resource: str, namespace: str, selector: LabelSelector, container: str = ""
@@ -159,6 +167,9 @@ class MetricsClient:
     ) -> Sequence[JSONObject]:
         try:
             servers = [server for server in map(self._server, CUSTOM_METRICS) if server is not None]
+            if not servers and self._set_metrics is not None:
+                objects = MetricObjects(target.resource, target.namespace, target.name, selector or EVERYTHING)
+                return self._set_metrics.custom(objects, metric, metric_selector)
             if not servers:
                 raise _NoMetrics("no custom metrics API (custom.metrics.k8s.io) registered")
             path = f"/{quote(target.resource)}/{quote(target.name, safe='*')}/{quote(metric)}"
@@ -179,16 +190,21 @@ class MetricsClient:
     async def external(self, metric: str, namespace: str, metric_selector: LabelSelector) -> list[int]:
         """See L{IMetrics.external}."""
         try:
-            server = self._server(EXTERNAL_METRICS)
-            if server is None:
-                raise _not_served(metric, EXTERNAL_METRICS)
-            query = {} if metric_selector.empty else {"labelSelector": str(metric_selector)}
-            items = await self._items(server, f"/namespaces/{quote(namespace)}/{quote(metric)}", query, metric)
+            items = await self._external(metric, namespace, metric_selector)
         except _FAILURES as error:
             raise MetricsError(f"unable to fetch metrics from external metrics API: {error}") from error
         if not items:
             raise MetricsError("no metrics returned from external metrics API")
         return _parsed("external", lambda: [milli_value(one["value"]) for one in items])
+
+    async def _external(self, metric: str, namespace: str, metric_selector: LabelSelector) -> Sequence[JSONObject]:
+        server = self._server(EXTERNAL_METRICS)
+        if server is None:
+            if self._set_metrics is None:
+                raise _not_served(metric, EXTERNAL_METRICS)
+            return self._set_metrics.external(namespace, metric, metric_selector)
+        query = {} if metric_selector.empty else {"labelSelector": str(metric_selector)}
+        return await self._items(server, f"/namespaces/{quote(namespace)}/{quote(metric)}", query, metric)
 
     # --- requests
 

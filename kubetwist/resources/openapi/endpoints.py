@@ -138,7 +138,8 @@ class _DocumentCache(Generic[T]):
     def _begin(self) -> None:
         served_resources = self._served_resources
         generation = self._now()
-        snapshot = [(one, tuple(served_resources.resources(one))) for one in served_resources.group_versions()]
+        listed = [(one, tuple(served_resources.resources(one))) for one in served_resources.group_versions()]
+        snapshot = [(one, resources) for one, resources in listed if all(found.documented for found in resources)]
         remote = self._remote()
         specs: Remote = [] if remote is None else remote.specs()
         self._defer_to_thread(self._build, snapshot, self._built, specs).addCallbacks(

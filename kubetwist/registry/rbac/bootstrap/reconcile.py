@@ -108,6 +108,17 @@ def expected_role_bindings() -> Iterator[JSONObject]:
         yield _binding(_metadata(name, namespace), "Role", role, subjects)
 
 
+def metrics_reader() -> JSONObject:
+    """
+    Return the ClusterRole with which the roles view, edit and admin permit reads of C{metrics.k8s.io}.
+
+    @see: kubernetes-sigs/metrics-server, C{manifests/base/rbac.yaml}.
+    """
+    labels = {"k8s-app": "metrics-server", **{f"{AGGREGATE_TO}{name}": "true" for name in AGGREGATED}}
+    rule = {"apiGroups": ["metrics.k8s.io"], "resources": ["pods", "nodes"], "verbs": ["get", "list", "watch"]}
+    return _role({"name": "system:aggregated-metrics-reader", "labels": labels}, [rule])
+
+
 def compute_reconciled_role(existing: JSONObject, expected: JSONObject) -> JSONObject | None:
     """Return an existing role with missing labels, rules and selectors added; L{None} if none are missing."""
     if _opted_out(existing):
@@ -187,12 +198,13 @@ async def _reconcile(store: Store, expected: JSONObject, compute: ComputeReconci
     await store.update(scope, name, change, UpdateOptions(), patching=True)
 
 
-async def reconcile(stores: Stores, features: FeatureGates) -> None:
+async def reconcile(stores: Stores, features: FeatureGates, *, metrics: bool = False) -> None:
     """
     Reconcile all built-in roles and bindings concurrently, so that their writes share transactions.
 
     @param stores: The stores of the server.
     @param features: Its feature gates and release, which the rules depend on.
+    @param metrics: Whether the server serves C{metrics.k8s.io}.
     """
     cluster_roles, roles = stores.get(GROUP, "clusterroles"), stores.get(GROUP, "roles")
     cluster_bindings, bindings = stores.get(GROUP, "clusterrolebindings"), stores.get(GROUP, "rolebindings")
@@ -204,6 +216,8 @@ async def reconcile(stores: Stores, features: FeatureGates) -> None:
         (roles, expected_roles(features), compute_reconciled_role),
         (bindings, expected_role_bindings(), compute_reconciled_role_binding),
     )
+    if metrics:
+        await ensure(cluster_roles, metrics_reader())
     await _gather(_reconcile(store, obj, compute) for store, objects, compute in reconciliations for obj in objects)
 
 
