@@ -148,12 +148,12 @@ def flag_command(
         template.command.removeprefix("kubeapi-"),
         params=parameters,
         callback=invoke,
-        help=_help(template.description),
+        help=help_text(kubetwist_text(template.description)),
         context_settings={"token_normalize_func": _normalize},
     )
 
 
-def _help(description: str) -> str:
-    """Mark paragraphs that are examples, which click would wrap."""
-    paragraphs = kubetwist_text(description).strip("\n").split("\n\n")
+def help_text(description: str) -> str:
+    """Mark the indented paragraphs of a description, which are examples, so that click does not wrap them."""
+    paragraphs = description.strip("\n").split("\n\n")
     return "\n\n".join(f"\b\n{text}" if text.startswith(" ") else text for text in paragraphs)

@@ -60,9 +60,12 @@ COMMANDS: Final[Mapping[str, Row]] = {
     "backup": Row("kubetwist.cli.commands.backup:command", "Back up the data directory of a server."),
     "restore": Row("kubetwist.cli.commands.restore:command", "Create a data directory from a backup."),
     "migrate": Row("kubetwist.cli.commands.migrate:command", "Copy all objects to another storage backend."),
+    "token": Row("kubetwist.cli.commands.token:command", "Create tokens of service accounts and of users."),
+    "why": Row("kubetwist.cli.commands.why:command", "Explain an authorization decision of a server."),
     "plugin": Row("kubetwist.cli.commands.plugin:command", "Write a package with plugins to start from."),
     # The module belongs to the layer of the means for tests, above this one.
     "envtest": Row("kubetwist.testing.envtest.command:command", "Write a directory for $KUBEBUILDER_ASSETS."),
+    "completion": Row("kubetwist.cli.commands.completion:command", "Print a script for completion in a shell."),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from twisted.application.service import IService, IServiceMaker
 from twisted.application.twist._options import TwistOptions
@@ -86,6 +87,19 @@ class ServeCommand(click.Command):
         """Keep the arguments as they are."""
         ctx.args = list(args)
         return ctx.args
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the flags of the server that begin with C{incomplete}."""
+        from ..kubeapi import Options as KubeAPIOptions
+
+        if not incomplete.startswith("-"):
+            return []
+        flags = [*KubeAPIOptions.flags, *KubeAPIOptions.general]
+        return [
+            CompletionItem(f"--{flag.name}", help=flag.help.partition("\n")[0])
+            for flag in flags
+            if f"--{flag.name}".startswith(incomplete)
+        ]
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the server."""
