@@ -9,9 +9,9 @@ A module C{printers} contains C{COLUMNS} and C{ROWS} by kind. The modules of a g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from attrs import evolve
 
@@ -19,8 +19,6 @@ from ..api.featuregates import FeatureGates
 from ..api.jsonpath import Budget
 from ..api.resource import GroupVersionKind, JSONObject
 from ..api.tables import Describe, TableDefinition, no_conditions
-from .core.pod.printers import row_conditions as pod_conditions
-from .flowcontrol.printers import flow_schema_order
 from .generic.printers.ages import AgeCell, Cell, human_age, human_duration
 from .generic.printers.columns import DEFAULT, Column, Rows, select_row
 from .generic.printers.tables import default_row, default_table
@@ -51,11 +49,22 @@ def built_in_table(
     def built_in_cells(obj: JSONObject, budget: Budget) -> Iterator[Cell]:
         return row_of(obj)
 
+    conditions: Callable[[JSONObject], list[JSONObject]] = no_conditions
+    sort_key: Callable[[JSONObject], Any] | None = None
+    # The access to the printer has imported the module.
+    if kind.group_kind == ("", "Pod"):
+        from .core.pod.printers import row_conditions
+
+        conditions = row_conditions
+    elif kind.group_kind == ("flowcontrol.apiserver.k8s.io", "FlowSchema"):
+        from .flowcontrol.printers import flow_schema_order
+
+        sort_key = flow_schema_order
     return TableDefinition(
         columns(kind.group, kind.kind, kind.version, describe, features),
         built_in_cells,
-        conditions=pod_conditions if kind.group_kind == ("", "Pod") else no_conditions,
-        sort_key=flow_schema_order if kind.group_kind == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None,
+        conditions=conditions,
+        sort_key=sort_key,
         # The reference computes cells from its internal type, not from the requested version.
         from_stored=True,
     )

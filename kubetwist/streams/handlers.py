@@ -7,14 +7,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from ..http.request import KubeRequest
-from .channels import V5
-from .handshakes import HandshakeError, check_handshake, is_websocket, subprotocols
 
 if TYPE_CHECKING:
     from ..api.featuregates import FeatureGates
     from ..client.streaming import StreamingClient
     from ..metrics.streams import StreamMetrics
     from .commands import Command
+    from .handshakes import HandshakeError
     from .tunnel import Tunnel
 
 #: The declared feature of nodes whose kubelet supports the WebSocket protocols of clients.
@@ -57,6 +56,9 @@ class StreamHandlers:
         @param subresource: C{exec}, C{attach} or C{portforward}.
         @param node_features: The declared features of the pod's node.
         """
+        # As below, imported with the first streaming request.
+        from .channels import V5
+        from .handshakes import is_websocket, subprotocols
         from .tunnel import tunneled_protocols
 
         kubelet = self._kubelet_websockets and NODE_WEBSOCKETS_FEATURE in node_features
@@ -84,6 +86,8 @@ class StreamHandlers:
         @param command: Streams of the command.
         @param fields: Further header fields for the kubelet.
         """
+        from .channels import V5
+        from .handshakes import HandshakeError, check_handshake
         from .translator import StreamTranslator
 
         try:
@@ -104,6 +108,7 @@ class StreamHandlers:
 
         @return: L{None} after an invalid handshake; the request has been answered then.
         """
+        from .handshakes import HandshakeError, check_handshake
         from .tunnel import Tunnel
 
         try:

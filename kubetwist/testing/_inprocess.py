@@ -486,8 +486,13 @@ class KubeAPI(
 
     def start(self) -> KubeAPI:
         """Start the server, and wait until it is ready."""
-        self._reactor = running_reactor()
-        wait_for(self._reactor, self._server.start)
+        # The first use of the reactor imports half of Twisted.
+        pause = CollectionPause()
+        try:
+            self._reactor = running_reactor()
+            wait_for(self._reactor, self._server.start)
+        finally:
+            pause.end()
         self._connection = self._server.connection
         return self
 

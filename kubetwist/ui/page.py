@@ -6,7 +6,7 @@ These resources precede the filters, since users without a session must get the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,6 @@ from twisted.internet.threads import deferToThreadPool
 
 from ..authentication.sessions import SessionAuthenticator
 from ..http.request import Handler, KubeRequest
-from .assets import SWAGGER_UI, UI, Asset, Assets, read_assets
 from .session import (
     SESSION,
     SessionEndpoint,
@@ -24,6 +23,7 @@ from .session import (
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
     from ..interfaces import IServerReactor
+    from .assets import Asset, Assets
 
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"
@@ -64,11 +64,11 @@ def with_ui(
     @param auditor: Audits sign-in and sign-out.
     """
     replacements = {b"{{swagger-ui}}": b"yes" if swagger_ui else b"no"}
-    ui = Page(PATH, POLICY, partial(read_assets, UI, replacements), reactor)
+    ui = Page(PATH, POLICY, partial(_read_ui, replacements), reactor)
     session = SessionEndpoint(authenticator, auditor)
     answers = {SESSION: with_security_headers(session.answer, POLICY), PATH: ui.answer}
     if swagger_ui:
-        answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, partial(read_assets, SWAGGER_UI), reactor).answer
+        answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, _read_swagger_ui, reactor).answer
 
     def front(request: KubeRequest) -> None:
         if request.uri == b"/" and request.method == b"GET" and _prefers_html(request.header(b"accept")):
@@ -91,6 +91,21 @@ def with_ui(
         handler(request)
 
     return front
+
+
+# These run in a thread, at the first request for a page.
+
+
+def _read_ui(replacements: Mapping[bytes, bytes]) -> Assets:
+    from .assets import UI, read_assets
+
+    return read_assets(UI, replacements)
+
+
+def _read_swagger_ui() -> Assets:
+    from .assets import SWAGGER_UI, read_assets
+
+    return read_assets(SWAGGER_UI)
 
 
 def _prefers_html(accept: bytes | None) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.compiledobjects import CompiledObjectCache
-from kubetwist.admission_plugins.policies.source import Policy, PolicySource
+from kubetwist.admission_plugins.policies.policy import Policy
+from kubetwist.admission_plugins.policies.source import PolicySource
 from kubetwist.api.resource import JSONObject
 from kubetwist.storage.errors import StorageUnavailable
 

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.admission_plugins.nodedeclaredfeaturevalidator import NodeDeclaredFeatureValidator
 from kubetwist.admission_plugins.noderestriction import NodeRestriction
 from kubetwist.admission_plugins.podtopologylabels import PodTopologyLabels
-from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
+from kubetwist.admission_plugins.policies.plugins import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.priority import Priority
 from kubetwist.admission_plugins.storageobjectinuseprotection import StorageObjectInUseProtection
 from kubetwist.api.errors import APIStatusError

@@ -11,9 +11,11 @@ DEFERRED = (
     "grpc",
     "jh2",
     "jwt",
+    "kubetwist.admission.expressions",
     "kubetwist.api._yamldecoding",
     "kubetwist.audit.log",
     "kubetwist.authentication.oidc",
+    "kubetwist.cel.admission",
     "kubetwist.cel.compiler",
     "kubetwist.cel.library",
     "kubetwist.cel.parser",
@@ -30,7 +32,9 @@ DEFERRED = (
     "kubetwist.storage.encryption",
     "kubetwist.storage.etcd",
     "kubetwist.storage.remote",
+    "kubetwist.streams.channels",
     "kubetwist.streams.translator",
+    "kubetwist.ui.assets",
     "opentelemetry",
     "sqlite3",
     "treq",
@@ -40,7 +44,7 @@ DEFERRED = (
 )
 
 #: Maximum number of modules of kubetwist that a start imports. Imports are most of the time of a start.
-MAX_MODULES = 670
+MAX_MODULES = 665
 
 START = """
 import sys

@@ -54,10 +54,9 @@ mutating_admission_webhook = _webhooks("MutatingAdmissionWebhook")
 validating_admission_webhook = _webhooks("ValidatingAdmissionWebhook")
 
 
-def _policies(name: str, module: str, *, when: str = "") -> AdmissionPluginFactory:
-    place = f"kubetwist.admission_plugins.policies.{module}:{name}"
-    return AdmissionPluginFactory(name, place, when=when)
+def _policies(name: str, *, when: str = "") -> AdmissionPluginFactory:
+    return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.policies.plugins:{name}", when=when)
 
 
-mutating_admission_policy = _policies("MutatingAdmissionPolicy", "mutating", when=">=1.32")
-validating_admission_policy = _policies("ValidatingAdmissionPolicy", "validating")
+mutating_admission_policy = _policies("MutatingAdmissionPolicy", when=">=1.32")
+validating_admission_policy = _policies("ValidatingAdmissionPolicy")

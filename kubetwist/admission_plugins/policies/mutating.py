@@ -6,13 +6,11 @@ MutatingAdmissionPolicy: evaluates policies and applies their mutations to the o
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
-
-from zope.interface import implementer
 
 from ...admission.expressions import (
     CompilationResult,
@@ -33,12 +31,10 @@ from ...api.errors import APIStatusError
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
-from ...interfaces import IMutatingAdmission
 from ...registry.generic.schemes import STILL_KNOWN
-from .manifests import read_manifests
 from .params import ConfigurationError
 from .patches import MutationFailed, apply_configuration, apply_operations
-from .source import Binding, Policy, PolicySource, VersionedAttributeAccessor
+from .policy import Binding, Policy, VersionedAttributeAccessor
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer
@@ -305,47 +301,30 @@ class _MutatingDispatcher:
         raise error
 
 
-@implementer(IMutatingAdmission)
-class MutatingAdmissionPolicy:
-    """Runs the mutating policies that have bindings."""
+async def mutate(
+    attributes: AdmissionAttributes,
+    server: ServerAdmissionContext,
+    hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]],
+    equivalents: Sequence[EquivalentResource],
+    plugin_name: str,
+) -> None:
+    """
+    Run the policies that match a request, and request a reinvocation if the object has changed since.
 
-    name: ClassVar[str] = "MutatingAdmissionPolicy"
-    #: The cost of expressions is limited by their budget.
-    timeout: ClassVar[None] = None
-
-    def __init__(
-        self, server: ServerAdmissionContext, policies: PolicySource[MutatingPolicy], *, active: bool = True
-    ) -> None:
-        self._server = server
-        self._policies = policies
-        self._active = active
-
-    @classmethod
-    def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> MutatingAdmissionPolicy:
-        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        manifests = read_manifests(configuration, cls.name, server)
-        policies = PolicySource(server, "mutatingadmissionpolicies", MutatingPolicy, manifests)
-        return cls(server, policies, active=server.features.enabled("MutatingAdmissionPolicy"))
-
-    def handles(self, operation: str) -> bool:
-        """Return true except for DELETE, which has no object to change."""
-        return self._active and operation != "DELETE"
-
-    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
-        """See L{IMutatingAdmission.admit}."""
-        hooks = self._policies.hooks_for(attributes)
-        return self._mutate(attributes, hooks) if hooks else None
-
-    async def _mutate(
-        self, attributes: AdmissionAttributes, hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]]
-    ) -> None:
-        dispatcher = _MutatingDispatcher(attributes, self._server, VersionedAttributeAccessor(attributes, self._server))
-        invocations = await dispatcher.invocations(hooks, self._policies.equivalents(attributes))
-        if invocations:
-            reinvocation = attributes.reinvocation or ReinvocationContext()
-            reinvoke_context = reinvocation.plugin_values.setdefault(self.name, ReinvokeContext())
-            if reinvocation.is_reinvoke and reinvoke_context.last_output != canonical_json(attributes.object):
-                reinvoke_context.require_reinvocation()
-            await dispatcher.run(invocations, reinvocation, reinvoke_context)
-            reinvoke_context.last_output = canonical_json(attributes.object)
-        dispatcher.raise_errors()
+    @param attributes: The request; its object is changed.
+    @param server: The server.
+    @param hooks: The policies with their bindings.
+    @param equivalents: The equivalent resources of the request, the requested resource first.
+    @param plugin_name: The key of the plugin's state between invocations.
+    @raise APIStatusError: A policy failed.
+    """
+    dispatcher = _MutatingDispatcher(attributes, server, VersionedAttributeAccessor(attributes, server))
+    invocations = await dispatcher.invocations(hooks, equivalents)
+    if invocations:
+        reinvocation = attributes.reinvocation or ReinvocationContext()
+        reinvoke_context = reinvocation.plugin_values.setdefault(plugin_name, ReinvokeContext())
+        if reinvocation.is_reinvoke and reinvoke_context.last_output != canonical_json(attributes.object):
+            reinvoke_context.require_reinvocation()
+        await dispatcher.run(invocations, reinvocation, reinvoke_context)
+        reinvoke_context.last_output = canonical_json(attributes.object)
+    dispatcher.raise_errors()

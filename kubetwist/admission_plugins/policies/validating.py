@@ -6,16 +6,15 @@ ValidatingAdmissionPolicy: evaluates policies and enforces the validation action
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from attrs import define, field, frozen
 
 from twisted.logger import Logger
-from zope.interface import implementer
 
 from ...admission.expressions import (
     CompilationResult,
@@ -29,15 +28,11 @@ from ...admission.expressions import (
 )
 from ...api.admission import AdmissionAttributes
 from ...api.errors import APIStatusError
-from ...api.jsontypes import JSONValue
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
-from ...interfaces import IMeasuredAdmission, IValidatingAdmission
-from ...metrics.registry import MetricSnapshot
-from .manifests import read_manifests
 from .metrics import PolicyMetrics
 from .params import ConfigurationError
-from .source import Binding, Policy, PolicySource, VersionedAttributeAccessor
+from .policy import Binding, Policy, VersionedAttributeAccessor
 
 if TYPE_CHECKING:
     from ...admission.matching.equivalents import EquivalentResource
@@ -320,44 +315,24 @@ class _ValidatingDispatcher:
         raise error
 
 
-@implementer(IMeasuredAdmission, IValidatingAdmission)
-class ValidatingAdmissionPolicy:
-    """Evaluates the validating policies that have bindings."""
+async def evaluate(
+    attributes: AdmissionAttributes,
+    server: ServerAdmissionContext,
+    hooks: Sequence[tuple[ValidatingPolicy, Sequence[Binding]]],
+    equivalents: Sequence[EquivalentResource],
+    metrics: PolicyMetrics,
+) -> None:
+    """
+    Evaluate the policies that match a request.
 
-    name: ClassVar[str] = "ValidatingAdmissionPolicy"
-    #: The cost of expressions is limited by their budget.
-    timeout: ClassVar[None] = None
-
-    def __init__(self, server: ServerAdmissionContext, policies: PolicySource[ValidatingPolicy]) -> None:
-        self._server = server
-        self._policies = policies
-        self._metrics = PolicyMetrics()
-
-    def collect(self) -> Iterator[MetricSnapshot]:
-        """Return the metrics of policy checks."""
-        return self._metrics.collect()
-
-    @classmethod
-    def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> ValidatingAdmissionPolicy:
-        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        manifests = read_manifests(configuration, cls.name, server)
-        return cls(server, PolicySource(server, "validatingadmissionpolicies", ValidatingPolicy, manifests))
-
-    def handles(self, operation: str) -> bool:
-        """Return true: the rules of policies decide."""
-        return True
-
-    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
-        """See L{IValidatingAdmission.validate}."""
-        hooks = self._policies.hooks_for(attributes)
-        return self._dispatch(attributes, hooks) if hooks else None
-
-    async def _dispatch(
-        self, attributes: AdmissionAttributes, hooks: Sequence[tuple[ValidatingPolicy, Sequence[Binding]]]
-    ) -> None:
-        versioned = VersionedAttributeAccessor(attributes, self._server)
-        dispatcher = _ValidatingDispatcher(attributes, versioned, self._metrics)
-        equivalents = self._policies.equivalents(attributes)
-        for policy, bindings in hooks:
-            await dispatcher.evaluate_policy(policy, bindings, equivalents)
-        dispatcher.raise_errors()
+    @param attributes: The request.
+    @param server: The server.
+    @param hooks: The policies with their bindings.
+    @param equivalents: The equivalent resources of the request, the requested resource first.
+    @param metrics: Counts the checks.
+    @raise APIStatusError: A policy denied the request, or failed.
+    """
+    dispatcher = _ValidatingDispatcher(attributes, VersionedAttributeAccessor(attributes, server), metrics)
+    for policy, bindings in hooks:
+        await dispatcher.evaluate_policy(policy, bindings, equivalents)
+    dispatcher.raise_errors()

@@ -7,7 +7,7 @@ Keeps the ConfigMap with the date since which the use of Secret-based tokens is 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from twisted.internet.interfaces import IReactorTime
@@ -83,7 +83,7 @@ def _is_date(text: JSONValue) -> bool:
     if not isinstance(text, str) or not _DATE.fullmatch(text):
         return False
     try:
-        datetime.strptime(text, "%Y-%m-%d")
+        date.fromisoformat(text)
     except ValueError:
         return False
     return True

@@ -6,8 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
-from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
+from kubetwist.admission_plugins.policies.plugins import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from tests.resources.server import Server, configured, definitions
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"

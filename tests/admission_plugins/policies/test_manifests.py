@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kubetwist.admission_plugins.pluginconfig import InvalidConfiguration
-from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
+from kubetwist.admission_plugins.policies.plugins import ValidatingAdmissionPolicy
 from tests.admission_plugins.policies.policycase import GROUP, MAPS, PolicyTestCase
 
 #: A policy that denies every ConfigMap, and its binding.

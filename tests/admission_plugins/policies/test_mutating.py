@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
-from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
+from kubetwist.admission_plugins.policies.plugins import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from tests.admission_plugins.mutationtools import MERGE, OTHER_NAMESPACE
 from tests.admission_plugins.policies.policycase import MAPS, SCALERS, MutatingTestCase, PolicyTestCase, rule
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
