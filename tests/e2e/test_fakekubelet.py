@@ -6,10 +6,14 @@ import json
 import os
 import pty
 import re
+import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,11 @@ IMAGES: dict[str, Any] = {
         "exec": {
             "sh -c 'exit 3'": {"stdout": "out", "stderr": "err", "exit": 3},
         },
-        "ports": {80: {"http": {"body": "hello", "headers": {"X-A": "b"}}}, 81: "echo"},
+        "ports": {
+            80: {"http": {"body": "hello", "headers": {"X-A": "b"}}},
+            81: "echo",
+            83: {"response": "220 ready\r\n"},
+        },
         "files": {"/etc/version": "1\n"},
     },
     "quiet": {},
@@ -36,10 +44,41 @@ IMAGES: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServer]:
+def local_server() -> Iterator[int]:
+    """The port of an HTTP server of the test, to which a port of a pod is forwarded."""
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answer with the method, the path and the body."""
+
+        def do_GET(self) -> None:
+            """Answer a request."""
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = f"{self.command} {self.path} ".encode() + body
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_POST = do_GET  # named by http.server
+
+        def log_message(self, *arguments: object) -> None:
+            """Do not log."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        yield http.server_address[1]
+        http.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, local_server: int) -> Iterator[SubprocessServer]:
     """A server with a simulated node."""
     path = tmp_path_factory.mktemp("images") / "images.yaml"
-    path.write_text(json.dumps({"images": IMAGES}))
+    forwarded = {85: {"forward": f"localhost:{local_server}"}}
+    images = IMAGES | {"web": IMAGES["web"] | {"ports": IMAGES["web"]["ports"] | forwarded}}
+    path.write_text(json.dumps({"images": images}))
     with SubprocessServer("--fake-nodes=1", f"--fake-images={path}") as server:
         yield server
         assert "Traceback" not in server.output(), server.output()
@@ -157,22 +196,75 @@ def test_copy(kubectl: Kubectl, tmp_path: Path, websockets: str) -> None:
 @BOTH
 def test_port_forward(kubectl: Kubectl, websockets: str) -> None:
     """A forwarded port has the configured answer."""
+    with forwarded(kubectl, 80, websockets) as port:
+        for _ in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/path", timeout=30) as response:
+                assert (response.read(), response.headers["X-A"]) == (b"hello", "b")
+
+
+@contextmanager
+def forwarded(kubectl: Kubectl, port: int, websockets: str) -> Iterator[int]:
+    """Forward a port of the pod web in this context, and return the local port."""
     process = subprocess.Popen(
-        [*kubectl.command, "port-forward", "pod/web", ":80"],
+        [*kubectl.command, "port-forward", "pod/web", f":{port}"],
         stdout=subprocess.PIPE,
         text=True,
         env=kubectl.environment | {"KUBECTL_PORT_FORWARD_WEBSOCKETS": websockets},
     )
     try:
         assert process.stdout is not None
-        port = re.match(r"Forwarding from 127\.0\.0\.1:(\d+)", process.stdout.readline())
-        assert port is not None
-        for _ in range(3):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port[1]}/path", timeout=30) as response:
-                assert (response.read(), response.headers["X-A"]) == (b"hello", "b")
+        found = re.match(r"Forwarding from 127\.0\.0\.1:(\d+)", process.stdout.readline())
+        assert found is not None
+        yield int(found[1])
     finally:
         process.kill()
         process.wait()
+
+
+@BOTH
+def test_echo(kubectl: Kubectl, websockets: str) -> None:
+    """An echo port sends back what it receives, on several connections, and a response port its text."""
+    with forwarded(kubectl, 81, websockets) as port:
+        connections = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(2)]
+        data = os.urandom(150_000)
+        for number, connection in enumerate(connections):
+            with connection, connection.makefile("rb") as received:
+                sender = threading.Thread(target=connection.sendall, args=[data[number:]])
+                sender.start()
+                assert received.read(len(data) - number) == data[number:]
+                sender.join()
+    with (
+        forwarded(kubectl, 83, websockets) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=30) as connection,
+        connection.makefile("rb") as received,
+    ):
+        assert received.read() == b"220 ready\r\n"
+
+
+@BOTH
+def test_forward(kubectl: Kubectl, websockets: str) -> None:
+    """A port that forwards reaches the server of the test."""
+    with forwarded(kubectl, 85, websockets) as port:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/a?b", timeout=30) as response:
+            assert response.read() == b"GET /a?b "
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/post", data=b"text", timeout=30) as response:
+            assert response.read() == b"POST /post text"
+
+
+def test_service_proxy(server: SubprocessServer, kubectl: Kubectl) -> None:
+    """Requests to a service are proxied to the ports of its pod, by number and by name."""
+    ports = [{"name": "http", "port": 8080, "targetPort": 80}, {"name": "forward", "port": 8085, "targetPort": 85}]
+    spec = {"selector": {"run": "web"}, "ports": ports}
+    server.load([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": spec}])
+    server.wait_for(
+        "endpointslices", where=lambda found: found["endpoints"], label_selector="kubernetes.io/service-name=web"
+    )
+    services = "/api/v1/namespaces/default/services"
+    assert kubectl("get", "--raw", f"{services}/web:8080/proxy/x") == "hello"
+    assert kubectl("get", "--raw", f"{services}/web:forward/proxy/path?q=1") == "GET /path?q=1 "
+    code, answer = server.request("POST", f"{services}/http:web:forward/proxy/post", b"text")
+    assert (code, answer) == (200, "POST /post text")
+    assert kubectl("get", "--raw", "/api/v1/namespaces/default/pods/web:85/proxy/y") == "GET /y "
 
 
 def test_proxy(kubectl: Kubectl) -> None:
