@@ -21,10 +21,12 @@ from ._connection import (
 )
 from ._credentials import write_user_key
 from ._eventually import EventuallyMixin
+from ._processactivity import AuditLog, configures_audit
 from ._simulation import SimulationMixin
 from ._waiting import WaitingMixin
 
 if TYPE_CHECKING:
+    from ._activity import RecentActivity
     from .manifests import Objects, Sources
 
 
@@ -50,6 +52,7 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, SimulationMixin, ServerHan
         token_auth_file: Path | None = None,
         load: Sources = (),
         timeout: float = 30,
+        record_requests: bool = False,
     ) -> None:
         """
         @param arguments: Further flags of C{twist kubeapi}.
@@ -57,6 +60,8 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, SimulationMixin, ServerHan
         @param token_auth_file: Replaces the default file with a single administrator's token.
         @param load: What the first L{start} loads: paths, glob patterns and objects.
         @param timeout: Seconds to wait for the server to be ready, and to end.
+        @param record_requests: Whether an audit log is written, for the requests in reports of failed tests; without
+            effect if C{arguments} configure auditing.
         """
         self._arguments = arguments
         self._load = load
@@ -70,6 +75,7 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, SimulationMixin, ServerHan
             self._token, token_auth_file = write_token_file(self._folder)
         self._token_auth_file = token_auth_file
         self._user_key, self._user_key_flag = write_user_key(self._folder)
+        self._audit_log = AuditLog(self._folder) if record_requests and not configures_audit(arguments) else None
         self._process: subprocess.Popen[bytes] | None = None
         self._notify: socket.socket | None = None
         self._port = 0
@@ -129,6 +135,7 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, SimulationMixin, ServerHan
             f"--secure-port={self._port}",
             f"--token-auth-file={self._token_auth_file}",
             self._user_key_flag,
+            *(() if self._audit_log is None else self._audit_log.flags),
             *self._arguments,
         ]
         environment = os.environ | {"NOTIFY_SOCKET": str(notify_path)}
@@ -148,6 +155,14 @@ class SubprocessServer(WaitingMixin, EventuallyMixin, SimulationMixin, ServerHan
                 if code is not None:
                     raise ServerNotReady(f"exit code {code}\n{self.output()}") from None
         raise ServerNotReady(f"not ready after {self._timeout} s\n{self.output()}")
+
+    def activity_since(self, moment: float) -> RecentActivity | None:
+        """
+        Return the last requests since a moment; L{None} if they are not recorded.
+
+        @param moment: A value of L{time.perf_counter}.
+        """
+        return None if self._audit_log is None else self._audit_log.since(moment, self.connection)
 
     def output(self) -> str:
         """Return the output of the server so far."""

@@ -76,6 +76,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SERVERS] = {}
 
 
+def records_requests(config: pytest.Config) -> bool:
+    """Return whether servers record requests for reports."""
+    return bool(config.getini(_SETTING) != "off")
+
+
 def _is_server(value: object) -> bool:
     connection = sys.modules.get("kubetwist.testing._connection")
     return connection is not None and isinstance(value, connection.ServerHandle)
@@ -154,12 +159,12 @@ def _sections(item: pytest.Item, entry: _Server, start: _Start) -> list[Section]
     found: list[Section] = []
     namespaces: list[str] = []
     since: float | None = start.time
-    if hasattr(server, "activity_since"):
-        activity = server.activity_since(start.moment)
-        found = activity_sections(activity)
-        namespaces, since = namespaces_of(activity), None
-    elif getattr(server, "log", None) is not None:
+    if getattr(server, "log", None) is not None:
         found = log_section(server.log, start.offsets.get(id(server), 0))
+    activity = server.activity_since(start.moment) if hasattr(server, "activity_since") else None
+    if activity is not None:
+        found += activity_sections(activity)
+        namespaces, since = namespaces_of(activity), None
     if start.namespace:
         namespaces = [start.namespace]
     reports = item.config.stash[_REPORTS] = item.config.stash.get(_REPORTS, 0) + 1

@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -188,6 +189,16 @@ def _server_kind(config: pytest.Config) -> str:
     return mode
 
 
+def check_baseline(baseline: object) -> None:
+    """
+    Check the value of the fixture C{kube_api_baseline}.
+
+    @raise pytest.fail.Exception: It is no function.
+    """
+    if not (baseline is None or callable(baseline)):
+        pytest.fail("kube_api_baseline must return a function, which is called with each server", pytrace=False)
+
+
 @pytest.fixture(scope="session")
 def kube_api_arguments(pytestconfig: pytest.Config) -> list[str]:
     """Return the flags of kube_api, by default from the setting; override it in a conftest.py."""
@@ -222,17 +233,18 @@ def _kube_api_servers(
     kube_api_baseline: Callable[[Server], object] | None,
 ) -> Iterator[Callable[[str], Server]]:
     """Return the function that starts the server of a release, or returns it if it runs; all stop with the session."""
-    if not (kube_api_baseline is None or callable(kube_api_baseline)):
-        pytest.fail("kube_api_baseline must return a function, which is called with each server", pytrace=False)
+    check_baseline(kube_api_baseline)
     mode = _server_kind(pytestconfig)
     # Imported late: plugins that install another reactor than the default one must come first.
     from ._child import ChildKubeAPI
     from ._inprocess import KubeAPI
     from ._process import SubprocessServer
     from ._pytest_baseline import report_load_errors
+    from ._pytest_report import records_requests
     from ._pytest_xdist import shared_server
 
-    kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
+    process = partial(SubprocessServer, record_requests=records_requests(pytestconfig))
+    kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": process}
     servers: dict[str, Server] = {}
     with ExitStack() as running:
 
@@ -289,9 +301,13 @@ def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
 
 @pytest.fixture
 def kube_api_twisted(
-    request: pytest.FixtureRequest, kube_api_arguments: list[str], kubernetes_version: str
+    request: pytest.FixtureRequest,
+    kube_api_arguments: list[str],
+    kubernetes_version: str,
+    kube_api_baseline: Callable[[Server], object] | None,
 ) -> Iterator[InProcessServer]:
-    """A server on the reactor of pytest-twisted for one test, with loaded objects: url, token, connection.treq()."""
+    """A server on the reactor of pytest-twisted for one test, with the baseline: url, token, connection.treq()."""
+    check_baseline(kube_api_baseline)
     if not _uses_pytest_twisted(request.config):
         pytest.fail(
             "kube_api_twisted needs the pytest plugin pytest-twisted, which is missing or disabled", pytrace=False
@@ -302,8 +318,10 @@ def kube_api_twisted(
     from twisted.internet.defer import Deferred
     from twisted.internet.task import deferLater
 
+    from ._blocking import RunningKubeAPI
     from ._inprocess import InProcessServer
     from ._pytest_baseline import report_load_errors
+    from ._waiting import run_in_thread
 
     manifests = request.getfixturevalue("kube_api_manifests")
     server = InProcessServer(*kube_api_arguments, f"{_VERSION_FLAG}={kubernetes_version}", load=manifests)
@@ -312,6 +330,11 @@ def kube_api_twisted(
         await server.start()
         # The test may need what controllers make, such as service accounts.
         await server.settle()
+        if kube_api_baseline is not None:
+            # The function blocks, as with the servers of other fixtures.
+            blocking = RunningKubeAPI(server)
+            await run_in_thread(server._reactor, lambda: kube_api_baseline(blocking), lambda: None)
+            await server.set_baseline()
 
     def run(call: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         # Called by the reactor, which does not run before the first Deferred is awaited.
