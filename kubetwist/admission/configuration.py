@@ -19,6 +19,12 @@ _SCHEME: Final = "k8s.io/apiserver/pkg/server/options/admission.go:48"
 _VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
 #: Top-level fields of the legacy format, in which the file is the configuration of one plugin, and that plugin.
 _LEGACY: Final = {"imagePolicy": "ImagePolicyWebhook", "podNodeSelectorPluginConfig": "PodNodeSelector"}
+#: The configuration of PodSecurity that --hardened implies.
+_BASELINE: Final[JSONObject] = {
+    "apiVersion": "pod-security.admission.config.k8s.io/v1",
+    "kind": "PodSecurityConfiguration",
+    "defaults": {"enforce": "baseline", "enforce-version": "latest"},
+}
 #: Maximum size of a configuration file, in bytes.
 _MAX_FILE_BYTES: Final = 4 << 20
 
@@ -51,6 +57,21 @@ def read_configurations(path: str) -> dict[str, JSONValue]:
         return plugin_configurations(value, data, file.parent)
     except ValueError as error:
         raise AdmissionConfigError(f"failed to read plugin config: {error}") from error
+
+
+def require_baseline(configurations: dict[str, JSONValue]) -> None:
+    """
+    Set the baseline policy as the default of the plugin PodSecurity if it has no configuration.
+
+    @param configurations: The configurations by plugin name, which are changed.
+    @raise AdmissionConfigError: The configuration of the plugin has a weaker default.
+    """
+    configuration = configurations.setdefault("PodSecurity", dict(_BASELINE))
+    defaults = configuration.get("defaults") if isinstance(configuration, dict) else None
+    if not isinstance(defaults, dict) or defaults.get("enforce") not in ("baseline", "restricted"):
+        raise AdmissionConfigError(
+            "--hardened needs the default enforce: baseline, or restricted, in the configuration of PodSecurity"
+        )
 
 
 def read(file: Path) -> bytes:

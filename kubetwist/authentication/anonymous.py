@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
 
+#: The paths of anonymous requests with --hardened.
+HEALTH_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})
 _log = Logger()
 _USER: Final = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))
 
@@ -40,14 +42,26 @@ class Anonymous:
 
 
 def make(options: FlagValues, server: AuthenticationContext) -> Anonymous | None:
-    """Return the authenticator for C{--authentication-config} or C{--anonymous-auth}; L{None} if it is disabled."""
+    """
+    Return the authenticator for C{--authentication-config} or C{--anonymous-auth}; L{None} if it is disabled.
+
+    @raise ValueError: The file allows more than C{--hardened}.
+    """
+    hardened = options.get("hardened")
     if options["authentication-config"]:
         from .oidc import configured
 
         anonymous = configured(options, server).anonymous
         if anonymous is not None:
+            if hardened and anonymous.enabled and not (anonymous.paths and HEALTH_PATHS.issuperset(anonymous.paths)):
+                raise ValueError(
+                    "--hardened: --authentication-config allows anonymous requests to other paths than"
+                    f" {', '.join(sorted(HEALTH_PATHS))}"
+                )
             return Anonymous(anonymous.paths) if anonymous.enabled else None
     if options["anonymous-auth"] and "AlwaysAllow" in options["authorization-mode"]:
         _log.warn("--anonymous-auth is disabled: it is not allowed with --authorization-mode=AlwaysAllow")
         return None
-    return Anonymous() if options["anonymous-auth"] else None
+    if not options["anonymous-auth"]:
+        return None
+    return Anonymous(sorted(HEALTH_PATHS)) if hardened else Anonymous()

@@ -11,6 +11,7 @@ from attrs import evolve
 from ..api.featuregates import FeatureGates
 from ..logs.verbosity import Verbosity
 from ..metrics.options import MetricsOptions
+from ..server.hardening import ProfileError, apply_profile
 from .commandline import HELP, FlagOptions
 from .flags import auditing, authentication, authorization, metrics
 from .flagtable import FLAGS
@@ -84,6 +85,10 @@ class Options(FlagOptions):
             raise FlagError(
                 "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
             )
+        try:
+            self.update(apply_profile(self))
+        except ProfileError as error:
+            raise FlagError(str(error)) from None
         if self["runtime-config"]:
             self._check_runtime_config()
         from ..server.version import check_kubernetes_version

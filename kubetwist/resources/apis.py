@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from twisted.logger import Logger
 
 from ..admission.chain import AdmissionChain
-from ..admission.configuration import read_configurations
+from ..admission.configuration import read_configurations, require_baseline
 from ..admission.plugins import build_chain
 from ..api.featuregates import FeatureGates
 from ..api.resource import JSONObject
@@ -347,11 +347,14 @@ def make_registry(config: APIConfig, definitions: Definitions, infos: Sequence[R
     options = config.options
 
     def admission(server: ServerAdmissionContext) -> AdmissionChain:
+        configurations = read_configurations(options["admission-control-config-file"])
+        if options["hardened"]:
+            require_baseline(configurations)
         return build_chain(
             options["enable-admission-plugins"],
             options["disable-admission-plugins"],
             server,
-            read_configurations(options["admission-control-config-file"]),
+            configurations,
             traced=config.traced,
             features=config.features,
         )

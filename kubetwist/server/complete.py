@@ -28,6 +28,7 @@ from .credentials.serviceaccounttokens import make_token_issuer, read_token_keys
 from .datadir import Credentials, DataDirectory
 from .encryption import encrypt
 from .errors import StartError
+from .hardenedfiles import prepare_files
 from .hostaddress import advertised_address
 from .listening import BoundAddress, ServedAddress
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
@@ -93,6 +94,7 @@ class Completion:
         if options["workers"] != self.workers.count:
             raise StartError("--workers is only possible in a process of twist kubeapi")
         data = self.open_data(cleanup)
+        prepare_files(options, data)
         bound = self.bind()
         cleanup.callback(bound.close)
         credentials = self.make_credentials(data)

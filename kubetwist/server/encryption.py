@@ -15,6 +15,7 @@ from .generic import HEALTHZ, READYZ, GenericServer
 if TYPE_CHECKING:
     from ..storage.encryption.reloading import FileEncryption
 
+ENCRYPTING = "kubetwist/encrypt-stored-secrets"
 RELOADING = "start-encryption-provider-config-automatic-reload"
 
 
@@ -55,6 +56,8 @@ def register_encryption_checks(config: ServerConfig, server: GenericServer) -> N
     if encryption is None:
         return
     config.metrics.register_collector(encryption.collect)
+    if config.options["hardened"] and not config.workers.number:
+        server.add_post_start_hook(ENCRYPTING, lambda: _encrypt_secrets(config))
     reloading = config.options["encryption-provider-config-automatic-reload"]
 
     async def check() -> None:
@@ -67,3 +70,9 @@ def register_encryption_checks(config: ServerConfig, server: GenericServer) -> N
     if reloading:
         # Nothing to start: L{FileReloader} polls the file.
         server.add_post_start_hook(RELOADING, lambda: None)
+
+
+async def _encrypt_secrets(config: ServerConfig) -> None:
+    from .hardenedfiles import encrypt_stored
+
+    await encrypt_stored(config.backend, f"{config.options['etcd-prefix']}/secrets/")

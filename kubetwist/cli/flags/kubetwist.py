@@ -60,6 +60,14 @@ FLAGS: Final = flag_group(
             "Number of processes that serve requests, beside a process with the storage and the controllers. 0 for one"
             " process that does everything; auto for one per CPU but one.",
         ),
+        (
+            "hardened",
+            BOOLEAN,
+            False,
+            "Secure settings: TLS 1.3, anonymous requests for health checks only, an audit log and a key for Secrets in"
+            " the data directory, the baseline policy for pods, no external IPs, NodeRestriction and"
+            " OwnerReferencesPermissionEnforcement, no profiling. Flags that weaken these are refused.",
+        ),
         ("enable-ui", BOOLEAN, True, "Serve a web UI at /ui."),
         (
             "ui-sign-in-link",
