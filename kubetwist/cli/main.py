@@ -57,6 +57,7 @@ class Row:
 #: The subcommands in the order of the help.
 COMMANDS: Final[Mapping[str, Row]] = {
     "serve": Row("kubetwist.cli.commands.serve:command", "Run the Kubernetes API server."),
+    "health": Row("kubetwist.cli.commands.health:command", "Check the health of a server."),
     "backup": Row("kubetwist.cli.commands.backup:command", "Back up the data directory of a server."),
     "restore": Row("kubetwist.cli.commands.restore:command", "Create a data directory from a backup."),
     "migrate": Row("kubetwist.cli.commands.migrate:command", "Copy all objects to another storage backend."),
