@@ -15,6 +15,7 @@ import kubetwist
 from kubetwist.api.featuregates import FeatureGates
 from kubetwist.cli import (
     backup,
+    doctor,
     migrate,
     plugin,
     restore,
@@ -22,6 +23,7 @@ from kubetwist.cli import (
 from kubetwist.cli.compatflags import limited_flags
 from kubetwist.cli.flagtable import FLAGS
 from kubetwist.extension._options import ExtensionOptions
+from kubetwist.server import diagnosis
 
 TESTS = Path(__file__).parent
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or TESTS.parent / "docs")
@@ -87,12 +89,31 @@ class PageTests(SynchronousTestCase):
     def test_flags(self) -> None:
         """Flags in pages exist."""
         known = {flag.name for flag in FLAGS}
-        for options in (backup.Options, restore.Options, migrate.Options, plugin.Options, ExtensionOptions):
+        for options in (
+            backup.Options,
+            doctor.Options,
+            restore.Options,
+            migrate.Options,
+            plugin.Options,
+            ExtensionOptions,
+        ):
             known |= {flag.name for flag in options.flags}
         named: set[str] = set()
         for path in DOCS.glob("*.md"):
             named |= set(FLAG.findall(page(path.name)))
         self.assertLessEqual(named - known, set(OTHERS.split()))
+
+    def test_doctor(self) -> None:
+        """The page of the diagnosis lists the identifiers of all findings."""
+        listed = set(re.findall(r"`([a-z][a-z-]+(?:/[a-z-]+)?)`", page("doctor.md").partition("## Checks")[2]))
+        literals = set()
+        for path in Path(diagnosis.__file__).parent.glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    literals.add(node.value)
+        areas = "flags|weak|versions|plugins|limits|clock|data-directory|disk|store|etcd|server"
+        identifiers = {one for one in literals if re.fullmatch(rf"({areas})/[a-z-]+|weak|versions|plugins", one)}
+        self.assertEqual({one for one in listed if not one.startswith("certificates/")}, identifiers)
 
     def test_limited_flags(self) -> None:
         """The page of flags lists each flag that does less than in kube-apiserver, with what it does and a reason."""

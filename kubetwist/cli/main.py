@@ -64,6 +64,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
     "token": Row("kubetwist.cli.commands.token:command", "Create tokens of service accounts and of users."),
     "why": Row("kubetwist.cli.commands.why:command", "Explain an authorization decision of a server."),
     "hardening": Row("kubetwist.cli.commands.hardening:command", "Check flags of a server by the CIS benchmark."),
+    "doctor": Row("kubetwist.cli.commands.doctor:command", "Check the environment and the flags of a server."),
     "plugin": Row("kubetwist.cli.commands.plugin:command", "Write a package with plugins to start from."),
     # The module belongs to the layer of the means for tests, above this one.
     "envtest": Row("kubetwist.testing.envtest.command:command", "Write a directory for $KUBEBUILDER_ASSETS."),

@@ -170,8 +170,10 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
     if not mark:
         return None
     with translate_sqlite_errors(path):
-        # A read-only connection leaves the write-ahead log unchanged when it is closed.
+        # A read-only connection leaves the write-ahead log unchanged when it is closed. Without a log no file is made.
         url = f"file:{quote(os.path.abspath(path))}?mode=ro"
+        if not in_use and not any(_has_content(f"{path}{suffix}") for suffix in ("-wal", "-journal")):
+            url += "&immutable=1"
         connection = sqlite3.connect(url, uri=True, isolation_level=None)
         try:
             newest = newest_revision(connection) if read_format(connection, path) else 0
@@ -180,6 +182,13 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
     if newest >= mark:
         return None
     return f"its newest revision is {newest}, and its high-water mark in {path}{HIGH_WATER_MARK_SUFFIX} is {mark}"
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return os.path.getsize(path) > 0
+    except OSError:
+        return False
 
 
 def lost_writes_error(path: str, reason: str) -> StorageCorrupt:
