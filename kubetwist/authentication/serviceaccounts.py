@@ -181,7 +181,7 @@ class ServiceAccountTokenAuthenticator:
             raise AuthenticationFailed("invalid signature, no keys found")
         if "crit" in header or "b64" in header:
             raise AuthenticationFailed("the header of the token requires unsupported extensions")
-        # Imported lazily: many servers, those of tests above all, verify no token.
+        # Imported lazily: many servers, above all in tests, verify no token.
         import jwt
 
         jws = jwt.PyJWS()

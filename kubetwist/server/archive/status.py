@@ -14,7 +14,7 @@ from attrs import asdict, define, fields
 
 from ..files import write_file
 
-#: Name, type and help of each metric; names are those of the fields of L{BackupStatus}.
+#: Name, type and help of each metric; the names are fields of L{BackupStatus}.
 _METRICS: Final = (
     ("last_attempt_timestamp_seconds", "gauge", "Time of the last attempt to take a backup."),
     ("last_success_timestamp_seconds", "gauge", "Time of the last backup that was taken and verified."),

@@ -28,7 +28,7 @@ class TokenTests(SynchronousTestCase):
         return result.output
 
     def test_duration(self) -> None:
-        """Durations are those of Go, at least one second."""
+        """Durations have the format of Go, and are at least one second."""
         self.assertEqual([seconds_of(text) for text in ("", "10m", "1h0m1.9s")], [None, 600, 3601])
         for text in ("10", "-1h", "1ms", "x"):
             self.assertRaises(click.UsageError, seconds_of, text)

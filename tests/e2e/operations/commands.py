@@ -60,7 +60,7 @@ def block(page: str, first: str, replaced: dict[str, str]) -> str:
 
 
 def run_block(folder: Path, page: str, first: str, replaced: dict[str, str]) -> str:
-    """Run a block of a page in a shell where C{kubetwist} is that of the tests; return its output."""
+    """Run a block of a page in a shell where C{kubetwist} is the tested one; return its output."""
     prelude = f'kubetwist() {{ "{sys.executable}" -m kubetwist "$@"; }}\n'
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", prelude + block(page, first, replaced)],

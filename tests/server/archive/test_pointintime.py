@@ -65,7 +65,7 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(self.plan(35), (10, ["10-40"]))
 
     def test_histories(self) -> None:
-        """Changes are only applied to a backup of the same history; that of the newest backup is preferred."""
+        """Changes are only applied to a backup of the same history; the history of the newest backup is preferred."""
         self.backups = (backup(10, 1), backup(5, 9, history=2))
         self.segments = (segment(10, 40), segment(5, 40, history=2))
         plan = plan_revision(self.backups, self.segments, 20)

@@ -95,7 +95,7 @@ class TokenIssuer:
 
     def sign(self, claims: Mapping[str, JSONValue]) -> str:
         """Return a signed token with the claims and the issuer."""
-        # Imported lazily: many servers, those of tests above all, sign no token.
+        # Imported lazily: many servers, above all in tests, sign no token.
         import jwt
 
         payload = {"iss": self.issuer, **claims}
