@@ -31,7 +31,7 @@ DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or TESTS.parent / "docs")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])(?![\w-])")
 #: Flags of other programs that pages mention.
 OTHERS = """
-all-namespaces as bump-revision clusterrole containers current dry-run enable-grpc-gateway for help image
+all-namespaces as bump-revision clusterrole containers current dry-run enable-grpc-gateway for from-literal help image
 include-crds insecure-skip-tls-verify-backend kubetwist-context kubetwist-kubeconfig kubetwist-load
 kubetwist-record list mark-compacted name namespace path previous raw reactor replicas role server-side
 serviceaccount use-env user

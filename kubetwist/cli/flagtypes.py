@@ -99,6 +99,13 @@ def _number(text: str) -> float:
     return value
 
 
+def _rate(text: str) -> float:
+    value = _number(text)
+    if value < 0:
+        raise ValueError("it must not be negative")
+    return value
+
+
 def _port(text: str) -> int:
     value = _integer(text)
     if not 0 <= value <= 65535:
@@ -215,6 +222,7 @@ BOOLEAN = FlagType(_boolean, value_optional=True)
 PORT = FlagType(_port, "int")
 INTEGER = FlagType(_integer, "int")
 FLOAT = FlagType(_number, "float")
+RATE = FlagType(_rate, "float")
 POSITIVE = FlagType(_positive, "int")
 NATURAL = FlagType(_natural, "int")
 LEVEL = FlagType(parse_level, "level")

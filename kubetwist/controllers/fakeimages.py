@@ -47,10 +47,12 @@ class Usage:
 
     @ivar cpu: CPU cores.
     @ivar memory: Bytes.
+    @ivar ephemeral_storage: Bytes of the local disk.
     """
 
     cpu: Quantity = field(factory=lambda: Quantity(0))
     memory: Quantity = field(factory=lambda: Quantity(0, "binary"))
+    ephemeral_storage: Quantity = field(factory=lambda: Quantity(0, "binary"))
 
 
 @frozen
@@ -434,7 +436,7 @@ def _forward(value: Any, path: str) -> PortAnswer:
 
 
 def _usage(value: Any, path: str) -> Usage:
-    fields = _mapping(value, path, ("cpu", "memory"), ())
+    fields = _mapping(value, path, ("cpu", "memory", "ephemeral-storage"), ())
     amounts: dict[str, Quantity] = {}
     for name, one in fields.items():
         try:
@@ -443,7 +445,7 @@ def _usage(value: Any, path: str) -> Usage:
             raise InvalidImages(_at(f"{path}.{name}", str(error))) from None
         if amounts[name].sign() < 0:
             raise InvalidImages(_at(f"{path}.{name}", "must not be negative"))
-    return Usage(**amounts)
+    return Usage(**{name.replace("-", "_"): amount for name, amount in amounts.items()})
 
 
 def _probes(value: Any, path: str) -> dict[str, ProbeScript]:

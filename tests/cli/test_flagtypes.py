@@ -55,6 +55,7 @@ class FlagTypeTests(CommandLineTestCase):
             "--service-node-port-range=1-20",
         )
         self.assertEqual(options["request-timeout"], 90)
+        self.assertEqual(parsed("--node-eviction-rate=0.5")["node-eviction-rate"], 0.5)
         self.assertEqual(options["bind-address"], "::")
         self.assertEqual(options["service-cluster-ip-range"], ("10.1.0.0/16", "fd00::/112"))
         self.assertEqual(options["service-node-port-range"], (1, 20))
@@ -80,6 +81,8 @@ class FlagTypeTests(CommandLineTestCase):
             "--kubernetes-version=new",
             "--logging-format=xml",
             "--etcd-prefix=/",
+            "--node-eviction-rate=-0.1",
+            "--node-eviction-rate=inf",
         ):
             self.assertRaises(UsageError, parsed, argument)
 

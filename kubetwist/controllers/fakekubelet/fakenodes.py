@@ -22,15 +22,8 @@ from ..machinery.controller import Controller
 from ..machinery.events import WARNING
 from ..machinery.queue import WorkQueue
 from ..workloads.pods import ENDED
-from .nodefaults import (
-    EVICTION_MESSAGE,
-    MEMORY_PRESSURE,
-    NO_FAULTS,
-    NodeFaults,
-    eviction_wait,
-    faults_of,
-    read_faults,
-)
+from .evictions import EVICTION_INTERVAL, exceeded_limit, next_eviction, rejection
+from .nodefaults import NO_FAULTS, NodeFaults, faults_of, read_faults
 from .podstatus import PodAddresses, PodStatusSimulator, stop_wait
 
 PREFIX: Final = "pretend-node-"
@@ -202,8 +195,8 @@ class FakeNodes(Controller[str]):
         self._last_heartbeat: dict[str, float] = {}
         #: Faults of nodes that have any.
         self._faults: dict[str, NodeFaults] = {}
-        #: Since when nodes have been under memory pressure.
-        self._memory_pressure: dict[str, float] = {}
+        #: When the next pass of evictions is due, by node under pressure.
+        self._next_eviction: dict[str, float] = {}
         self._recorder = context.recorder("kubelet")
         self._node_queue: WorkQueue[str] = WorkQueue(self.clock, self._work_node, workers=4)
 
@@ -212,6 +205,7 @@ class FakeNodes(Controller[str]):
     def register_handlers(self) -> None:
         """Register handlers for pods, nodes and Leases."""
         self._pods = self.watch("", "pods", self._pod_changed)
+        self._pods_by_node = self._pods.index("node", _pod_node)
         self._leases = self.watch("coordination.k8s.io", "leases", self._lease_changed)
         self._nodes = self.watch("", "nodes", self._node_changed)
 
@@ -263,16 +257,13 @@ class FakeNodes(Controller[str]):
             self._faults.pop(name, None)
         else:
             self._faults[name] = faults
-        if MEMORY_PRESSURE not in faults.pressures:
-            self._memory_pressure.pop(name, None)
-        else:
-            self._memory_pressure.setdefault(name, self.clock.seconds())
+        if not faults.pressures:
+            self._next_eviction.pop(name, None)
         # The next update posts the conditions.
         self._last_heartbeat.pop(name, None)
         self._node_queue.add(name)
-        for record in self._pods.iterate():
-            if record.fields.get("spec.nodeName") == name:
-                self.queue.add(record.key)
+        for record in self._pods_by_node.get(name):
+            self.queue.add(record.key)
 
     def _is_lost(self, name: str) -> bool:
         return self._faults.get(name, NO_FAULTS).lost
@@ -315,6 +306,7 @@ class FakeNodes(Controller[str]):
             )
             self._last_heartbeat[name] = now
         await self._untaint(name)
+        await self._evict_pod(node, now)
         await self._renew(node, now)
         self._node_queue.add_after(name, RENEW_INTERVAL)
 
@@ -394,7 +386,11 @@ class FakeNodes(Controller[str]):
         if (pod.get("status") or {}).get("phase") in ENDED:
             node.release(key)
             return
-        if name in self._memory_pressure and await self._evict(node, record, pod):
+        pressures = self._faults.get(name, NO_FAULTS).pressures
+        rejected = "" if (pod.get("status") or {}).get("startTime") else rejection(pod, pressures)
+        message = rejected or exceeded_limit(pod, self._images)
+        if message:
+            await self._evict(node, pod, message)
             return
         simulator = PodStatusSimulator(pod, self._pod_addresses(node, key, pod), self.clock.seconds(), self._images)
 
@@ -413,22 +409,46 @@ class FakeNodes(Controller[str]):
         if simulator.wait is not None:
             self.queue.add_after(key, simulator.wait)
 
-    async def _evict(self, node: FakeNode, record: Record, pod: JSONObject) -> bool:
-        """Evict a pod from a node under memory pressure if it is its turn, and return whether it was evicted."""
-        wait = eviction_wait(pod, self._memory_pressure[node.name], self.clock.seconds())
-        if wait:
-            self.queue.add_after(record.key, wait)
-        if wait is None or wait:
-            return False
-        addresses = self._pod_addresses(node, record.key, pod)
+    async def _evict_pod(self, node: FakeNode, now: float) -> None:
+        """Evict the next pod of a node under pressure, if a pass is due."""
+        pressures = self._faults.get(node.name, NO_FAULTS).pressures
+        due = self._next_eviction.get(node.name, now)
+        if not pressures:
+            return
+        if now < due:
+            self._node_queue.add_after(node.name, due - now)
+            return
+        pods = [
+            decoded_object(one)
+            for one in self._pods_by_node.get(node.name)
+            if one.fields.get("status.phase") == "Running"
+        ]
+        running = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        eviction = next_eviction(running, pressures, self._images)
+        if eviction is not None:
+            self._next_eviction[node.name] = now + EVICTION_INTERVAL
+            self._node_queue.add_after(node.name, EVICTION_INTERVAL)
+            await self._evict(node, eviction.pod, eviction.message)
+
+    async def _evict(self, node: FakeNode, pod: JSONObject, message: str) -> None:
+        """
+        Let a pod fail, because it is evicted or not admitted.
+
+        @param message: The reason.
+        """
+        meta = pod["metadata"]
+        addresses = self._pod_addresses(node, f"{meta['namespace']}/{meta['name']}", pod)
 
         def change(obj: JSONObject) -> None:
-            simulator = PodStatusSimulator(obj, addresses, self.clock.seconds(), self._images)
-            obj["status"] = simulator.evicted(EVICTION_MESSAGE)
+            obj["status"] = PodStatusSimulator(obj, addresses, self.clock.seconds(), self._images).evicted(message)
 
-        self._recorder.event(_POD, pod, WARNING, "Evicted", EVICTION_MESSAGE)
-        await node.client.update_status("", "pods", record.namespace, record.name, change, uid=pod["metadata"]["uid"])
-        return True
+        self._recorder.event(_POD, pod, WARNING, "Evicted", message)
+        try:
+            await node.client.update_status("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
+        except APIStatusError as error:
+            # The pod was deleted or replaced.
+            if error.code not in (404, 409):
+                raise
 
     def _pod_addresses(self, node: FakeNode, key: str, pod: JSONObject) -> PodAddresses:
         if pod["spec"].get("hostNetwork"):
@@ -462,3 +482,9 @@ class FakeNodes(Controller[str]):
         except APIStatusError as error:
             if error.code not in (404, 409):
                 raise
+
+
+def _pod_node(record: Record) -> tuple[str, ...]:
+    """Return the name of the node of a pod, for an index."""
+    name = record.fields.get("spec.nodeName")
+    return (name,) if name else ()

@@ -1,9 +1,7 @@
 """
 Usage of CPU and memory by simulated nodes and their pods, as objects of C{metrics.k8s.io/v1beta1}.
 
-The usage of a container is stated, in this order, by an annotation of its pod for this container
-(C{kubetwist.dev/usage-cpu.NAME}), for all its containers (C{kubetwist.dev/usage-cpu}), and by the configuration of its
-image.
+See L{kubetwist.controllers.fakekubelet.containerusage} for the usage of a container.
 """
 
 from __future__ import annotations
@@ -22,14 +20,13 @@ from ...api.times import format_time
 from ...registry.stores import Stores, decoded_object
 from ..fakeimages import FakeImages
 from ..machinery.context import ControllerContext
+from .containerusage import container_usage
 from .fakenodes import LABEL
 
 GROUP: Final = "metrics.k8s.io"
 VERSION: Final = "v1beta1"
-#: Prefix of annotations; the name of the resource follows, and after a dot the name of a container.
-ANNOTATION: Final = "kubetwist.dev/usage-"
-#: The usage of a container for which nothing is configured.
-DEFAULTS: Final[Mapping[str, Quantity]] = {"cpu": Quantity.parse("1m"), "memory": Quantity.parse("16Mi")}
+#: The resources that are measured.
+RESOURCES: Final = ("cpu", "memory")
 #: Seconds over which the usage is measured: pods are measured that have been ready for this time.
 WINDOW: Final = 15
 #: Maximum time, in seconds, for which the computation of many objects blocks the reactor.
@@ -123,15 +120,7 @@ class SimulatedUsage:
 
     def _usage(self, annotations: Mapping[str, str], container: str, image: str) -> dict[str, Quantity]:
         configured = self._images.find(image).usage
-        usage = {}
-        for resource, default in DEFAULTS.items():
-            amount = default if configured is None else getattr(configured, resource)
-            # The more specific annotation is last.
-            for key in (f"{ANNOTATION}{resource}", f"{ANNOTATION}{resource}.{container}") if annotations else ():
-                annotated = _amount(annotations.get(key))
-                amount = amount if annotated is None else annotated
-            usage[resource] = amount
-        return usage
+        return {one: container_usage(annotations, container, configured, one) for one in RESOURCES}
 
 
 def simulated_usage(context: ControllerContext) -> SimulatedUsage | None:
@@ -151,17 +140,6 @@ def _running(pod: JSONObject) -> Iterator[tuple[str, str]]:
     for one in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
         if "running" in (one.get("state") or {}):
             yield one["name"], images.get(one["name"], "")
-
-
-def _amount(text: str | None) -> Quantity | None:
-    """Return the amount in an annotation; L{None} if it is missing or invalid."""
-    if not text:
-        return None
-    try:
-        amount = Quantity.parse(text)
-    except ValueError:
-        return None
-    return amount if amount.sign() >= 0 else None
 
 
 def _pod_metrics(record: Record, containers: Mapping[str, Mapping[str, Quantity]], timestamp: str) -> JSONObject:

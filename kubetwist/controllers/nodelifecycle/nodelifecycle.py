@@ -1,14 +1,15 @@
 """
 Marks nodes that no longer report, taints nodes by their conditions, and marks their pods unready.
 
-If no node is ready, no node gets taints that evict pods. Limits of the rate of evictions, and zones, are not
-implemented.
+The rate at which nodes get taints that evict pods depends on the state of their zone (L{zones}). If no node is ready,
+no node gets them.
 
 @see: kubernetes, C{pkg/controller/nodelifecycle/node_lifecycle_controller.go}.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from twisted.internet.interfaces import IDelayedCall
@@ -31,7 +32,8 @@ from .nodehealth import (
     ready_status,
     unknown_conditions,
 )
-from .nodetaints import updated_taints
+from .nodetaints import evicts_pods, updated_taints
+from .zones import EvictionLimiter, EvictionRates, zone_of
 
 _NODE: Final = GroupVersionKind("", "v1", "Node")
 _POD: Final = GroupVersionKind("", "v1", "Pod")
@@ -56,9 +58,8 @@ class NodeLifecycleController(Controller[str]):
         release = context.config.kubernetes_version if context.configured else ""
         self._monitor = NodeHealthMonitor(grace_period(release))
         self._recorder = context.recorder("node-controller")
-        #: All nodes, and whether they are ready.
-        self._ready: dict[str, bool] = {}
-        self._unready_count = 0
+        rates = EvictionRates.of(context.config.options.get) if context.configured else EvictionRates()
+        self._limiter = EvictionLimiter(rates)
         self._check_call: IDelayedCall | None = None
 
     # --- lifecycle
@@ -91,42 +92,31 @@ class NodeLifecycleController(Controller[str]):
         name, now = record.name, self.clock.seconds()
         if event_type == DELETED:
             self._monitor.remove(name)
-            self._set_ready(name, None)
+            self._requeue(self._limiter.remove_node(name, now))
             return
         node = decoded_object(record)
         created = node["metadata"].get("creationTimestamp")
         self._monitor.observe(name, seconds_since_epoch(created) if created else now, heartbeat_of(node), now)
         ready = ready_status(node)
-        self._set_ready(name, ready == "True" and not self._monitor.is_unhealthy(name))
-        if (ready and ready != "True") or updated_taints(node, now, evict=self._evict) is not None:
+        healthy = ready == "True" and not self._monitor.is_unhealthy(name)
+        new = not self._limiter.has_node(name)
+        self._requeue(self._limiter.set_node(name, zone_of(record.labels), healthy, now))
+        if new and not healthy and evicts_pods(node):
+            # An earlier run has tainted it.
+            self._limiter.mark_admitted(name)
+        if (ready and ready != "True") or updated_taints(node, now, evict=False) is not None:
             self.queue.add(name)
 
-    @property
-    def _evict(self) -> bool:
-        """Whether pods are evicted: if no node is ready, the fault is probably elsewhere."""
-        return self._unready_count < len(self._ready)
-
-    def _set_ready(self, name: str, ready: bool | None) -> None:
-        """
-        Record whether a node is ready.
-
-        @param ready: L{None} for a deleted node.
-        """
-        evicted = self._evict
-        self._unready_count -= self._ready.pop(name, None) is False
-        if ready is not None:
-            self._ready[name] = ready
-            self._unready_count += not ready
-        if self._evict != evicted:
-            for other, other_ready in self._ready.items():
-                if not other_ready:
-                    self.queue.add(other)
+    def _requeue(self, names: Iterable[str]) -> None:
+        """Check nodes again whose evictions may be permitted or forbidden now."""
+        for name in names:
+            self.queue.add(name)
 
     def _check(self) -> None:
         """Look for nodes that no longer report."""
         unhealthy, wait = self._monitor.check(self.clock.seconds())
         for name in unhealthy:
-            self._set_ready(name, False)
+            self._requeue(self._limiter.set_unready(name, self.clock.seconds()))
         for name in unhealthy:
             self.queue.add(name)
         self._check_call = self.clock.callLater(wait, self._check)
@@ -157,7 +147,7 @@ class NodeLifecycleController(Controller[str]):
                 obj["status"] = {**(obj.get("status") or {}), "conditions": conditions}
 
         def set_taints(obj: JSONObject) -> None:
-            taints = updated_taints(obj, now, evict=self._evict)
+            taints = updated_taints(obj, now, evict=self._limiter.is_admitted(name))
             if taints is not None:
                 obj["spec"].pop("taints", None)
                 if taints:
@@ -169,7 +159,11 @@ class NodeLifecycleController(Controller[str]):
             if was_ready and ready_status(node) != "True":
                 message = f"Node {name} status is now: NodeNotReady"
                 self._recorder.event(_NODE, node, NORMAL, "NodeNotReady", message)
-        if updated_taints(node, now, evict=self._evict) is not None:
+        if ready_status(node) not in ("", "True"):
+            wait = self._limiter.admit(name, now)
+            if wait:
+                self.queue.add_after(name, wait)
+        if updated_taints(node, now, evict=self._limiter.is_admitted(name)) is not None:
             node = decoded_object(await self.client.update("", "nodes", "", name, set_taints))
         return node
 

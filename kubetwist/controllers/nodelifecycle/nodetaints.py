@@ -54,6 +54,12 @@ def desired_taints(node: JSONObject, *, evict: bool) -> set[tuple[str, str]]:
     return desired
 
 
+def evicts_pods(node: JSONObject) -> bool:
+    """Return whether a node has a managed taint with the effect C{NoExecute}."""
+    taints = (node.get("spec") or {}).get("taints") or ()
+    return any(_identity(one) in ((NOT_READY, NO_EXECUTE), (UNREACHABLE, NO_EXECUTE)) for one in taints)
+
+
 def updated_taints(node: JSONObject, now: float, *, evict: bool) -> list[JSONObject] | None:
     """
     Return the taints that a node should have; L{None} if it has them.

@@ -62,6 +62,10 @@ class NodeLifecycleTests(ControllerTestCase):
         conditions = self.find("pods", name, "default")["status"]["conditions"]
         return next(one["status"] for one in conditions if one["type"] == "Ready")
 
+    def phase(self, name: str) -> str:
+        """Return the phase of a pod."""
+        return str(self.find("pods", name, "default")["status"]["phase"])
+
     def reasons(self) -> set[str]:
         """Return the reasons of all events."""
         events = (self.find("events", name, "default") for name in self.names("events", "default"))
@@ -145,14 +149,41 @@ class NodeLifecycleTests(ControllerTestCase):
         self.assertEqual(status["conditions"][-1]["reason"], "TerminationByKubelet")
         for name in ("burstable", "critical"):
             self.assertEqual(self.find("pods", name, "default")["status"]["phase"], "Running")
-        # A later pod is evicted at the next check.
+        # Later pods are rejected.
         self.pod("late")
-        self.assertEqual(self.find("pods", "late", "default")["status"]["phase"], "Running")
-        self.settle(11)
-        self.assertEqual(self.find("pods", "late", "default")["status"]["reason"], "Evicted")
+        status = self.find("pods", "late", "default")["status"]
+        self.assertEqual((status["phase"], status["reason"]), ("Failed", "Evicted"))
+        message = "Pod was rejected: The node had condition: [MemoryPressure DiskPressure]. "
+        self.assertEqual(status["message"], message)
         self.annotate(1)
         self.assertEqual((self.taints(1), self.conditions(1)["MemoryPressure"]), ([], "False"))
         self.assertIn("Evicted", self.reasons())
+
+    def test_eviction_order(self) -> None:
+        """Every ten seconds, a kubelet under pressure evicts the next pod: by priority, then by usage."""
+        for name, priority, usage in (("high", 10, "9Gi"), ("small", 0, "1Gi"), ("large", 0, "2Gi")):
+            annotations = {"kubetwist.dev/usage-ephemeral-storage": usage}
+            spec = {"containers": [{"name": "c", "image": "c"}], "nodeName": "pretend-node-1", "priority": priority}
+            self.make("pods", name, "default", spec=spec, metadata={"annotations": annotations})
+        self.settle(1)
+        self.annotate(1, pressure="DiskPressure")
+        for expected in (["large"], ["large", "small"], ["high", "large", "small"]):
+            found = [one for one in self.names("pods", "default") if self.phase(one) == "Failed"]
+            self.assertEqual(found, expected)
+            self.settle(10)
+
+    def test_rate(self) -> None:
+        """The nodes of a zone become evicting one after the other, as fast as the rate permits."""
+        self.annotate(1, lost="true")
+        self.annotate(2, lost="true")
+        self.settle(60)
+        evicting = ["unreachable:NoExecute", "unreachable:NoSchedule"]
+        self.assertEqual((sorted(self.taints(1)), self.taints(2)), (evicting, ["unreachable:NoSchedule"]))
+        self.settle(10)
+        self.assertEqual(sorted(self.taints(2)), evicting)
+        self.annotate(1)
+        self.annotate(2)
+        self.assertEqual((self.taints(1), self.taints(2)), ([], []))
 
     def test_cordon(self) -> None:
         """An unschedulable node is tainted."""
