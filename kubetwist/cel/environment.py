@@ -9,6 +9,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, Final
 
+from kubetwist.cel import durations
 from kubetwist.cel.allowance import EVALUATION_BASE_COST, Allowance, AllowanceExceeded, current_allowance
 from kubetwist.cel.ast import Expr, Macro, children
 from kubetwist.cel.checker import Checked, Checker, Declarations
@@ -33,17 +34,11 @@ from kubetwist.cel.standard import STANDARD
 from kubetwist.cel.types import Type
 from kubetwist.cel.validators import VALIDATORS, Validator
 from kubetwist.cel.values import Value
-from kubetwist.metrics.registry import Histogram
 
 #: The cost limit of one evaluation in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
 #: Maximum CPU seconds of one evaluation; an evaluation at the cost limit takes about a tenth of that.
 EVALUATION_TIMEOUT: Final = 1.0
-
-_DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-#: Durations of compilations and evaluations in this process, in seconds.
-COMPILATION: Final = Histogram(_DURATION_BUCKETS)
-EVALUATION: Final = Histogram(_DURATION_BUCKETS)
 
 #: Depth of expressions that need a higher recursion limit.
 _DEPTH_THRESHOLD: Final = 60
@@ -194,7 +189,7 @@ class Program:
         except RecursionError:
             raise EvaluationError("max recursion depth exceeded", frame.cost) from None
         finally:
-            EVALUATION.observe(perf_counter() - start)
+            durations.EVALUATION.observe(perf_counter() - start)
         self._check_cost(frame)
         return value, frame.cost
 
@@ -326,5 +321,5 @@ class Environment:
                     raise ProgramError(str(error), checked.types[checked.root.id]) from None
             except RecursionError:
                 raise _nesting_error(text) from None
-        COMPILATION.observe(perf_counter() - start)
+        durations.COMPILATION.observe(perf_counter() - start)
         return Program(checked, run, compiler.slots, self._costs, _depth(checked.root))

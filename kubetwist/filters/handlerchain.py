@@ -111,7 +111,8 @@ def build_handler_chain(
         handler = memory(handler)
     constrained = features.enabled("ConstrainedImpersonation")
     impersonation = "constrainedimpersonation" if constrained else "impersonation"
-    handler = with_impersonation(timed(impersonation, handler), authorizer, features, denials)
+    counted = None if metrics is None else metrics.impersonations
+    handler = with_impersonation(timed(impersonation, handler), authorizer, features, denials, counted)
     if auditor is not None:
         handler = with_audit(timed("audit", handler), auditor)
     if tracing is not None:

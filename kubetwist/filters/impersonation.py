@@ -7,6 +7,7 @@ Impersonation filter: authorized clients act as another user.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Final
 
 from twisted.internet.defer import Deferred
@@ -18,6 +19,7 @@ from ..api.identityheaders import AmbiguousHeaderError, check_names, decode_fiel
 from ..api.resource import UserInfo
 from ..http.request import Handler, KubeRequest
 from ..interfaces import IAuthorizer
+from ..metrics.impersonation import ImpersonationMetrics
 from .authorization import authorizer_attributes, forbid
 from .denials import DenialLog
 from .impersonationmodes import ImpersonationDenied, ImpersonationModesTracker
@@ -34,7 +36,11 @@ _EXACT: Final = frozenset((_USER, _UID, _GROUP))
 
 
 def with_impersonation(
-    handler: Handler, authorizer: IAuthorizer, features: FeatureGates, denials: DenialLog
+    handler: Handler,
+    authorizer: IAuthorizer,
+    features: FeatureGates,
+    denials: DenialLog,
+    metrics: ImpersonationMetrics | None = None,
 ) -> Handler:
     """
     Set the user of a request to the one in its C{Impersonate-} headers, if the client may impersonate that user.
@@ -47,9 +53,11 @@ def with_impersonation(
     @param authorizer: Decides whether the client may impersonate.
     @param features: The feature gates and the release of the server; C{ConstrainedImpersonation} enables modes.
     @param denials: Logs refused impersonations.
+    @param metrics: Counts impersonations, as the reference does with C{ConstrainedImpersonation} only.
     """
     constrained = features.enabled("ConstrainedImpersonation")
-    modes = ImpersonationModesTracker(authorizer, constrained)
+    counted = metrics if constrained else None
+    modes = ImpersonationModesTracker(authorizer, constrained, counted)
     in_plain_text = not features.since(1, 35)
 
     def impersonation(request: KubeRequest) -> None:
@@ -79,12 +87,17 @@ def with_impersonation(
             Deferred.fromCoroutine(_impersonate(request, target)).addErrback(request.handle_failure)
 
     async def _impersonate(request: KubeRequest, target: UserInfo) -> None:
+        began = perf_counter()
         try:
             impersonated = await modes.get_impersonated_user(authorizer_attributes(request), target)
         except ImpersonationDenied as denied:
+            if counted is not None:
+                counted.denied(perf_counter() - began)
             if not request.is_done:
                 forbid(request, denied.attributes, denied.verdict, denials)
             return
+        if counted is not None:
+            counted.allowed(impersonated.mode, perf_counter() - began)
         if request.is_done:
             return
         request.impersonator, request.user = request.user, impersonated.user

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
@@ -34,6 +35,7 @@ from ..api.users import (
     split_service_account,
 )
 from ..interfaces import IAuthorizer
+from ..metrics.impersonation import ImpersonationMetrics
 
 _AUTHENTICATION: Final = "authentication.k8s.io"
 _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
@@ -68,21 +70,28 @@ class Impersonated:
     """
     The impersonated user of a request.
 
-    @ivar constraint: The verb that allows it, C{"impersonate:user-info"}; C{""} in legacy mode.
+    @ivar mode: The mode that allows it, C{"user-info"}; C{""} in legacy mode.
     """
 
     user: UserInfo
-    constraint: str = ""
+    mode: str = ""
+
+    @property
+    def constraint(self) -> str:
+        """Return the verb that allows it, C{"impersonate:user-info"}; C{""} in legacy mode."""
+        return f"impersonate:{self.mode}" if self.mode else ""
 
 
 class ImpersonationModesTracker:
     """Cache of the last successful impersonation mode of each user, which is tried first."""
 
-    def __init__(self, authorizer: IAuthorizer, constrained: bool) -> None:
+    def __init__(self, authorizer: IAuthorizer, constrained: bool, metrics: ImpersonationMetrics | None = None) -> None:
         """
         @param constrained: Whether the constrained modes are enabled.
+        @param metrics: Counts the checks; L{None} without metrics.
         """
         self._authorizer = authorizer
+        self._metrics = metrics
         self._constrained = constrained
         self._last: OrderedDict[str, str] = OrderedDict()
 
@@ -99,14 +108,14 @@ class ImpersonationModesTracker:
         for mode in self._in_order(requester, attributes.user, target):
             try:
                 if mode:
-                    await self._check(impersonate_on_attributes(attributes, mode))
+                    await self._check(impersonate_on_attributes(attributes, mode), mode)
                 for question in impersonation_checks(attributes.user, target, mode):
-                    await self._check(question)
+                    await self._check(question, mode)
             except ImpersonationDenied as denied:
                 first = first or denied
                 continue
             self._remember(requester, mode)
-            return Impersonated(with_implied_groups(target, mode), f"impersonate:{mode}" if mode else "")
+            return Impersonated(with_implied_groups(target, mode), mode)
         assert first is not None, "the legacy mode applies to all users"
         raise first
 
@@ -129,18 +138,21 @@ class ImpersonationModesTracker:
         if len(self._last) > _MAX_CACHED:
             self._last.popitem(last=False)
 
-    async def _check(self, question: Question) -> None:
+    async def _check(self, question: Question, mode: str) -> None:
         if isinstance(question, _WildcardCheck):
             try:
-                await self._check(question.all)
+                await self._check(question.all, mode)
             except ImpersonationDenied:
                 for each in question.each:
-                    await self._check(each)
+                    await self._check(each, mode)
             return
         if isinstance(question, ImpersonationDenied):
             raise question
+        began = perf_counter()
         answer = self._authorizer.authorize(question)
         verdict = await answer if isinstance(answer, Deferred) else answer
+        if self._metrics is not None:
+            self._metrics.authorized(mode, verdict.decision is Decision.ALLOW, perf_counter() - began)
         if verdict.decision is not Decision.ALLOW:
             raise ImpersonationDenied(question, verdict)
 

@@ -6,6 +6,7 @@ Priority and fairness, and the limit of requests in flight that replaces it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ..api.users import MASTERS
@@ -23,11 +24,18 @@ from ..http.request import (
 )
 
 _READ_ONLY: Final = frozenset(("get", "list", "watch"))
+_MUTATING: Final = frozenset(("create", "update", "patch", "delete"))
 _COLLECTIONS: Final = frozenset(("list", "watch"))
 _TOO_MANY: Final = "Too many requests, please try again later.\n"
 
 
-def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes) -> Handler:
+#: Returns the number of watches that receive the events of an object, by group, resource, namespace and name.
+WatchCounts = Callable[[str, str, str, str], int]
+
+
+def with_priority_and_fairness(
+    handler: Handler, flow: FlowControl, sizes: Sizes, watches: WatchCounts = lambda *names: 0
+) -> Handler:
     """
     Run requests when seats are free, or answer 429.
 
@@ -36,6 +44,7 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
     @param handler: The next handler.
     @param flow: Classifies, queues and dispatches requests.
     @param sizes: Returns number and size of the objects of a resource.
+    @param watches: Returns the number of watches that a write concerns, for a metric.
     """
     classify, start_request, note_cheap_request = flow.classify, flow.start_request, flow.scheduler.note_cheap_request
 
@@ -65,6 +74,9 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
         seats_needed = seats(request, classification.level, sizes) if verb in _COLLECTIONS else 1
         if seats_needed == 1:
             note_cheap_request()
+        if verb in _MUTATING and info.is_resource_request:
+            count = watches(info.group, info.resource, info.namespace, info.name)
+            classification.metrics.watch_counts.observe(count)
         if not start_request(request, classification, seats_needed, watching if verb == "watch" else handler):
             flow.reject(request, classification.level)
 

@@ -82,6 +82,7 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
         ("current_executing_requests", "Number of executing requests.", lambda one: one.executing),
         ("current_executing_seats", "Number of seats occupied by executing requests.", lambda one: one.seats),
         ("current_inqueue_requests", "Number of requests waiting in queues.", lambda one: one.waiting),
+        ("current_inqueue_seats", "Number of seats of the requests waiting in queues.", lambda one: one.waiting_seats),
     ):
         yield gauge(name, text, _BOTH, [(pair, float(value(metrics))) for pair, metrics in flow_metrics])
     yield MetricSnapshot(
@@ -121,10 +122,18 @@ def _collect(flow: FlowControl) -> Iterator[MetricSnapshot]:
     ]
     text = "Duration in seconds of request execution."
     yield MetricSnapshot(f"{_PREFIX}request_execution_seconds", "histogram", text, (*_BOTH, "type"), executed)
-    widths = [(pair, metrics.widths) for pair, metrics in flow_metrics if metrics.widths.count]
-    yield MetricSnapshot(
-        f"{_PREFIX}work_estimated_seats", "histogram", "Number of estimated seats of requests.", _BOTH, widths
-    )
+    for name, text, attribute in (
+        ("work_estimated_seats", "Number of estimated seats of requests.", "widths"),
+        (
+            "request_queue_length_after_enqueue",
+            "Length of the queue, as seen by each request after it is enqueued.",
+            "queue_lengths",
+        ),
+        ("watch_count_samples", "Number of watches that receive the event of a mutating request.", "watch_counts"),
+    ):
+        histograms = [(pair, getattr(metrics, attribute)) for pair, metrics in flow_metrics]
+        observed = [(pair, histogram) for pair, histogram in histograms if histogram.count]
+        yield MetricSnapshot(f"{_PREFIX}{name}", "histogram", text, _BOTH, observed)
     yield MetricSnapshot(
         "apiserver_current_inqueue_requests",
         "gauge",

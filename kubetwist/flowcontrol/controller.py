@@ -34,6 +34,7 @@ from .concurrencyallocation import (
     compute_concurrency_allocation,
     nominal_limits,
 )
+from .flowmetrics import FlowMetrics
 from .queueset import (
     QueueSet,
     QueueSetConfig,
@@ -61,10 +62,6 @@ BORROWING_ADJUSTMENT_PERIOD: Final = 10.0
 _MAX_REQUEST_SHARE: Final = 0.15
 #: Share of the seats that is reserved for requests of one seat, so that a GET does not wait for lists.
 _RESERVED_SHARE: Final = 0.125
-#: Bucket bounds of waiting times, in seconds.
-WAIT_BUCKETS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
-#: Bucket bounds of seats per request.
-_SEAT_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 #: Seconds per iteration of the reactor in which queued requests of one seat are dispatched.
 _DISPATCH_SECONDS: Final = 0.002
 #: Number of cached classifications.
@@ -164,48 +161,6 @@ class PriorityLevelState:
             self.rejections, self.rejections_since = 0, now
         self.rejections += 1
         return self.retry_after
-
-
-class FlowMetrics:
-    """
-    Metrics of one flow schema and priority level.
-
-    @ivar immediate_one_seat: Requests of one seat that did not wait; L{settle} adds them to the counters.
-    """
-
-    __slots__ = (
-        *(
-            "dispatched",
-            "immediate_one_seat",
-            "execution_regular",
-            "executing",
-            "rejected_queue_full",
-            "wait_not_executed",
-            "rejected_timeout",
-            "seats",
-            "wait_executed",
-            "waiting",
-        ),
-        *("execution_watch", "widths"),
-    )
-
-    def __init__(self) -> None:
-        self.immediate_one_seat = self.dispatched = self.executing = self.seats = self.waiting = (
-            self.rejected_queue_full
-        ) = self.rejected_timeout = 0
-        self.wait_executed = Histogram(WAIT_BUCKETS)
-        #: Waiting times of requests that were not executed.
-        self.wait_not_executed = Histogram(WAIT_BUCKETS)
-        #: Execution times of watches and of other requests; seats per request.
-        self.execution_regular, self.execution_watch = Histogram(WAIT_BUCKETS), Histogram(WAIT_BUCKETS)
-        self.widths = Histogram(_SEAT_BUCKETS)
-
-    def settle(self) -> None:
-        """Add the requests that did not wait to the counter and the histograms."""
-        immediate, self.immediate_one_seat = self.immediate_one_seat, 0
-        self.dispatched += immediate
-        self.wait_executed.observe_often(0.0, immediate)
-        self.widths.observe_often(1.0, immediate)
 
 
 @frozen(eq=False)
@@ -422,6 +377,8 @@ class FlowControl:
             metrics.rejected_queue_full += 1
             return False
         metrics.waiting += 1
+        metrics.waiting_seats += seats
+        metrics.queue_lengths.observe(queues.length_of(ticket))
         classification.queued.up(now)
         request.apf_handler = handler
         level.demand.set(queues.executing + queues.waiting, now)
@@ -442,6 +399,7 @@ class FlowControl:
         if ticket.start_time is None:
             queues.cancelled += queues.leave(ticket)
             metrics.waiting -= 1
+            metrics.waiting_seats -= ticket.seats
             self._record_not_executed(request.apf_classification, ticket, now)
         else:
             queues.end(ticket, now)
@@ -504,6 +462,7 @@ class FlowControl:
                     break
                 metrics = ticket.request.apf_classification.metrics
                 metrics.waiting -= 1
+                metrics.waiting_seats -= ticket.seats
                 ticket.request.apf_classification.queued.down(now)
                 self._begun(metrics, ticket, now - ticket.arrival_time)
                 ticket.request.apf_queue_seconds = now - ticket.arrival_time
@@ -525,8 +484,10 @@ class FlowControl:
             for ticket in level.queues.overdue(before):
                 level.queues.leave(ticket)
                 level.queues.timed_out += 1
-                ticket.request.apf_classification.metrics.rejected_timeout += 1
-                ticket.request.apf_classification.metrics.waiting -= 1
+                metrics = ticket.request.apf_classification.metrics
+                metrics.rejected_timeout += 1
+                metrics.waiting -= 1
+                metrics.waiting_seats -= ticket.seats
                 self._record_not_executed(ticket.request.apf_classification, ticket, self._now())
                 ticket.request.apf_request = None
                 self.reject(ticket.request, level)

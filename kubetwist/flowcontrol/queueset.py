@@ -213,6 +213,11 @@ class QueueSet:
         self.blocked = self.blocked or not self.fits(ticket.seats)
         return True
 
+    @staticmethod
+    def length_of(ticket: QueueSetRequest) -> int:
+        """Return the number of waiting requests in the queue of a request."""
+        return 0 if ticket.queue is None else len(ticket.queue.waiting)
+
     def leave(self, ticket: QueueSetRequest) -> bool:
         """Remove a waiting request from its queue; return whether it was waiting."""
         queue = ticket.queue

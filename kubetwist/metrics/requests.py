@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from .impersonation import ImpersonationMetrics
 from .registry import Counter, HighWatermark, Histogram, MetricSnapshot, Registry, exponential, linear
 
 if TYPE_CHECKING:
@@ -104,7 +105,11 @@ class _Series:
 
 
 class RequestMetrics:
-    """Counts the requests of one server."""
+    """
+    Counts the requests of one server.
+
+    @ivar impersonations: Counts impersonations.
+    """
 
     def __init__(
         self,
@@ -123,6 +128,7 @@ class RequestMetrics:
         self._deprecated = deprecated
         self._requests = requests
         self._series: dict[tuple[object, ...], _Series] = {}
+        self._long_running: dict[tuple[str, ...], float] = {}
         self._total = registry.counter(
             "apiserver_request_total",
             "Number of requests by verb, dry run, group, version, resource, scope and status code.",
@@ -219,6 +225,7 @@ class RequestMetrics:
             filters.with_label_values("authentication"),
             filters.with_label_values("authorization"),
         )
+        self.impersonations = ImpersonationMetrics(registry)
         self._read_only, self._mutating = HighWatermark(perf_counter), HighWatermark(perf_counter)
         registry.register_collector(self._collect)
         registry.add_flush_hook(self._flush_pending)
@@ -493,7 +500,10 @@ class RequestMetrics:
     # --- collection
 
     def _collect(self) -> Iterator[MetricSnapshot]:
-        long_running: dict[tuple[str, ...], float] = {}
+        # Series of the past remain, with the value 0.
+        long_running = self._long_running
+        for labels in long_running:
+            long_running[labels] = 0.0
         for request in self._requests():
             info = getattr(request, "info", None)
             if info is None:

@@ -121,6 +121,11 @@ class Stores:
         store = self.find_cached(group, resource)
         return None if store is None else store.cache.sizes()
 
+    def count_watches(self, group: str, resource: str, namespace: str, name: str) -> int:
+        """Return the number of watches of this server that receive the events of an object."""
+        store = self.find_cached(group, resource)
+        return 0 if store is None else store.cache.count_watches(store.cache_key(namespace, name))
+
     def release_memory(self) -> None:
         """Drop the joined forms of objects, which caches keep for lists."""
         for store in self:

@@ -256,7 +256,8 @@ class APIServer:
             in_flight = MaxInFlightLimit(reading, changing)
             return in_flight.wrap, in_flight.ended
         flow, stores = apis.flow, apis.registry.stores
-        return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
+        limited = partial(with_priority_and_fairness, flow=flow, sizes=stores.sizes, watches=stores.count_watches)
+        return limited, flow.ended
 
     def _add_sampling(self, flow: FlowControl, metrics: RequestMetrics) -> None:
         """Sample the utilization of priority levels while the server runs."""

@@ -7,7 +7,6 @@ The values are read only when C{/metrics} is requested.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -16,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.featuregates import format_release
 from ..authentication.metrics import token_metrics
+from ..cel import durations
 from ..interfaces import IAuthenticatorUnion, IAuthorizerUnion
 from ..metrics.lazyvalues import LazyValues
 from ..metrics.options import merge_histograms
 from ..metrics.registry import Histogram, MetricSnapshot, Registry
+from ..registry.generic.updates import TIMESTAMP_COMPARISONS
+from ..storage.encryption._metrics import EncryptionMetrics
 from ..storage.wrappers import unwrap_backend
 from .processmetrics import collect_watch_caches
 from .version import version_document
@@ -47,10 +49,13 @@ def register_collectors(config: ServerConfig, apis: InstalledAPIs | None) -> Non
     registry.register_collector(lambda: _version(config))
     registry.register_collector(lambda: _threads(config))
     registry.register_collector(config.outgoing.collect)
+    if config.encryption is None:
+        registry.register_collector(EncryptionMetrics().collect_data_keys)
     registry.register_collector(lambda: _audit(config))
     registry.register_collector(lambda: _storage(config))
     registry.register_collector(lambda: _credentials(config))
     registry.register_collector(_expressions)
+    registry.register_collector(_timestamp_comparisons)
     registry.register_collector(config.authorization_webhooks.collect)
     registry.register_collector(lambda: _reloads(config))
     registry.register_collector(lambda: _features(config))
@@ -132,6 +137,9 @@ def _cache_usage(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
         # Resources that are stored at one place share a cache, which counts for the first of them.
         unique.setdefault(id(cache), (labels, cache))
     caches = [(labels, cache, cache.metrics) for labels, cache in unique.values()]
+    # As in the reference, a list of no objects also creates the counters of objects.
+    gates = {"fetched": "lists", "returned": "lists"}
+    gates.update((name, "stored_lists") for name in ("stored_fetched", "stored_evaluated", "stored_returned"))
     for name, text, more, attribute in (
         ("cache_list_total", "Number of LIST requests served from watch cache.", ("index",), "lists"),
         (
@@ -174,13 +182,13 @@ def _cache_usage(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
             "counter",
             text,
             labels,
-            LazyValues(partial(_nonzero_values, caches, attribute, len(more))),
+            LazyValues(partial(_used_values, caches, attribute, len(more), gates.get(attribute, attribute))),
         )
     for name, text, attribute in (
         ("objects", "Number of encoded forms (protobuf, CBOR) that are kept beside the JSON of objects.", "encodings"),
         ("bytes", "Size of these forms in bytes.", "encoded_bytes"),
     ):
-        values = LazyValues(partial(_nonzero_values, caches, attribute, 0))
+        values = LazyValues(partial(_used_values, caches, attribute, 0, attribute))
         yield MetricSnapshot(f"kubetwist_watch_cache_encoded_{name}", "gauge", text, _RESOURCE, values)
     received = LazyValues(lambda: [(labels, float(cache.received)) for labels, cache, _ in caches])
     text = "Number of events received from storage."
@@ -207,12 +215,17 @@ def _cache_usage(apis: InstalledAPIs) -> Iterator[MetricSnapshot]:
 _Caches = list[tuple[tuple[str, str], "WatchCache", "CacheMetrics"]]
 
 
-def _nonzero_values(caches: _Caches, attribute: str, more: int) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Return one value of each cache, without zeros, with some empty labels added."""
+def _used_values(caches: _Caches, attribute: str, more: int, gate: str) -> Iterator[tuple[tuple[str, ...], float]]:
+    """
+    Return one value of each cache, with some empty labels added.
+
+    @param attribute: The name of the value.
+    @param more: The number of further labels.
+    @param gate: The name of another value; caches for which it is zero are left out.
+    """
     for labels, _, metrics in caches:
-        value = getattr(metrics, attribute)
-        if value:
-            yield (*labels, *("",) * more), float(value)
+        if getattr(metrics, gate):
+            yield (*labels, *("",) * more), float(getattr(metrics, attribute))
 
 
 def _histogram(seconds: Histogram) -> Histogram:
@@ -381,14 +394,18 @@ def _reloads(config: ServerConfig) -> Iterator[MetricSnapshot]:
 
 
 def _expressions() -> Iterator[MetricSnapshot]:
-    # A server that has not imported this module has no expressions.
-    environment = sys.modules.get("kubetwist.cel.environment")
-    if environment is not None:
-        for name, text, seconds in (
-            ("compilation", "CEL compilation time in seconds.", environment.COMPILATION),
-            ("evaluation", "CEL evaluation time in seconds.", environment.EVALUATION),
-        ):
-            yield MetricSnapshot(f"apiserver_cel_{name}_duration_seconds", "histogram", text, (), [((), seconds)])
+    for name, text, seconds in (
+        ("compilation", "CEL compilation time in seconds.", durations.COMPILATION),
+        ("evaluation", "CEL evaluation time in seconds.", durations.EVALUATION),
+    ):
+        yield MetricSnapshot(f"apiserver_cel_{name}_duration_seconds", "histogram", text, (), [((), seconds)])
+
+
+def _timestamp_comparisons() -> Iterator[MetricSnapshot]:
+    values = [((outcome,), seconds) for outcome, seconds in TIMESTAMP_COMPARISONS.items() if seconds.count]
+    text = "Time taken for comparison of old vs new objects in UPDATE or PATCH requests, in seconds."
+    name = "apiserver_request_timestamp_comparison_time"
+    yield MetricSnapshot(name, "histogram", text, ("code_path",), values)
 
 
 def _services(allocator: ServiceAllocator) -> Iterator[MetricSnapshot]:
@@ -428,17 +445,15 @@ def _threads(config: ServerConfig) -> Iterator[MetricSnapshot]:
 
 
 def _audit(config: ServerConfig) -> Iterator[MetricSnapshot]:
-    if config.auditor is None:
-        return
-    counts = config.auditor.counts
-    yield _counter(
-        "apiserver_audit_event_total",
-        "Number of audit events sent to the audit backend.",
-        (),
-        [((), float(counts.events))],
-    )
+    counts = None if config.auditor is None else config.auditor.counts
+    events = 0.0 if counts is None else float(counts.events)
+    rejected = 0.0 if counts is None else float(counts.rejected)
+    text = "Number of audit events sent to the audit backend."
+    yield _counter("apiserver_audit_event_total", text, (), [((), events)])
     text = "Number of requests rejected because their audit event could not be logged."
-    yield _counter("apiserver_audit_requests_rejected_total", text, (), [((), float(counts.rejected))])
+    yield _counter("apiserver_audit_requests_rejected_total", text, (), [((), rejected)])
+    if counts is None:
+        return
     # Imported late: a server without audit does not need this module.
     from ..audit.policy import LEVELS
 

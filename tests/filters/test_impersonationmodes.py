@@ -124,9 +124,7 @@ class ModeTests(SynchronousTestCase):
         """Constrained impersonation requires permission for the user and for the action."""
         self.allowed = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "dave")}
         result = self.find(UserInfo("dave"))
-        self.assertEqual(
-            result, Impersonated(UserInfo("dave", groups=("system:authenticated",)), "impersonate:user-info")
-        )
+        self.assertEqual(result, Impersonated(UserInfo("dave", groups=("system:authenticated",)), "user-info"))
         self.assertEqual(
             [(ask.verb, ask.group, ask.resource, ask.namespace, ask.name) for ask in self.authorized],
             [
@@ -227,7 +225,7 @@ class ModeTests(SynchronousTestCase):
         }
         result = self.find(UserInfo("system:node:n1"))
         user = UserInfo("system:node:n1", groups=("system:nodes", "system:authenticated"))
-        self.assertEqual(result, Impersonated(user, "impersonate:arbitrary-node"))
+        self.assertEqual(result, Impersonated(user, "arbitrary-node"))
         self.refused(UserInfo("system:node:n2"))
 
     def test_associated_node(self) -> None:

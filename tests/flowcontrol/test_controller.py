@@ -173,6 +173,21 @@ class LevelTests(SynchronousTestCase):
         self.assertLess(done.index(light), done.index(8))
         self.assertGreater(done.index(wide), done.index(8))
 
+    def test_queue_metrics(self) -> None:
+        """Waiting requests are counted with their seats; the length of the queue is observed with each."""
+        running = self.fill()
+        metrics = self.flow.classify(JANE, INFO).metrics
+        waiting = [self.enter(), self.enter(2)]
+        self.assertEqual((metrics.waiting, metrics.waiting_seats), (2, 3))
+        self.assertEqual((metrics.queue_lengths.count, metrics.queue_lengths.sum), (2, 1 + 2))
+        self.flow.ended(waiting[1])
+        self.assertEqual((metrics.waiting, metrics.waiting_seats), (1, 1))
+        self.clock.advance(15)
+        self.assertEqual((waiting[0].code, metrics.rejected_timeout), (429, 1))
+        self.assertEqual((metrics.waiting, metrics.waiting_seats), (0, 0))
+        for request in running:
+            self.flow.ended(request)
+
     def test_answered_while_it_waited(self) -> None:
         """A request that is answered while it waits, and held for the audit, is not executed."""
         running = self.fill()

@@ -17,10 +17,12 @@ class MetricsTestCase(KubeAPIMixin, TestCase):
     """Test case with a server and helpers to read metrics."""
 
     timeout = 60
+    #: Flags of the server.
+    arguments: tuple[str, ...] = ("--controllers=",)
 
     async def setUp(self) -> None:
         """Start a server."""
-        self.server: InProcessServer = await self.startKubeAPI("--controllers=")
+        self.server: InProcessServer = await self.startKubeAPI(*self.arguments)
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
         """Send a request as admin, or with a token."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from http.client import HTTPSConnection
+from urllib.request import Request, urlopen
 
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
@@ -96,6 +97,63 @@ class RequestTests(MetricsTestCase):
         self.assertEqual(await self.counted(name), 0)
         await self.ask("GET", "/api/v1/namespaces/default/endpoints")
         self.assertEqual(await self.counted(name, resource="endpoints", version="v1", removed_release=""), 1)
+
+    async def test_long_running(self) -> None:
+        """A watch raises the number of long-running requests, and lowers it at its end."""
+        connection = self.server.connection
+        labels = {"verb": "WATCH", "resource": "configmaps", "scope": "namespace", "version": "v1"}
+        name = "apiserver_longrunning_requests"
+        self.assertEqual(await self.counted(name, **labels), 0)
+        request = Request(
+            f"{connection.url}/api/v1/namespaces/default/configmaps?watch=true",
+            headers={"Authorization": f"Bearer {connection.token}"},
+        )
+        watch = await deferToThread(urlopen, request, context=connection.ssl_context(), timeout=30)
+        self.assertEqual(await self.counted(name, **labels), 1)
+        watch.close()
+        # The server reads the end of the connection before a request that arrives later.
+        while await self.counted(name, **labels):
+            pass
+        _, text = await self.ask("GET", "/metrics")
+        self.assertIn(f'{name}{{verb="WATCH"', text)
+
+    async def test_comparisons(self) -> None:
+        """Updates are counted by the comparison of the new and the stored object."""
+        path = "/api/v1/namespaces/default/configmaps"
+        merge = "application/merge-patch+json"
+        await self.ask("POST", path, {"metadata": {"name": "t"}, "data": {"a": "b"}})
+        name = "apiserver_request_timestamp_comparison_time_count"
+        before = await self.counted(name, code_path="unequal_objects_fast")
+        for value in ("c", "d"):
+            code, _ = await self.ask("PATCH", f"{path}/t", {"data": {"a": value}}, content_type=merge)
+            self.assertEqual(code, 200)
+        self.assertEqual(await self.counted(name, code_path="unequal_objects_fast"), before + 2)
+
+    async def test_watch_counts(self) -> None:
+        """The number of watches of an object is observed with each write."""
+        connection = self.server.connection
+        path = "/api/v1/namespaces/default/configmaps"
+        name = "apiserver_flowcontrol_watch_count_samples"
+        before = await self.counted(f"{name}_sum"), await self.counted(f"{name}_count")
+        watches = []
+        for place in ("/api/v1/configmaps", path, "/api/v1/namespaces/other/configmaps"):
+            request = Request(
+                f"{connection.url}{place}?watch=true", headers={"Authorization": f"Bearer {connection.token}"}
+            )
+            watches.append(await deferToThread(urlopen, request, context=connection.ssl_context(), timeout=30))
+        await self.ask("POST", path, {"metadata": {"name": "w"}})
+        after = await self.counted(f"{name}_sum"), await self.counted(f"{name}_count")
+        for watch in watches:
+            watch.close()
+        self.assertEqual((after[0] - before[0], after[1] - before[1]), (2, 1))
+
+    async def test_storage_lists(self) -> None:
+        """The list that fills the watch cache of a resource is counted, also without objects."""
+        self.assertEqual(await self.counted("apiserver_storage_list_total", resource="configmaps"), 1)
+        _, text = await self.ask("GET", "/metrics")
+        for name in ("fetched", "evaluated", "returned"):
+            name = f"apiserver_storage_list_{name}_objects_total"
+            self.assertIn(f'{name}{{group="",resource="configmaps"}}', text)
 
     async def test_terminations(self) -> None:
         """Requests that the server terminated are counted by status code."""

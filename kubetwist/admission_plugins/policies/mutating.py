@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -32,6 +33,7 @@ from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...registry.generic.schemes import STILL_KNOWN
+from .metrics import MutatingPolicyMetrics
 from .params import ConfigurationError
 from .patches import MutationFailed, apply_configuration, apply_operations
 from .policy import Binding, Policy, VersionedAttributeAccessor
@@ -135,10 +137,15 @@ class _MutatingDispatcher:
     """Runs mutating policies on one object."""
 
     def __init__(
-        self, attributes: AdmissionAttributes, server: ServerAdmissionContext, versioned: VersionedAttributeAccessor
+        self,
+        attributes: AdmissionAttributes,
+        server: ServerAdmissionContext,
+        versioned: VersionedAttributeAccessor,
+        metrics: MutatingPolicyMetrics,
     ) -> None:
         self._attributes = attributes
         self._server = server
+        self._metrics = metrics
         self._versioned = versioned
         self._errors: list[_PolicyError] = []
 
@@ -194,15 +201,19 @@ class _MutatingDispatcher:
     async def _mutate(self, invocation: _Invocation, authorizer: Authorizer) -> bool:
         """Apply all mutations of a policy; return whether they changed the object."""
         before = canonical_json(self._attributes.object)
+        observe = partial(self._metrics.observe, invocation.policy.name, invocation.binding.name)
         for mutation in invocation.policy.mutations:
+            began = perf_counter()
             request = await self._versioned.request(invocation.equivalent)
             evaluate = partial(invocation.policy.evaluate, mutation, request, authorizer, invocation.params)
             try:
                 value = await evaluate_with_authorizer(evaluate, self._attributes)
                 patched = self._patched(mutation, request, value, invocation.equivalent.kind)
             except MutationFailed as error:
+                observe(str(error), perf_counter() - began)
                 self._record_error(invocation.policy, invocation.binding, str(error), "Invalid")
                 continue
+            observe("", perf_counter() - began)
             if patched is not request.object:
                 await self._store_patched(patched, invocation.equivalent.kind, mutation.kind == JSON_PATCH)
         return before != canonical_json(self._attributes.object)
@@ -307,6 +318,7 @@ async def mutate(
     hooks: Sequence[tuple[MutatingPolicy, Sequence[Binding]]],
     equivalents: Sequence[EquivalentResource],
     plugin_name: str,
+    metrics: MutatingPolicyMetrics,
 ) -> None:
     """
     Run the policies that match a request, and request a reinvocation if the object has changed since.
@@ -316,9 +328,10 @@ async def mutate(
     @param hooks: The policies with their bindings.
     @param equivalents: The equivalent resources of the request, the requested resource first.
     @param plugin_name: The key of the plugin's state between invocations.
+    @param metrics: The metrics of the policies.
     @raise APIStatusError: A policy failed.
     """
-    dispatcher = _MutatingDispatcher(attributes, server, VersionedAttributeAccessor(attributes, server))
+    dispatcher = _MutatingDispatcher(attributes, server, VersionedAttributeAccessor(attributes, server), metrics)
     invocations = await dispatcher.invocations(hooks, equivalents)
     if invocations:
         reinvocation = attributes.reinvocation or ReinvocationContext()

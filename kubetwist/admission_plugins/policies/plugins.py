@@ -17,7 +17,7 @@ from ...api.resource import JSONObject
 from ...interfaces import IMeasuredAdmission, IMutatingAdmission, IValidatingAdmission
 from ...metrics.registry import MetricSnapshot
 from .manifests import read_manifests
-from .metrics import PolicyMetrics
+from .metrics import MutatingPolicyMetrics, PolicyMetrics
 from .source import PolicySource
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _validating_policy(obj: JSONObject, server: ServerAdmissionContext) -> Valid
     return ValidatingPolicy(obj, server)
 
 
-@implementer(IMutatingAdmission)
+@implementer(IMutatingAdmission, IMeasuredAdmission)
 class MutatingAdmissionPolicy:
     """Runs the mutating policies that have bindings."""
 
@@ -53,6 +53,11 @@ class MutatingAdmissionPolicy:
         self._server = server
         self._policies = policies
         self._active = active
+        self._metrics = MutatingPolicyMetrics()
+
+    def collect(self) -> Iterator[MetricSnapshot]:
+        """See L{IMeasuredAdmission.collect}."""
+        return self._metrics.collect()
 
     @classmethod
     def configured(cls, server: ServerAdmissionContext, configuration: JSONValue) -> MutatingAdmissionPolicy:
@@ -75,7 +80,8 @@ class MutatingAdmissionPolicy:
     ) -> None:
         from .mutating import mutate
 
-        await mutate(attributes, self._server, hooks, self._policies.equivalents(attributes), self.name)
+        equivalents = self._policies.equivalents(attributes)
+        await mutate(attributes, self._server, hooks, equivalents, self.name, self._metrics)
 
 
 @implementer(IMeasuredAdmission, IValidatingAdmission)

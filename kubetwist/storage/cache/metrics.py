@@ -20,7 +20,7 @@ class CacheMetrics:
     The counters of one watch cache.
 
     @ivar lists: Lists answered by the cache; C{returned} counts their records, C{fetched} the visited records.
-    @ivar stored_lists: Lists answered by the storage; likewise.
+    @ivar stored_lists: Lists answered by the storage, with the fills of the cache; likewise.
     @ivar encodings: The number of encoded forms that records keep beside their JSON; C{encoded_bytes} is their size.
     @ivar dispatched: Events that were sent to watches.
     @ivar unreadable: Values that could not be decoded.

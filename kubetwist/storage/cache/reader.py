@@ -94,6 +94,8 @@ class RecordReader:
         @return: The records, the revision, and the errors of unreadable values by key.
         @raise StorageError: The backend cannot be read; L{RevisionCompacted} when it took too long.
         """
+        metrics = self._metrics
+        metrics.stored_lists += 1
         page = await self._read_page(self._prefix, limit=self._page)
         revision = page.revision
         table = RecordTable()
@@ -101,6 +103,9 @@ class RecordReader:
         turn_cost = 0.0
         while True:
             read_ahead = Deferred.fromCoroutine(self._read_after(page)) if page.more else None
+            metrics.stored_fetched += len(page.items)
+            metrics.stored_evaluated += len(page.items)
+            metrics.stored_returned += len(page.items)
             try:
                 records: list[Record] = []
                 for item in page.items:
@@ -113,7 +118,7 @@ class RecordReader:
                     try:
                         records.append(self._record(item))
                     except CorruptObjectError as error:
-                        self._metrics.unreadable += 1
+                        metrics.unreadable += 1
                         unreadable[item.key[len(self._prefix) :]] = error
                 table.extend(records)
             except BaseException:

@@ -335,6 +335,13 @@ class WatchCache:
         """Return the maximum number of past events that it keeps."""
         return self._limits[0]
 
+    def count_watches(self, key: str) -> int:
+        """Return the number of watches that receive the events of a key: of all keys, of its namespace, of itself."""
+        watches = self._watches
+        # A create has no name yet: its key is that of its namespace.
+        scopes = {"", f"{key.partition('/')[0]}/", key}
+        return sum(len(watches.get(scope, ())) for scope in scopes)
+
     def sizes(self) -> tuple[int, int]:
         """Return the number of records, and the approximate bytes of one, from a sample."""
         samples = [len(record.item) for record in self._table.samples()]

@@ -191,23 +191,27 @@ class EncryptionMetrics:
             _RELOADED,
             times,
         )
+        yield from self.collect_data_keys()
         if keys:
-            prefix = "apiserver_storage_"
-            text = "Duration in seconds of data encryption key generation."
-            generated = [((), self.generated)]
-            yield MetricSnapshot(f"{prefix}data_key_generation_duration_seconds", "histogram", text, (), generated)
-            text = "Number of failed data encryption key generations."
-            failures = [((), float(self.failed))]
-            yield MetricSnapshot(f"{prefix}data_key_generation_failures_total", "counter", text, (), failures)
-            text = "Number of cache misses while accessing data encryption keys."
-            misses = [((), float(self.misses))]
-            yield MetricSnapshot(f"{prefix}envelope_transformation_cache_misses_total", "counter", text, (), misses)
             sizes = [((name,), float(count)) for name, count in keys.items()]
             name = "apiserver_envelope_encryption_dek_source_cache_size"
             yield MetricSnapshot(
                 name, "gauge", "Number of cached data encryption key sources.", ("provider_name",), sizes
             )
             yield from self._of_services(uses, hashed)
+
+    def collect_data_keys(self) -> Iterator[MetricSnapshot]:
+        """Yield the metrics of data encryption keys, which are zero without key management services."""
+        prefix = "apiserver_storage_"
+        text = "Duration in seconds of data encryption key generation."
+        generated = [((), self.generated)]
+        yield MetricSnapshot(f"{prefix}data_key_generation_duration_seconds", "histogram", text, (), generated)
+        text = "Number of failed data encryption key generations."
+        failures = [((), float(self.failed))]
+        yield MetricSnapshot(f"{prefix}data_key_generation_failures_total", "counter", text, (), failures)
+        text = "Number of cache misses while accessing data encryption keys."
+        misses = [((), float(self.misses))]
+        yield MetricSnapshot(f"{prefix}envelope_transformation_cache_misses_total", "counter", text, (), misses)
 
     def _of_services(self, uses: Mapping[str, KeyIDMetrics], hashed: Callable[[str], str]) -> Iterator[MetricSnapshot]:
         prefix = "apiserver_envelope_encryption_"

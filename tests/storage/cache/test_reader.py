@@ -39,6 +39,9 @@ class RecordReaderTests(CacheCase):
         self.assertEqual([record.revision for record in records], self.revisions)
         self.assertEqual((revision, unreadable), (self.revisions[-1] + 1, {}))
         self.assertEqual(self.metrics.requests["list"].count, 3)
+        metrics = self.metrics
+        self.assertEqual((metrics.stored_lists, metrics.stored_fetched), (1, 7))
+        self.assertEqual((metrics.stored_evaluated, metrics.stored_returned), (7, 7))
 
     def test_unreadable(self) -> None:
         """A value that cannot be decoded is loaded as an error under its key, and is counted; lists with it fail."""

@@ -422,20 +422,25 @@ def _emptied(obj: JSONObject, sent: JSONObject) -> Iterator[tuple[JSONObject, st
                         yield value, inner_name
 
 
-def ignore_managed_fields_timestamps(live: JSONObject, new: JSONObject) -> None:
+def ignore_managed_fields_timestamps(live: JSONObject, new: JSONObject) -> str:
     """
     Revert the times of managedFields in C{new} if nothing else changed, so that nothing is written.
 
     It is called at the end of an update, after defaults and admission (C{IgnoreManagedFieldsTimestampsTransformer}).
+
+    @return: The outcome as the reference names it: C{"unequal_objects_fast"} without a comparison of the objects,
+        C{"unequal_objects_slow"}, or C{"equal_objects"}.
     """
     before, now = live["metadata"].get("managedFields"), new["metadata"].get("managedFields")
     if not before or not now or len(before) != len(now) or before == now:
-        return
+        return "unequal_objects_fast"
     for old_entry, entry in zip(before, now, strict=True):
         if old_entry is not entry and {**old_entry, "time": None} != {**entry, "time": None}:
-            return
-    if same_json(_without_entries(live), _without_entries(new)):
-        new["metadata"]["managedFields"] = before
+            return "unequal_objects_fast"
+    if not same_json(_without_entries(live), _without_entries(new)):
+        return "unequal_objects_slow"
+    new["metadata"]["managedFields"] = before
+    return "equal_objects"
 
 
 def _without_entries(obj: JSONObject) -> JSONObject:
