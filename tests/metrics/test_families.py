@@ -1,5 +1,5 @@
 """
-Tests that the served metrics are those of F{families.csv}, and that this table agrees with kube-apiserver.
+Tests that the served metrics equal F{families.csv}, and that this table agrees with kube-apiserver.
 
 The table has the facts of each family: its type, its labels and the bounds of its buckets. F{reference.txt} has the
 families that a fresh kube-apiserver serves.
@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase
 
+from tests.checkout import CHECKOUT
 from tests.metrics.servercase import MetricsTestCase
 
 TABLE: Final = Path(__file__).with_name("families.csv")
-PAGE: Final = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE: Final = CHECKOUT / "docs" / "metrics.md"
 #: Prefixes of the metrics of prometheus_client.
 OF_LIBRARY: Final = ("process_", "python_")
 _SAMPLE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+")

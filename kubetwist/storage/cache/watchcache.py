@@ -338,7 +338,7 @@ class WatchCache:
     def count_watches(self, key: str) -> int:
         """Return the number of watches that receive the events of a key: of all keys, of its namespace, of itself."""
         watches = self._watches
-        # A create has no name yet: its key is that of its namespace.
+        # A create may have no name yet: its key then ends with the namespace.
         scopes = {"", f"{key.partition('/')[0]}/", key}
         return sum(len(watches.get(scope, ())) for scope in scopes)
 
