@@ -22,7 +22,6 @@ from ..http.negotiation import CUSTOM_PATCH_TYPES, patch_media
 from ..registry.customresources.codec import CustomCodec, CustomScaleCodec
 from ..registry.customresources.crd import CustomDefinition, CustomVersion
 from ..registry.customresources.fieldmanager import SCALE, field_manager, scale_manager
-from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
 from ..registry.generic.capabilities import UnopenedResource
 from ..registry.generic.parts import StatusStore
@@ -126,6 +125,8 @@ class CRDVersionHandlers:
         if subresource == "status":
             storage = StatusStore(store)
         if subresource == "scale":
+            from ..registry.customresources.scale import CustomScaleStore
+
             assert version.scale is not None
             storage, gvk = CustomScaleStore(store, version.scale), SCALE
             codec = CustomScaleCodec(definition.definitions, SCALE, SCALE)

@@ -15,8 +15,6 @@ from ...api.jsonpath import MISSING, JSONPath
 from ...api.jsontypes import JSONValue
 from ...api.resource import GroupVersionKind, JSONObject
 from ...schema.structural import CustomType
-from ...schema.validation.rulepaths import has_rules
-from ...schema.validation.validator import SchemaValidator
 from ..generic.resourceinfo import ResourceInfo
 from ..generic.versionorder import version_preference
 from .printers import Printer
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from ...schema.definitions import Definitions
     from ...schema.nodes import StructNode
     from ...schema.validation.celrules import CELValidator
+    from ...schema.validation.validator import SchemaValidator
     from .conversion import CRConverter
 
 #: Annotation with the name of a conversion plugin.
@@ -106,6 +105,9 @@ class CustomVersion:
 
     def make_validator(self) -> SchemaValidator:
         """Compile L{values}."""
+        # Imported with the first definition that is used; a server without definitions validates no schemas.
+        from ...schema.validation.validator import SchemaValidator
+
         return SchemaValidator(self.schema, parse_release(self.definition.definitions.minor))
 
     @cached_property
@@ -121,6 +123,8 @@ class CustomVersion:
     @cached_property
     def rules(self) -> CELValidator | None:
         """Return the compiled CEL rules; L{None} if there are none."""
+        from ...schema.validation.rulepaths import has_rules
+
         schema = self.schema
         if not has_rules(schema):
             return None

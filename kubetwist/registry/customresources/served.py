@@ -26,7 +26,6 @@ from .conversion import InFlightConversions
 from .crd import CustomDefinition, CustomVersion
 from .fieldmanager import CustomVersionConverter
 from .store import CustomStore
-from .strategy import CustomStrategy
 
 
 def _ignore() -> None:
@@ -132,6 +131,9 @@ class ServedResource:
         """Return the store of a version; only when L{ready}."""
         store = self._stores.get(version.name)
         if store is None:
+            # Imported with the first use of a definition.
+            from .strategy import CustomStrategy
+
             definition = self.definition
             cache = self.cache
             strategy = CustomStrategy(version).with_features(self._environment.features)
