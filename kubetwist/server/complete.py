@@ -101,8 +101,10 @@ class Completion:
         unencrypted = self.make_backend(data)
         context = PluginContext(options, reactor, data, f"{_advertised_host(options)}:{bound.port}")
         opened.append(context)
-        backend, encryption = encrypt(unencrypted, context)
         tracing = make_tracing(options)
+        if tracing is not None:
+            unencrypted = tracing.trace_storage(unencrypted)
+        backend, encryption = encrypt(unencrypted, context)
         context.outgoing.traced = tracing is not None
         controllers = self.choose_controllers()
         context.watch_images()

@@ -21,7 +21,7 @@ from .errors import StartError
 
 if TYPE_CHECKING:
     from ..api.flagvalues import FlagValues
-    from ..interfaces import IServerReactor
+    from ..interfaces import IServerReactor, IStorageBackend
     from ..resources.hosting import APIHost
     from ..tracing.exporting import SpanExport
 
@@ -33,17 +33,26 @@ class Tracing:
     """
     The traces of one server.
 
+    @ivar tracer: Starts and continues traces.
     @ivar requests: Creates the spans of requests.
     """
 
     def __init__(self, configuration: TracingConfiguration) -> None:
         self._configuration = configuration
         self._exporting: SpanExport | None = None
-        self.requests = RequestTracing(Tracer(configuration.rate, self._deliver), perf_counter)
+        self.tracer = Tracer(configuration.rate, self._deliver)
+        self.requests = RequestTracing(self.tracer, perf_counter)
 
     def _deliver(self, span: Span) -> None:
         if self._exporting is not None:
             self._exporting.on_end(span)
+
+    @staticmethod
+    def trace_storage(backend: IStorageBackend) -> IStorageBackend:
+        """Return a storage backend whose calls have spans."""
+        from ..storage.traced import TracedStorage
+
+        return TracedStorage(backend)
 
     def start(self, reactor: IServerReactor, server: APIHost) -> None:
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
+from typing import ClassVar
 
 from zope.interface import implementer
 
@@ -36,6 +37,9 @@ class MemoryStorage(EmbeddedStorage):
     A store that keeps its values in memory and also writes them to a disk can be a subclass. It calls L{restore} in
     C{open}, and overrides L{submit} to call L{apply} when transactions are durable.
     """
+
+    #: The name of the storage in spans.
+    system: ClassVar[str] = "memory"
 
     def __init__(self, clock: Timer) -> None:
         super().__init__(clock, "the store in memory")

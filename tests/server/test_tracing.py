@@ -112,6 +112,9 @@ class TracedServerTests(TestCase):
         (create,) = self.collector.named("Create")[-1:]
         names = [span.name for span in self.collector.within(create)]
         self.assertEqual(names[-2:], ["Create etcd3", "SerializeObject"])
+        (write,) = [span for span in self.collector.within(create) if span.name == "Create etcd3"]
+        (commit,) = self.collector.within(write)
+        self.assertEqual((commit.name, commit.attributes["db.system.name"]), ("memory commit", "memory"))
         self.assertIn("ValidatingAdmissionWebhook", names)
         for call_of_webhook, kind in zip(webhook.calls, ("Mutating", "Validating"), strict=True):
             (plugin,) = [span for span in self.collector.within(create) if span.name == f"{kind}AdmissionWebhook"]

@@ -92,7 +92,8 @@ class PreparedStorageProcess(PreparedAPIServer):
         fronts.start()
         await self.open_backend()
         reactor: Any = self.reactor
-        self._storage = storage = StorageServer(unwrap_backend(config.backend), reactor)
+        tracer = None if config.tracing is None else config.tracing.tracer
+        self._storage = storage = StorageServer(unwrap_backend(config.backend), reactor, tracer)
         await storage.start()
         storage.listen(reactor, str(config.data.path / SOCKET_DIRECTORY))
         await front.run_pre_listen_hooks()

@@ -110,6 +110,9 @@ class EtcdStorage:
     _log = Logger()
     shared: ClassVar[bool] = True
 
+    #: The name of the storage in spans.
+    system: ClassVar[str] = "etcd"
+
     def __init__(
         self,
         client: EtcdClient,

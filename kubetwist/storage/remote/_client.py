@@ -14,6 +14,8 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...api.storage import StorageEvent, Write
+from ...tracing.propagation import RemoteSpanContext
+from ...tracing.spans import Span, current
 from ..errors import InvalidArgument, StorageUnavailable
 from ._errors import make_error
 from ._frames import (
@@ -31,6 +33,7 @@ from ._messages import (
     REQUEST,
     RESPONSE,
     RESULTS,
+    TRACE,
     WELCOME,
     Welcome,
     decode_events,
@@ -38,6 +41,7 @@ from ._messages import (
     decode_results,
     decode_welcome,
     encode_hello,
+    encode_trace,
     encode_transaction,
 )
 from ._requests import (
@@ -318,6 +322,11 @@ class StorageClient(Protocol):
         if self._transactions and self._transactions_size + size > PART_SIZE:
             self._complete_frame()
         transaction = self.transactions[number] = PendingTransaction(writes)
+        span = current.get()
+        if isinstance(span, Span):
+            # It precedes the frame of the transaction.
+            context = RemoteSpanContext(span.trace.id, span.span_id, True)
+            self._frames.append(encode_frame(TRACE, [encode_trace(number, context)]))
         self._transactions.append(encoded)
         self._transactions_size += size
         self._unsent.append(transaction)

@@ -15,7 +15,10 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...api.storage import Write
+from ...tracing.propagation import RemoteSpanContext
+from ...tracing.spans import Tracer
 from ..errors import OutcomeUnknown, StorageUnavailable
+from ..traced import commit_in_trace
 from ._calls import CalledServer, divide, find_call
 from ._errors import ErrorFields, error_fields
 from ._frames import (
@@ -30,10 +33,12 @@ from ._messages import (
     REQUEST,
     RESPONSE,
     RESULTS,
+    TRACE,
     WELCOME,
     Result,
     Welcome,
     decode_hello,
+    decode_trace,
     decode_transactions,
     encode_position,
     encode_result,
@@ -64,9 +69,11 @@ class ConnectionServer(CalledServer, TypingProtocol):
     The part of a server that its connections use: L{kubetwist.storage.remote._server.StorageServer}.
 
     @ivar page: The newest revision, for fronts; L{None} if they have to request it.
+    @ivar tracer: Records spans of transactions; L{None} without tracing.
     """
 
     page: RevisionPage | None
+    tracer: Tracer | None
 
     def connected(self, connection: StorageConnection) -> bool:
         """Add a connection; return false if there are too many."""
@@ -127,6 +134,8 @@ class StorageConnection(Protocol):
         self._events_size = 0
         self._responses_size = 0
         self._in_progress = 0
+        #: The spans of transactions that follow, by number.
+        self._traces: dict[int, RemoteSpanContext] = {}
         self._reading = True
 
     # --- Protocol
@@ -172,6 +181,10 @@ class StorageConnection(Protocol):
         if kind == COMMIT and self._welcomed:
             for number, writes in decode_transactions(payload):
                 self._commit(number, writes)
+        elif kind == TRACE and self._welcomed:
+            number, context = decode_trace(payload)
+            if self._server.tracer is not None and len(self._traces) < MAX_IN_PROGRESS:
+                self._traces[number] = context
         elif kind == REQUEST and self._welcomed:
             self._call(decode_request(payload))
         elif kind == HELLO and not self._welcomed:
@@ -283,8 +296,13 @@ class StorageConnection(Protocol):
             assert isinstance(draft, bytes), "a decoded write has its encoded draft"
             write.attachment = Origin(self, number, index, draft)
         result: Deferred[int]
+        context = self._traces.pop(number, None) if self._traces else None
+        tracer = self._server.tracer
         try:
-            result = self._server.storage.commit(writes)
+            if context is None or tracer is None:
+                result = self._server.storage.commit(writes)
+            else:
+                result = commit_in_trace(self._server.storage, writes, tracer, context)
         except Exception:
             result = fail()
         result.addBoth(self._committed, number)

@@ -30,6 +30,7 @@ from ...api.storage import (
     StorageEvent,
     Write,
 )
+from ...tracing.propagation import RemoteSpanContext
 from ._cursor import Cursor, encode_text
 from ._drafts import decode_draft, encode_draft
 from ._errors import ErrorFields
@@ -45,11 +46,15 @@ WATCHED_PREFIX: Final = "/"
 HELLO: Final = 1
 COMMIT: Final = 2
 REQUEST: Final = 3
+TRACE: Final = 4
 WELCOME: Final = 16
 EVENTS: Final = 17
 LOST: Final = 18
 RESULTS: Final = 19
 RESPONSE: Final = 20
+
+#: The number of a transaction, the ids of its trace and of its span.
+_TRACE: Final = Struct("<I16s8s")
 
 # Flags of a write.
 _HAS_VALUE: Final = 1
@@ -201,6 +206,28 @@ def decode_transactions(payload: bytes) -> list[tuple[int, list[Write]]]:
             )
         transactions.append((number, writes))
     return transactions
+
+
+def encode_trace(number: int, context: RemoteSpanContext) -> bytes:
+    """
+    Encode the span of a transaction.
+
+    @param number: The number of the transaction.
+    @param context: The span, which is recorded.
+    """
+    return _TRACE.pack(number, context.trace_id.to_bytes(16), context.span_id.to_bytes(8))
+
+
+def decode_trace(payload: bytes) -> tuple[int, RemoteSpanContext]:
+    """
+    Return the number of a transaction and its span.
+
+    @raise ProtocolError: The message is malformed.
+    """
+    cursor = Cursor(payload)
+    number, trace_id, span_id = cursor.numbers(_TRACE)
+    cursor.finish()
+    return number, RemoteSpanContext(int.from_bytes(trace_id), int.from_bytes(span_id), True)
 
 
 def encode_result(result: Result) -> bytes:

@@ -24,6 +24,7 @@ from ...interfaces import (
     IStorageObserver,
     IStorageWatch,
 )
+from ...tracing.spans import Tracer
 from ..errors import StorageError
 from ..wrappers import unwrap_backend
 from ._connection import Origin, StorageConnection
@@ -44,6 +45,7 @@ class StorageServer:
     Serves a storage backend, which must be open, to front processes.
 
     @ivar storage: The backend.
+    @ivar tracer: Records spans of transactions; L{None} without tracing.
     @ivar reactor: The reactor.
     @ivar revision: The revision up to which changes were passed to fronts.
     @ivar page: The newest revision, for fronts; L{None} if other servers write to the storage, too.
@@ -51,9 +53,13 @@ class StorageServer:
 
     _log = Logger()
 
-    def __init__(self, storage: IStorageBackend, reactor: IReactorTime) -> None:
-        """@param reactor: Schedules the sending of data at the end of an iteration."""
+    def __init__(self, storage: IStorageBackend, reactor: IReactorTime, tracer: Tracer | None = None) -> None:
+        """
+        @param reactor: Schedules the sending of data at the end of an iteration.
+        @param tracer: Records spans of transactions; L{None} without tracing.
+        """
         self.storage = storage
+        self.tracer = tracer
         self.revision = 0
         self._instance = int.from_bytes(os.urandom(8))
         self.page: RevisionPage | None = None

@@ -99,6 +99,8 @@ class RemoteStorage:
     """
 
     _log = Logger()
+    #: The name of the storage in spans.
+    system: ClassVar[str] = "storage process"
     shared: ClassVar[bool] = True
 
     def __init__(

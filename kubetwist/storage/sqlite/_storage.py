@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import ClassVar, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
@@ -91,6 +91,8 @@ class SQLiteStorage(EmbeddedStorage):
     @ivar metrics: The metrics of its commits.
     """
 
+    #: The name of the storage in spans.
+    system: ClassVar[str] = "sqlite"
     _log = Logger()
 
     def __init__(
