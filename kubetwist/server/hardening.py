@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import yaml
 from attrs import frozen
 
 from ..api.flagvalues import FlagValues
@@ -73,6 +72,9 @@ def secrets_provider(text: str) -> str:
     @param text: An C{EncryptionConfiguration}, as YAML.
     @return: The name; C{""} if no rule applies to Secrets, or the text is no such configuration.
     """
+    # Imported lazily: few servers have this file, and the import is slow.
+    import yaml
+
     try:
         document = yaml.safe_load(text)
         for rule in document["resources"]:
