@@ -31,10 +31,10 @@ DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or TESTS.parent / "docs")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])(?![\w-])")
 #: Flags of other programs that pages mention.
 OTHERS = """
-all-namespaces as bump-revision clusterrole containers current dry-run enable-grpc-gateway for from-literal help image
-include-crds insecure-skip-tls-verify-backend kubetwist-context kubetwist-kubeconfig kubetwist-load
-kubetwist-record list mark-compacted name namespace path previous raw reactor replicas role server-side
-serviceaccount use-env user
+all-namespaces as bump-revision cluster clusterrole containers current dry-run enable-grpc-gateway endpoints
+failures for from-literal help human-readable image include-crds inodes insecure-skip-tls-verify-backend
+kubetwist-context kubetwist-kubeconfig kubetwist-load kubetwist-record list mark-compacted name namespace path
+previous raw reactor replicas role selector server-side serviceaccount use-env user write-out
 """
 
 
@@ -102,6 +102,19 @@ class PageTests(SynchronousTestCase):
         for path in DOCS.glob("*.md"):
             named |= set(FLAG.findall(page(path.name)))
         self.assertLessEqual(named - known, set(OTHERS.split()))
+
+    def test_runbooks(self) -> None:
+        """Each alert has a runbook with all parts and commands, and each runbook an alert."""
+        alerts: dict[str, None] = {}
+        for path in (TESTS.parent / "deploy" / "prometheus").glob("*.rules.yaml"):
+            alerts |= dict.fromkeys(re.findall(r"^ +- alert: (\w+)$", path.read_text("utf-8"), re.MULTILINE))
+        if not alerts:
+            raise SkipTest("the rules are not here")
+        sections = re.split(r"^## ", page("runbooks.md"), flags=re.MULTILINE)[1:]
+        self.assertEqual(sorted(one.partition("\n")[0] for one in sections), sorted(alerts))
+        for section in sections:
+            for part in ("**Meaning.** ", "**Impact.** ", "**Remedy.** ", "```sh\n"):
+                self.assertIn(part, section)
 
     def test_doctor(self) -> None:
         """The page of the diagnosis lists the identifiers of all findings."""

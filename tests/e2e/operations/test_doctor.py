@@ -22,6 +22,8 @@ from kubetwist.server.credentials.certificates import CertKeyPair, private_pem
 from kubetwist.testing import SubprocessServer
 from kubetwist.testing.etcd import EtcdServer, etcd_skip_reason
 
+from .commands import run_block
+
 #: Seconds for a run; checks have a timeout themselves.
 TIMEOUT = 120
 
@@ -230,6 +232,12 @@ def test_etcd(tmp_path: Path) -> None:
         assert "topsecret" not in doctor(f"--etcd-servers={user}", *flags[1:])[2]
     code, found, output = doctor(*flags)
     assert (code, found["etcd/reachable"], found["etcd/quorum"]) == (2, "error", "error"), output
+
+
+def test_page(folder: Path) -> None:
+    """The command of the page succeeds."""
+    replaced = {"/var/lib/kubetwist": str(folder), "--secure-port=6443": "--secure-port=0"}
+    assert " data-directory/format " in run_block(folder.parent, "doctor.md", "kubetwist doctor", replaced)
 
 
 def test_bad_flag() -> None:
