@@ -184,7 +184,7 @@ class HardenedTests(HardenedCase):
         self.assertEqual(await self.value("db"), VALUE)
 
     async def test_own_files(self) -> None:
-        """Files that are given replace those of the profile; files that weaken it are refused."""
+        """Files that are given replace the ones of the profile; files that weaken it are refused."""
         self.configure({"aescbc": {"keys": [{"name": "mine", "secret": "MDEyMzQ1Njc4OWFiY2RlZg=="}]}})
         log = self.folder / "mine.log"
         await self.start("--hardened", f"--encryption-provider-config={self.path}", f"--audit-log-path={log}")

@@ -82,7 +82,7 @@ class CheckTests(SynchronousTestCase):
         )
 
     def test_default(self) -> None:
-        """The default settings are those of kube-apiserver, and fail the items that it fails."""
+        """The default settings are the same as in kube-apiserver, and fail the items that it fails."""
         for number in ("1.2.1", "1.2.3", "1.2.14", "1.2.15", "1.2.16", "1.2.27", "K.1", "K.3"):
             self.assertIn(number, self.failed())
 

@@ -49,7 +49,7 @@ class AuditLogTests(SynchronousTestCase):
         return self.log.since(time.perf_counter() + seconds - time.time(), self.connection)
 
     def test_requests(self) -> None:
-        """Requests have the fields of their events; those of reports, earlier ones and broken lines are left out."""
+        """Requests have the fields of their events; requests of reports, earlier ones and broken lines are left out."""
         watch = EVENT | {"verb": "watch", "responseStatus": None, "impersonatedUser": {"username": "bob"}}
         self.write(EVENT, EVENT | {"userAgent": USER_AGENT}, {"kind": "Event"}, watch, end=b'{"kind": "Ev')
         activity = self.since(AT - 10)
@@ -70,7 +70,7 @@ class AuditLogTests(SynchronousTestCase):
         self.assertEqual((len(found), found[-1].path), (MAX_REQUESTS, f"/{MAX_REQUESTS + 4}"))
 
     def test_flags(self) -> None:
-        """The flags name existing files, and give way to those of the test."""
+        """The flags name existing files, and give way to the flags of the test."""
         policy = next(one for one in self.log.flags if one.startswith("--audit-policy-file="))
         self.assertTrue(Path(policy.partition("=")[2]).exists())
         self.assertTrue(configures_audit(["--audit-log-path=-"]))

@@ -8,7 +8,7 @@ def _built_in(name: str, *, default: bool = True, when: str = "") -> AdmissionPl
 
 
 def _deferred(name: str, resources: str, operations: str, phases: str, *, when: str = "") -> DeferredPluginFactory:
-    """Return the factory of a plugin that is imported at the first request; the arguments are those of its class."""
+    """Return the factory of a plugin that is imported at the first request; the arguments are passed to its class."""
     place = f"kubetwist.admission_plugins.{name.lower()}:{name}"
     return DeferredPluginFactory(
         name, place, tuple(resources.split()), tuple(operations.split()), tuple(phases.split()), when=when

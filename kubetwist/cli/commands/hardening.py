@@ -22,7 +22,7 @@ def command(flags: tuple[str, ...], failures: bool) -> None:
     """
     Check the FLAGS of a server by the control-plane items (1.2) of the CIS Kubernetes benchmark.
 
-    FLAGS are those of `kubetwist serve`; nothing is started. The exit code is 1 if a check fails. The checks whose
+    FLAGS are the flags of `kubetwist serve`; nothing is started. The exit code is 1 if a check fails. The checks whose
     number begins with K are not in the benchmark.
     """
     options = Options()

@@ -58,7 +58,7 @@ echo "exit code $code"
 
 @pytest.fixture(scope="module")
 def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
-    """Run buildah with a storage of its own."""
+    """Run buildah with a separate storage."""
     program = shutil.which("buildah")
     if program is None or os.geteuid():
         pytest.skip("needs root and buildah")
@@ -79,7 +79,7 @@ def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
 
 @pytest.fixture(scope="module")
 def base(buildah: Callable[..., str]) -> str:
-    """An image with the directories of a system, for mounts of those of this machine."""
+    """An image with the directories of a system, for mounts of the ones of this machine."""
     container = buildah("from", "scratch")
     root = Path(buildah("mount", container))
     for name in ("usr", "etc", "proc", "dev", "sys", "tmp", "var/lib", "run", "opt", "root"):
@@ -146,7 +146,7 @@ def test_settings(settings: Any) -> None:
 
 @pytest.mark.parametrize("user", ["65532:0", "1000660000:0"])
 def test_run(buildah: Callable[..., str], image: str, settings: Any, tmp_path: Path, user: str) -> None:
-    """The server is healthy and stops gracefully as its own user, and as any user of group 0."""
+    """The server is healthy and stops gracefully as its user, and as any user of group 0."""
     container = buildah("from", image)
     root = buildah("mount", container)
     volume = tmp_path / "volume"
