@@ -83,6 +83,10 @@ def labels_by_metric() -> dict[str, frozenset[str]]:
                 found[name] = labels
     for name in ("cpu_seconds_total", "max_fds", "open_fds", "resident_memory_bytes", "start_time_seconds"):
         found[f"process_{name}"] = _PROCESS_LABELS
+    for line in (DOCS / "backup.md").read_text("utf-8").splitlines():
+        # The metrics of backups are in a file for node_exporter.
+        if line.startswith("| `kubetwist_backup_"):
+            found.update((name, frozenset[str]()) for name in re.findall(r"`(kubetwist_\w+)`", line))
     for rule in rules():
         if "record" in rule:
             found[rule["record"]] = frozenset(rule.get("labels", ())) | recorded_labels(rule["expr"])
