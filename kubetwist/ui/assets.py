@@ -86,7 +86,7 @@ UI: Final = PageFiles(
         "*.svg",
         "components/*.js",
         "core/*.js",
-        "lib/*.js",
+        "lib/**/*.js",
         "pages/*.js",
         "vendor/*.txt",
         "vendor/js-yaml/*",
@@ -94,7 +94,15 @@ UI: Final = PageFiles(
 )
 SWAGGER_UI: Final = PageFiles(
     "swagger/index.html",
-    ("swagger/*.*s", "core/api.js", "core/dom.js", "lib/*.js", "icon.svg", "vendor/js-yaml/*", "vendor/swagger-ui/*"),
+    (
+        "swagger/*.*s",
+        "core/api.js",
+        "core/dom.js",
+        "lib/**/*.js",
+        "icon.svg",
+        "vendor/js-yaml/*",
+        "vendor/swagger-ui/*",
+    ),
 )
 
 

@@ -128,14 +128,14 @@ def test_sort_and_keys(page: Page, server: SubprocessServer) -> None:
     page.until(lambda: page.text("#chosen-row").endswith("three"))
     assert page.find(".grid").get_attribute("aria-activedescendant") == "chosen-row"
     page.press("ENTER")
-    page.reads("message: three", ".yaml")
+    page.reads("three", ".details")
     page.press("ESCAPE")
     page.until(lambda: names() == ["four", "one", "three", "two"])
     page.press("/", "thr")
     page.until(lambda: names() == ["three"])
     # Who comes back from an object finds the table as it was.
     page.find(".grid tbody tr:not([aria-hidden])").click()
-    page.reads("message: three", ".yaml")
+    page.reads("three", ".details")
     page.press("ESCAPE")
     page.until(lambda: page.text("#chosen-row").endswith("three"))
     assert names() == ["three"]
@@ -174,7 +174,7 @@ def test_custom_kinds(page: Page, server: SubprocessServer) -> None:
 def test_yaml(page: Page, server: SubprocessServer) -> None:
     """An object is shown as the server's YAML with folded managed fields, and updated when it changes."""
     make(server, MAPS, config_map("shown", a="1"))
-    page.open("#/object/-/configmaps/default/shown")
+    page.open("#/object/-/configmaps/default/shown/yaml")
     page.reads("managedFields: …", ".yaml")
     assert "fieldsType" not in page.text(".yaml")
     page.find("button[aria-label='Unfold managedFields']").click()
@@ -449,7 +449,7 @@ def test_ten_thousand(page: Page, server: SubprocessServer, capsys: pytest.Captu
     page.run(scroll, 0.5)
     page.until(lambda: page.rows()[15][0].startswith("m-05"))
     page.run("document.querySelectorAll('.grid tbody tr:not([aria-hidden])')[15].click()")
-    page.reads("name: m-0", ".yaml")
+    page.reads("Created", ".details")
     name = page.find("h1").text
     page.press("ESCAPE")
     page.until(lambda: page.text("#chosen-row").startswith(name))
@@ -487,9 +487,11 @@ def test_hostile_objects(page: Page, server: SubprocessServer) -> None:
     role = f"#/object/rbac.authorization.k8s.io/clusterroles/-/{quote(name, safe='')}"
     places = [
         ("#/list/rbac.authorization.k8s.io/clusterroles", "onerror=window.hacked=1", ".grid"),
-        (role, "<script>", ".yaml"),
+        (role, "<script>", ".details"),
+        (f"{role}/yaml", "<script>", ".yaml"),
         (f"{role}/graph", "onerror", ".graph"),
-        ("#/object/-/configmaps/default/hostile", "<script>", ".yaml"),
+        ("#/object/-/configmaps/default/hostile", "<script>", "#data"),
+        ("#/object/-/configmaps/default/hostile/yaml", "<script>", ".yaml"),
         ("#/object/-/configmaps/default/hostile/events", "onerror", ".grid"),
         ("#/list/-/events", "onerror", ".grid"),
         (f"#/why?verb=get&resource=pods&name={quote(HOSTILE, safe='')}", "hacked", "#verdict"),

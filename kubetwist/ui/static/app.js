@@ -66,7 +66,7 @@ function leave() {
 const RESOURCE_VIEWS = {
   list: (resource, rest, namespace) => listView(resource, namespace, returnsTo(resource)),
   new: async (resource, rest, namespace) => (await import("./pages/object.js")).newView(resource, namespace),
-  object: async (resource, [namespace, name, tab]) => (await import("./pages/object.js")).objectView(resource, optional(namespace), name, tab || "yaml"),
+  object: async (resource, [namespace, name, tab]) => (await import("./pages/object.js")).objectView(resource, optional(namespace), name, tab || "overview"),
 };
 
 /**

@@ -28,9 +28,9 @@ export class TableView {
    * @param {Resource} resource
    * @param {string} namespace
    * @param {(row: Row) => string} address Returns the address of the page of a row's object.
-   * @param {string} [selector] A field selector.
+   * @param {import("../core/livetable.js").Selection} [selection]
    */
-  constructor(resource, namespace, address, selector = "") {
+  constructor(resource, namespace, address, selection = {}) {
     this.resource = resource;
     this.address = address;
     this.filter = "";
@@ -44,7 +44,7 @@ export class TableView {
     this.pending = false;
     /** @type {Line[]} */
     this.pool = [];
-    this.rows = new LiveTable(resource, namespace, () => this.later(), selector);
+    this.rows = new LiveTable(resource, namespace, () => this.later(), selection);
     this.spread = !namespace && resource.namespaced;
     /** @type {(Column & { index: number })[]} */
     this.columns = [];

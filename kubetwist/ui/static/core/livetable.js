@@ -7,7 +7,15 @@ import { json, pause, watch } from "./api.js";
 /** @typedef {import("../lib/types.js").Column} Column */
 /** @typedef {import("../lib/types.js").Resource} Resource */
 /** @typedef {import("../lib/types.js").TableRow} TableRow */
+/** @typedef {import("../lib/types.js").Meta} Meta */
 /** @typedef {import("../lib/rows.js").Row} Row */
+
+/**
+ * @typedef {object} Selection Which objects of a collection are shown.
+ * @property {string} [fieldSelector]
+ * @property {string} [labelSelector]
+ * @property {(meta: Meta) => boolean} [keep] What the server cannot select by.
+ */
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 // Objects per request.
@@ -23,10 +31,11 @@ export class LiveTable {
    * @param {Resource} resource
    * @param {string} namespace
    * @param {() => void} changed Called after each change.
-   * @param {string} [selector] A field selector.
+   * @param {Selection} [selection]
    */
-  constructor(resource, namespace, changed, selector = "") {
-    this.selector = selector;
+  constructor(resource, namespace, changed, { fieldSelector = "", labelSelector = "", keep = () => true } = {}) {
+    this.selectors = { ...(fieldSelector ? { fieldSelector } : {}), ...(labelSelector ? { labelSelector } : {}) };
+    this.keep = keep;
     this.resource = resource;
     this.namespace = namespace;
     this.changed = changed;
@@ -73,12 +82,11 @@ export class LiveTable {
     const seen = new Set();
     let token = "", version = "";
     do {
-      const query = new URLSearchParams({ limit: String(PAGE) });
-      if (this.selector) query.set("fieldSelector", this.selector);
+      const query = new URLSearchParams({ limit: String(PAGE), ...this.selectors });
       if (token) query.set("continue", token);
       const table = tableOf(await json(`${path}?${query}`, { accept: TABLE, signal, question }));
       this.columns = table.columnDefinitions;
-      for (const row of table.rows || []) seen.add(this.take(row));
+      for (const row of table.rows || []) if (this.keep(row.object.metadata)) seen.add(this.take(row));
       version = table.metadata.resourceVersion;
       token = table.metadata.continue || "";
       this.changed();
@@ -96,8 +104,7 @@ export class LiveTable {
     const path = pathOf(this.resource, this.namespace);
     const question = questionOf("watch", this.resource, this.namespace);
     for (;;) {
-      const query = new URLSearchParams({ watch: "1", allowWatchBookmarks: "true", resourceVersion: version });
-      if (this.selector) query.set("fieldSelector", this.selector);
+      const query = new URLSearchParams({ watch: "1", allowWatchBookmarks: "true", resourceVersion: version, ...this.selectors });
       let some = false;
       for await (const event of watch(`${path}?${query}`, { accept: TABLE, signal, question })) {
         if (event.type === "ERROR") return;
@@ -108,7 +115,7 @@ export class LiveTable {
           version = row.object.metadata.resourceVersion || version;
           if (event.type === "BOOKMARK") continue;
           if (event.type === "DELETED") { this.rows.delete(keyOf(row.object.metadata)); this.reordered = true; }
-          else this.take(row, true);
+          else if (this.keep(row.object.metadata)) this.take(row, true);
         }
         this.changed();
       }

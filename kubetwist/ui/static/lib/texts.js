@@ -55,7 +55,7 @@ export const texts = {
 
   // Objects.
   views: "Views",
-  tabs: { yaml: "YAML", edit: "Edit", events: "Events", graph: "Owners and dependents" },
+  tabs: { overview: "Overview", yaml: "YAML", edit: "Edit", events: "Events", graph: "Owners and dependents" },
   newObject: (/** @type {string} */ kind) => `New ${kind}`,
   deleted: "The object was deleted.",
   noEvents: "The server has no events.",
@@ -146,5 +146,49 @@ export const texts = {
     memory: { title: "Memory", note: "" },
     processor: { title: "Processor", note: "" },
     revisions: { title: "Revisions", note: "stored writes" },
+  },
+
+  // The page of an object.
+  describe: {
+    metadata: "Metadata", created: "Created", deletionRequested: "Deletion requested", owner: "Owner", labels: "Labels", annotations: "Annotations", finalizers: "Finalizers",
+    conditions: "Conditions", conditionColumns: ["Type", "Status", "Reason", "Message", "Since"],
+    specification: "Specification", otherFields: "Other fields", status: "Status", yes: "yes", no: "no",
+    running: "Running", waiting: "Waiting", signal: (/** @type {number} */ number) => `signal ${number}`, exitCode: (/** @type {number} */ number) => `exit code ${number}`,
+    unknownProbe: "unknown",
+    probe: (/** @type {string} */ what, /** @type {number} */ delay, /** @type {number} */ period, /** @type {number} */ timeout, /** @type {number} */ failures) =>
+      `${what}, after ${delay} s, every ${period} s, timeout ${timeout} s, ${failures} failures`,
+    /** @type {Record<string, string>} */
+    probeNames: { startupProbe: "startup", readinessProbe: "readiness", livenessProbe: "liveness" },
+    containers: "Containers", containerColumns: ["Name", "Image", "State", "Restarts", "Last end", "CPU (request / limit)", "Memory (request / limit)", "Ports", "Probes"],
+    init: "init", sidecar: "sidecar", readOnly: "read-only",
+    volumes: "Volumes", volumeColumns: ["Name", "Type", "Source", "Mounted at"],
+    template: "Containers of the template", templateColumns: ["Name", "Image", "CPU (request / limit)", "Memory (request / limit)", "Ports", "Probes"],
+    phase: "Phase", message: "Message", ready: "Ready", node: "Node", podIPs: "Addresses", started: "Started", finished: "Finished", serviceAccount: "Service account", qosClass: "QoS class",
+    priority: "Priority", restartPolicy: "Restart policy", nodeSelector: "Node selector",
+    upToDate: "Up to date", available: "Available", paused: "Paused", strategy: "Strategy", selector: "Selector", revision: "Revision", replicas: "Replicas", podManagement: "Pod management",
+    service: "Service", claims: "Claims of each pod", claimColumns: ["Name", "Size", "Storage class", "Access modes"], misscheduled: "On wrong nodes",
+    succeeded: "Succeeded", active: "Active", failed: "Failed", parallelism: "Parallelism", backoffLimit: "Backoff limit", suspended: "Suspended", deadline: "Deadline",
+    seconds: (/** @type {number} */ count) => `${count} s`,
+    schedule: "Schedule", timeZone: "Time zone", concurrency: "Concurrency", lastSchedule: "Last schedule", lastSuccess: "Last success",
+    type: "Type", clusterIPs: "Cluster addresses", externalIPs: "External addresses", externalName: "External name", loadBalancer: "Load balancer", sessionAffinity: "Session affinity",
+    trafficPolicy: "External traffic policy", ports: "Ports", portColumns: ["Name", "Port", "Target", "Node port", "Application protocol"],
+    ingressClass: "Class", defaultBackend: "Default backend", rules: "Rules", ruleColumns: ["Host", "Path", "Match", "Backend"], tlsColumns: ["Hosts", "Secret"],
+    scheduling: "Scheduling", cordoned: "cordoned", schedulable: "schedulable", addresses: "Addresses", podCIDRs: "Pod networks", provider: "Provider", kubelet: "Kubelet", runtime: "Runtime", system: "System",
+    taints: "Taints", taintColumns: ["Key", "Value", "Effect", "Since"], capacity: "Capacity", capacityColumns: ["Resource", "Capacity", "Allocatable"],
+    volume: "Volume", storageClass: "Storage class", requested: "Requested", accessModes: "Access modes", volumeMode: "Volume mode",
+    target: "Target", limits: "Limits", lastScale: "Last scaled", metrics: "Metrics", metricColumns: ["Type", "Name", "Current", "Target"],
+    group: "Group", kind: "Kind", names: "Names", categories: "Categories", scope: "Scope", conversion: "Conversion", storedVersions: "Stored versions", versions: "Versions",
+    versionColumns: ["Name", "Served", "Storage", "Deprecated", "Subresources"],
+  },
+  data: "Data", binary: "binary", bytes: (/** @type {number} */ count) => `${count} bytes`, showValue: "Show", hideValue: "Hide", download: "Download", copy: "Copy", noData: "No data.",
+  related: {
+    pods: "Pods", replicaSets: "ReplicaSets", jobs: "Jobs", endpoints: "Endpoints", history: "Rollout history", services: "Services that select its pods", autoscalers: "Autoscalers",
+    budgets: "Disruption budgets", usedBy: "Pods that use it", events: "Events", historyColumns: ["Revision", "Images", "Created", "Change cause", ""],
+    current: "current", undo: "Roll back to it", none: "none", notReadable: (/** @type {string} */ what, /** @type {string} */ reason) => `${what}: ${reason}`,
+  },
+  actions: {
+    heading: "Actions", scale: "Scale", replicas: "Replicas", restart: "Restart", pause: "Pause rollout", resume: "Resume", cordon: "Cordon", uncordon: "Uncordon", suspend: "Suspend",
+    evict: "Evict", trigger: "Run now", jobName: "Name of the job", approve: "Approve", deny: "Deny", decidedBy: "This request was decided in the web UI.", undo: "Roll back",
+    asKubectl: "As a command", asHTTP: "As a request", run: "Run", done: "Done.",
   },
 };

@@ -105,7 +105,7 @@ export async function editObject({ resource, namespace, name, path }, body, view
     try {
       await write(force, false);
       view.unsaved = null;
-      location.hash = objectAddress(resource, namespace, name);
+      location.hash = objectAddress(resource, namespace, name, "yaml");
     } catch (error) { refused(error, force); }
   };
 
@@ -152,7 +152,7 @@ export function createObject(resource, namespace, body, view) {
       /** @type {any} */
       const made = load(await (await write(false)).text(), { schema: CORE_SCHEMA });
       view.unsaved = null;
-      location.hash = made.metadata && made.metadata.name ? objectAddress(resource, made.metadata.namespace, made.metadata.name) : listAddress(resource);
+      location.hash = made.metadata && made.metadata.name ? objectAddress(resource, made.metadata.namespace, made.metadata.name, "yaml") : listAddress(resource);
     } catch (error) { replace(shown, problem(error)); }
   };
   replace(body, h("div", { class: "edit" }, element,

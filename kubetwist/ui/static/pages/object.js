@@ -14,7 +14,7 @@ import { texts } from "../lib/texts.js";
 
 const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 
-/** @typedef {(target: Target, body: HTMLElement, view: View) => void | Promise<void>} Tab Shows the tab in the body. */
+/** @typedef {(target: Target, body: HTMLElement, view: View, actions: HTMLElement) => void | Promise<void>} Tab Shows the tab in the body. */
 
 /**
  * The tabs by the last part of the address.
@@ -22,10 +22,11 @@ const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,a
  * @type {Record<string, { title: string, show: Tab, verb?: string }>}
  */
 const TABS = {
+  overview: { title: texts.tabs.overview, show: async (...to) => (await import("./details.js")).detailsTab(...to) },
   yaml: { title: texts.tabs.yaml, show: yamlTab },
-  edit: { title: texts.tabs.edit, show: async (...to) => (await import("./edit.js")).editObject(...to), verb: "patch" },
+  edit: { title: texts.tabs.edit, show: async (target, body, view) => (await import("./edit.js")).editObject(target, body, view), verb: "patch" },
   events: { title: texts.tabs.events, show: eventsTab },
-  graph: { title: texts.tabs.graph, show: async (...to) => (await import("./graph.js")).drawGraph(...to) },
+  graph: { title: texts.tabs.graph, show: async (target, body, view) => (await import("./graph.js")).drawGraph(target, body, view) },
 };
 
 /**
@@ -39,11 +40,11 @@ const TABS = {
  */
 export function objectView(resource, namespace, name, tab) {
   const target = { resource, namespace, name, path: pathOf(resource, namespace, name) };
-  const body = h("div", { class: "main fills" });
+  const body = h("div", { class: "main fills" }), actions = h("span");
   const tabs = Object.entries(TABS).filter(([, { verb }]) => !verb || resource.verbs.includes(verb));
   const element = frame([
     h("h1", null, name), h("span", { class: "kind" }, h("a", { href: listAddress(resource) }, resource.kind), namespace ? texts.inNamespace(namespace) : ""),
-    h("span", { class: "grow" }),
+    h("span", { class: "grow" }), actions,
     resource.verbs.includes("delete") ? button(texts.delete, () => askToDelete(target), { class: "danger", id: "delete" }) : null,
   ], [
     h("nav", { class: "tabs", "aria-label": texts.views }, tabs.map(([id, { title }]) =>
@@ -52,7 +53,7 @@ export function objectView(resource, namespace, name, tab) {
   ]);
   /** @type {View} */
   const view = { element, title: name, close: null };
-  const shown = (TABS[tab] || TABS.yaml).show(target, body, view);
+  const shown = (TABS[tab] || TABS.overview).show(target, body, view, actions);
   if (shown instanceof Promise) shown.catch((error) => replace(body, h("div", { class: "page" }, problem(error))));
   return view;
 }
@@ -124,8 +125,8 @@ async function eventsTab({ namespace, path }, body, view) {
   view.close = () => { closed = true; table?.close(); };
   const object = await api.json(path, { accept: METADATA });
   if (closed) return;
-  const selector = `involvedObject.uid=${object.metadata.uid}`;
-  table = new TableView(events, namespace || "", (row) => objectAddress(events, row.namespace, row.name), selector);
+  const selection = { fieldSelector: `involvedObject.uid=${object.metadata.uid}` };
+  table = new TableView(events, namespace || "", (row) => objectAddress(events, row.namespace, row.name), selection);
   replace(body, table.element);
 }
 
