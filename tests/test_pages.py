@@ -35,6 +35,7 @@ all-namespaces as bump-revision cluster clusterrole containers current dry-run e
 failures for from-literal help human-readable image include-crds inodes insecure-skip-tls-verify-backend
 kubetwist-context kubetwist-kubeconfig kubetwist-load kubetwist-record list mark-compacted name namespace path
 previous raw reactor replicas role selector server-side serviceaccount use-env user write-out
+end-overlap overlap retire within
 """
 
 

@@ -104,7 +104,7 @@ class APIServer:
         if apis is not None:
             apis.install_documents()
             if apis.aggregation is not None:
-                proxy_client = config.credentials.front_proxy
+                proxy_client = config.credentials.front_proxy_files
                 configure_proxy_client_certificate(apis.aggregation, options, proxy_client, config.files)
         register_encryption_checks(config, front)
         register_etcd_metrics(config, front)

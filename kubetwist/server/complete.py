@@ -192,7 +192,7 @@ class Completion:
         @raise StartError: A flag or a file cannot be used.
         """
         options = self.options
-        context.token_issuer = make_token_issuer(options, context.data)
+        context.token_issuer = make_token_issuer(options, context.data, context.files)
         context.token_keys = read_token_keys(options, context.data, context.files, context.token_key_listeners)
         authorizer = make_authorizer(options, context)
         authenticator = make_authenticator(options, context)

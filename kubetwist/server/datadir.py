@@ -31,6 +31,7 @@ from .credentials.certificates import (
     serving_names,
 )
 from .credentials.kubeconfig import kubeconfig, refresh
+from .credentials.rotation import drop_expired_keys
 from .errors import StartError
 from .files import sync_directory, write_file
 from .hostaddress import advertised_address
@@ -87,6 +88,7 @@ class DataDirectory:
         with self._closed_on_error():
             self.check_restored()
             self._make_pki()
+            drop_expired_keys(self.pki)
 
     def lock(self) -> None:
         """
@@ -196,7 +198,8 @@ class DataDirectory:
         @raise StartError: It is damaged.
         """
         try:
-            return CertificateAuthority(self._pair(self.pki, name))
+            chain = self.pki / f"{name}-cross.crt"
+            return CertificateAuthority(self._pair(self.pki, name), chain.read_bytes() if chain.exists() else b"")
         except (OSError, BadCertificate) as error:
             reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else f"{name}.crt: {error}"
             raise StartError(f"the data directory {self.path} is damaged: {reason}") from error
@@ -249,12 +252,14 @@ class Credentials:
     The certificates of the server, and of its admin.
 
     @ivar serving: The serving certificate with its chain, and its key.
+    @ivar issued_files: The files of the serving certificate and its key, if the server issues it; otherwise C{()}.
     @ivar serving_files: The files of the serving certificate and its key, if they belong to the operator: the server
         never writes them, and reads them again when they change. C{()} if the server issues its certificate.
     @ivar authority_certificate: The authority of client certificates, PEM.
     @ivar ca_bundle: The authorities that clients verify it with.
     @ivar ca_bundle_listeners: Called when C{ca_bundle} has changed and new connections get the new certificate.
     @ivar front_proxy: The client certificate for extension API servers.
+    @ivar front_proxy_files: The files of that certificate and its key.
     @ivar front_proxy_authority: The authority of that certificate, PEM.
     """
 
@@ -271,6 +276,9 @@ class Credentials:
         self.authority_certificate = self.ca_bundle = authority.pair.certificate
         folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
         self.serving_files: tuple[str, ...] = ()
+        self.issued_files: tuple[str, ...] = ()
+        self._serving_subject: CertConfig | None = None
+        self._folder = folder
         if options["tls-cert-file"]:
             self.serving_files = (options["tls-cert-file"], options["tls-private-key-file"])
             self.set_serving_certificate(_read_pair("--tls-cert-file", *self.serving_files))
@@ -284,13 +292,46 @@ class Credentials:
                 (options["bind-address"], advertised_address(options["bind-address"], options["advertise-address"])),
                 options["external-hostname"],
             )
-            subject = CertConfig("kube-apiserver", names=names, server=True)
-            self.serving = data.ensure_certificate(folder, "apiserver", authority, subject)
+            self._serving_subject = CertConfig("kube-apiserver", names=names, server=True)
+            self.issued_files = (str(folder / "apiserver.crt"), str(folder / "apiserver.key"))
+        self.front_proxy_files = (data.pki / "front-proxy-client.crt", data.pki / "front-proxy-client.key")
+        self.renew()
+        self.front_proxy_authority = data.authority("front-proxy-ca").pair.certificate
+        data.service_account_keys()
+
+    @property
+    def authority_file(self) -> Path:
+        """The file of the authority of the data directory, with further ones during a rotation."""
+        return self._data.pki / "ca.crt"
+
+    @property
+    def admin_files(self) -> tuple[Path, Path]:
+        """The files of the admin's certificate and its key."""
+        return self._data.pki / "admin.crt", self._data.pki / "admin.key"
+
+    def renew(self) -> None:
+        """
+        Issue each certificate that is missing, due for renewal, or of a previous authority. Blocking.
+
+        @raise StartError: A file cannot be read, used or written.
+        """
+        data = self._data
+        authority = data.authority()
+        if self._serving_subject is not None:
+            self.serving = data.ensure_certificate(self._folder, "apiserver", authority, self._serving_subject)
         self.admin = data.ensure_certificate(data.pki, "admin", authority, ADMIN)
         proxies = data.authority("front-proxy-ca")
         self.front_proxy = data.ensure_certificate(data.pki, "front-proxy-client", proxies, FRONT_PROXY)
-        self.front_proxy_authority = proxies.pair.certificate
-        data.service_account_keys()
+
+    def set_authority_certificates(self, certificates: bytes) -> None:
+        """
+        Replace the content of L{authority_file}.
+
+        @param certificates: PEM.
+        """
+        own = self.ca_bundle[len(self.authority_certificate) :]
+        self.authority_certificate = certificates
+        self.ca_bundle = certificates + own
 
     def set_serving_certificate(self, serving: CertKeyPair) -> None:
         """Replace the serving certificate by one of another issuer."""

@@ -117,12 +117,12 @@ class ServerChecks:
                 raise Unhealthy(str(error)) from error
 
     def _serving_certificate_check(self) -> Callable[[], object] | None:
-        """Return the check that a certificate that the server issued to itself is valid; a restart renews it."""
+        """Return the check that a certificate that the server issued to itself is valid."""
         if self._config.credentials.serving_files:
             return None
-        certificate, _ = self._config.credentials.serving.parsed()
 
         def check() -> None:
+            certificate, _ = self._config.credentials.serving.parsed()
             if datetime.now(UTC) > certificate.not_valid_after_utc:
                 raise Unhealthy("the serving certificate has expired")
 

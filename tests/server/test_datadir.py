@@ -97,9 +97,10 @@ class DataDirectoryTests(DataDirectoryTestCase):
 
     def test_expiring(self) -> None:
         """Certificates that expire soon are reissued."""
-        self.patch(certificates, "CERTIFICATE_LIFETIME", timedelta(days=29))
+        later = certificates.current_time() - timedelta(days=300)
+        self.patch(certificates, "current_time", lambda: later)
         self.start()
-        self.patch(certificates, "CERTIFICATE_LIFETIME", timedelta(days=365))
+        self.patch(certificates, "current_time", lambda: later + timedelta(days=300))
         before = contents(self.path)
         self.start()
         after = contents(self.path)

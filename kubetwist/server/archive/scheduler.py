@@ -162,13 +162,12 @@ class BackupScheduler:
         self.status.last_attempt_timestamp_seconds = posix_now()
         try:
             path: Path = await self._in_thread(self._back_up, begin)
+            return path
         except (StartError, StorageError, OSError) as error:
             self.status.failures_total += 1
             self.status.last_error = str(error)
             await self._in_thread(self._write_status)
             raise
-        await self._in_thread(self._write_status)
-        return path
 
     def _last_backup(self) -> float | None:
         backups = self.archive.backups()
@@ -204,6 +203,7 @@ class BackupScheduler:
         status.backups = len(self.archive.backups())
         if self._position is not None:
             status.archived_revision = self._position.revision
+        self._write_status()
         self._report(
             f"backup {path}: {backup.keys} objects as of revision {backup.revision}, {status.last_size_bytes} bytes in"
             f" {status.last_duration_seconds:.1f} s; {status.backups} backups kept, {len(removed)} removed"

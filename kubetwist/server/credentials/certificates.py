@@ -27,10 +27,21 @@ from .keygeneration import take_key
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
 CERTIFICATE_LIFETIME = timedelta(days=365)
-#: Remaining validity at which a certificate is renewed.
-RENEW_BEFORE = timedelta(days=30)
+#: Part of its lifetime after which a certificate is renewed, as by kubelets and cert-manager.
+RENEWED_AFTER = 2 / 3
 #: Tolerance for different clocks.
 _BACKDATED = timedelta(minutes=5)
+
+
+def current_time() -> datetime:
+    """Return the time that decides about validity: that of the machine, which clients use, too."""
+    return datetime.now(UTC)
+
+
+def renewal_time(certificate: x509.Certificate) -> datetime:
+    """Return the time from which on a certificate is to be renewed."""
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return begin + (end - begin) * RENEWED_AFTER
 
 
 class BadCertificate(ValueError):
@@ -39,25 +50,30 @@ class BadCertificate(ValueError):
 
 @frozen
 class CertKeyPair:
-    """A certificate and its key."""
+    """
+    A certificate and its key.
+
+    @ivar certificate: PEM. Further certificates may precede or follow it: the chain, or other authorities.
+    """
 
     certificate: bytes
     key: bytes
 
     def parsed(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
         """
-        Parse both, and check that they match.
+        Parse both, and return the certificate of the key.
 
         @raise BadCertificate: They cannot be parsed, or do not match.
         """
         try:
-            certificate = x509.load_pem_x509_certificate(self.certificate)
+            certificates = x509.load_pem_x509_certificates(self.certificate)
             key = load_pem_private_key(self.key, None)
         except (ValueError, TypeError) as error:
             raise BadCertificate("it is damaged") from error
-        if certificate.public_key() != key.public_key():
-            raise BadCertificate("certificate and key do not match")
-        return certificate, key  # type: ignore[return-value]
+        for certificate in certificates:
+            if certificate.public_key() == key.public_key():
+                return certificate, key  # type: ignore[return-value]
+        raise BadCertificate("certificate and key do not match")
 
 
 @frozen
@@ -74,38 +90,56 @@ class CertificateAuthority:
     """
     Issuer of certificates.
 
+    @ivar pair: Its certificate and key; with other authorities that clients trust, too, during a rotation.
+    @ivar chain: PEM of its certificate by the previous authority: presented with serving certificates, so that clients
+        that trust only the previous one can verify them. Empty without a rotation.
     @raise BadCertificate: The certificate is not one of an authority.
     """
 
-    def __init__(self, pair: CertKeyPair) -> None:
+    def __init__(self, pair: CertKeyPair, chain: bytes = b"") -> None:
         self.pair = pair
+        self.chain = chain
         self._certificate, self._key = pair.parsed()
+
+    @property
+    def certificate(self) -> bytes:
+        """Return the certificate alone, as PEM."""
+        return self._certificate.public_bytes(Encoding.PEM)
+
+    def cross_sign(self, other: CertificateAuthority) -> bytes:
+        """Return a certificate of this authority for the subject and key of another one, as PEM."""
+        builder = _authority_builder(other._certificate.subject, other._key.public_key())
+        end = min(other._certificate.not_valid_after_utc, self._certificate.not_valid_after_utc)
+        builder = (
+            builder.issuer_name(self._certificate.subject)
+            .not_valid_before(current_time() - _BACKDATED)
+            .not_valid_after(end)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._certificate.public_key()),  # type: ignore[arg-type]
+                critical=False,
+            )
+        )
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
     @classmethod
     def make(cls, common_name: str) -> CertificateAuthority:
         """Create an authority with a new self-signed certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = _name(common_name, "")
-        now = datetime.now(UTC)
+        now = current_time()
         certificate = (
-            x509.CertificateBuilder()
-            .subject_name(name)
+            _authority_builder(name, key.public_key())
             .issuer_name(name)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
             .not_valid_before(now - _BACKDATED)
             .not_valid_after(now + AUTHORITY_LIFETIME)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .add_extension(_usage(authority=True), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .sign(key, hashes.SHA256())
         )
         return cls(CertKeyPair(certificate.public_bytes(Encoding.PEM), private_pem(key)))
 
     def issue(self, subject: CertConfig) -> CertKeyPair:
-        """Issue a certificate for C{subject}, with a new key."""
+        """Issue a certificate for C{subject}, with a new key; a serving certificate is followed by L{chain}."""
         key = ec.generate_private_key(ec.SECP256R1())
-        now = datetime.now(UTC)
+        now = current_time()
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if subject.server else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = (
             x509.CertificateBuilder()
@@ -127,8 +161,8 @@ class CertificateAuthority:
             builder = builder.add_extension(
                 x509.SubjectAlternativeName([_alternative(name) for name in subject.names]), critical=False
             )
-        certificate = builder.sign(self._key, hashes.SHA256())
-        return CertKeyPair(certificate.public_bytes(Encoding.PEM), private_pem(key))
+        certificate = builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
+        return CertKeyPair(certificate + (self.chain if subject.server else b""), private_pem(key))
 
     def certify(
         self,
@@ -163,27 +197,55 @@ class CertificateAuthority:
 
     def has_issued(self, certificate: bytes) -> bool:
         """
-        Return whether a certificate names this authority as its issuer.
+        Return whether a certificate names this authority, or a trusted previous one, as its issuer.
 
         @param certificate: PEM; the name of another authority, or no certificate, is L{False}.
         """
         try:
-            return x509.load_pem_x509_certificate(certificate).issuer == self._certificate.subject
+            issuer = x509.load_pem_x509_certificate(certificate).issuer
+            return any(one.subject == issuer for one in x509.load_pem_x509_certificates(self.pair.certificate))
         except ValueError:
             return False
 
     def is_valid_for(self, pair: CertKeyPair, subject: CertConfig) -> bool:
-        """Return whether a certificate can be reused: issued by this authority, for all names, not about to expire."""
+        """Return whether a certificate can be reused: issued by this authority, for all names, not due for renewal."""
         try:
             certificate, _ = pair.parsed()
             certificate.verify_directly_issued_by(self._certificate)
         except Exception:
             return False
-        if certificate.not_valid_after_utc < datetime.now(UTC) + RENEW_BEFORE:
+        if current_time() >= renewal_time(certificate):
             return False
         if certificate.subject != _name(subject.common_name, subject.organization):
             return False
         return not subject.names or set(subject.names) <= set(alternative_names(certificate))
+
+
+def _authority_builder(subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_usage(authority=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def subject_of(certificate: x509.Certificate) -> CertConfig:
+    """Return the subject and the usages of a certificate that an authority of this module issued."""
+
+    def value(oid: x509.ObjectIdentifier) -> str:
+        return "".join(str(one.value) for one in certificate.subject.get_attributes_for_oid(oid))
+
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    return CertConfig(
+        value(NameOID.COMMON_NAME),
+        value(NameOID.ORGANIZATION_NAME),
+        tuple(alternative_names(certificate)),
+        server=ExtendedKeyUsageOID.SERVER_AUTH in usage,
+    )
 
 
 def alternative_names(certificate: x509.Certificate) -> list[str]:

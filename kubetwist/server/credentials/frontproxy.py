@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from ...api.flagvalues import FlagValues
@@ -19,21 +20,21 @@ class Caller(Protocol):
 
 
 def configure_proxy_client_certificate(
-    caller: Caller, options: FlagValues, default_certificate: CertKeyPair, files: FileReloader
+    caller: Caller, options: FlagValues, default_files: Sequence[Path], files: FileReloader
 ) -> None:
     """
     Present a certificate to extension API servers: the current one of C{--proxy-client-cert-file}, or the data
     directory's.
 
     @param options: The parsed command line.
-    @param default_certificate: The certificate of the data directory.
+    @param default_files: The certificate of the data directory, and its key.
     @param files: Watches the files.
     @raise StartError: The files cannot be used.
     """
-    if not options["proxy-client-cert-file"]:
-        caller.use_identity(default_certificate.certificate, default_certificate.key)
-        return
-    paths = [options["proxy-client-cert-file"], options["proxy-client-key-file"]]
+    paths, source = default_files, "front proxy client certificate"
+    if options["proxy-client-cert-file"]:
+        paths = [Path(options["proxy-client-cert-file"]), Path(options["proxy-client-key-file"])]
+        source = "--proxy-client-cert-file and --proxy-client-key-file"
 
     def load(contents: Sequence[bytes]) -> CertKeyPair:
         pair = CertKeyPair(*contents)
@@ -44,7 +45,7 @@ def configure_proxy_client_certificate(
         caller.use_identity(pair.certificate, pair.key)
 
     try:
-        use(files.watch(paths, load, use, "--proxy-client-cert-file and --proxy-client-key-file"))
+        use(files.watch(paths, load, use, source))
     except OSError as error:
         raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -17,7 +18,7 @@ from ...api.times import utc_now
 from ...api.users import MASTERS
 from ...resources.proxy.upstreamclients import KubeletTLS
 from ..errors import StartError
-from .certificates import RENEW_BEFORE, CertConfig, CertKeyPair
+from .certificates import CertConfig, CertKeyPair, renewal_time
 
 if TYPE_CHECKING:
     from ...api.flagvalues import FlagValues
@@ -54,6 +55,8 @@ class KubeletCredentials:
         self._issued: CertKeyPair | None = None
         self._issuing = Lock()
         self._renewed = utc_now()
+        if (data.pki / f"{NAME}.crt").is_file():
+            self._watch_issued(files, [data.pki / f"{NAME}.crt", data.pki / f"{NAME}.key"])
         self._last = b""
         self._presented: set[bytes] = set()
         self._configured = options["kubelet-client-certificate"] != ""
@@ -78,6 +81,21 @@ class KubeletCredentials:
         except ValueError as error:
             raise StartError(f"cannot use {flags}: {error}") from error
 
+    def _watch_issued(self, files: FileReloader, paths: Sequence[Path]) -> None:
+        """Use the certificate of the data directory anew when a command has renewed it."""
+
+        def load(contents: Sequence[bytes]) -> CertKeyPair:
+            pair = CertKeyPair(*contents)
+            pair.parsed()
+            return pair
+
+        def use(pair: CertKeyPair) -> None:
+            self._issued = None
+
+        # A damaged one is issued again by the first call.
+        with suppress(OSError, ValueError):
+            files.watch(paths, load, use, "kubelet client certificate")
+
     def _use(self, files: KubeletTLS) -> None:
         self._files = files
 
@@ -92,7 +110,7 @@ class KubeletCredentials:
                 except StartError as error:
                     self._log.error("cannot issue the kubelet client certificate: {error}", error=str(error))
                     return credentials
-                self._issued, self._renewed = issued, _parsed(issued.certificate).not_valid_after_utc - RENEW_BEFORE
+                self._issued, self._renewed = issued, renewal_time(_parsed(issued.certificate))
             credentials = KubeletTLS(issued.certificate, issued.key, credentials.ca)
         if credentials.certificate is not self._last:
             self._last = credentials.certificate

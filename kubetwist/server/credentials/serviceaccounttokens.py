@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 _log = Logger()
 
 
-def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
+def make_token_issuer(options: FlagValues, data: KeyDirectory, files: FileReloader) -> TokenIssuer:
     """
-    Read the key of C{--service-account-signing-key-file}, or without it the data directory's.
+    Read the key of C{--service-account-signing-key-file}, or without it the data directory's, now and after changes.
 
+    @param options: The parsed command line.
+    @param data: Contains the key if the command line names none.
+    @param files: Watches the file.
     @raise StartError: The key cannot be read or used.
     """
     configured = options["service-account-signing-key-file"]
@@ -32,7 +35,16 @@ def make_token_issuer(options: FlagValues, data: KeyDirectory) -> TokenIssuer:
     audiences = options["api-audiences"] or issuers
     try:
         longest, extend = _expiration(options)
-        return TokenIssuer.load(path.read_bytes(), issuers[0], audiences, longest, extend, own=not configured)
+
+        def load(contents: Sequence[bytes]) -> TokenIssuer:
+            return TokenIssuer.load(contents[0], issuers[0], audiences, longest, extend, own=not configured)
+
+        def use(other: TokenIssuer) -> None:
+            issuer.replace_key(other)
+
+        source = "--service-account-signing-key-file" if configured else "service account signing key"
+        issuer: TokenIssuer = files.watch([path], load, use, source)
+        return issuer
     except OSError as error:
         raise StartError(f"cannot read {path}: {error.strerror}") from error
     except BadSigningKey as error:
@@ -69,7 +81,7 @@ def read_token_keys(
     """
     Return the keys that verify service account tokens: from C{--service-account-key-file}, or the signing key.
 
-    The files of the flag are reloaded when they change: the returned list is updated in place.
+    The files are reloaded when they change: the returned list is updated in place.
 
     @param options: The parsed command line.
     @param data: Contains the key if the command line names none.
@@ -96,10 +108,8 @@ def read_token_keys(
             listener(keys)
 
     try:
-        if configured:
-            keys_in_use: list[TokenKey] = files.watch(paths, load, use, "--service-account-key-file")
-        else:
-            keys_in_use = load([path.read_bytes() for path in paths])
+        source = "--service-account-key-file" if configured else "service account keys"
+        keys_in_use: list[TokenKey] = files.watch(paths, load, use, source)
     except OSError as error:
         raise StartError(f"cannot read {error.filename}: {error.strerror}") from error
     except ValueError as error:

@@ -98,8 +98,7 @@ class PreparedStorageProcess(PreparedAPIServer):
         storage.listen(reactor, str(config.data.path / SOCKET_DIRECTORY))
         await front.run_pre_listen_hooks()
         await front.run_post_start_hooks()
-        if config.credentials.serving_files:
-            self.follow_certificate(lambda pair: None)
+        self.follow_certificates(lambda pair: None)
         await fronts.begin()
         assert self._acceptor is not None
         self._acceptor.start()

@@ -46,6 +46,8 @@ class FrontProxyTests(SynchronousTestCase):
         )
         self.certificate, self.key = (Path(self.mktemp()) for _ in range(2))
         self.write(self.given)
+        self.default_files = [Path(self.mktemp()) for _ in range(2)]
+        self.write_default(self.default_certificate)
         self.caller, self.files = Caller(), Files()
 
     def write(self, pair: CertKeyPair) -> None:
@@ -53,18 +55,24 @@ class FrontProxyTests(SynchronousTestCase):
         self.certificate.write_bytes(pair.certificate)
         self.key.write_bytes(pair.key)
 
+    def write_default(self, pair: CertKeyPair) -> None:
+        """Write the certificate of the data directory."""
+        self.default_files[0].write_bytes(pair.certificate)
+        self.default_files[1].write_bytes(pair.key)
+
     def show(self, *paths: str) -> None:
         """Configure the certificate for some flags."""
         names = ("proxy-client-cert-file", "proxy-client-key-file")
         options = dict.fromkeys(names, "") | dict(zip(names, paths, strict=False))
-        configure_proxy_client_certificate(
-            self.caller, cast(Any, options), self.default_certificate, cast(Any, self.files)
-        )
+        configure_proxy_client_certificate(self.caller, cast(Any, options), self.default_files, cast(Any, self.files))
 
     def test_own(self) -> None:
-        """Without flags the certificate of the data directory is presented."""
+        """Without flags the certificate of the data directory is presented, also after it was renewed."""
         self.show()
         self.assertEqual(self.caller.presented, [self.default_certificate])
+        self.write_default(self.later)
+        self.files.again()
+        self.assertEqual(self.caller.presented, [self.default_certificate, self.later])
 
     def test_given(self) -> None:
         """With flags the certificate of the files is presented, also after a change."""

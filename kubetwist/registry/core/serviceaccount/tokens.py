@@ -12,7 +12,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import define
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
@@ -35,7 +35,7 @@ class BadSigningKey(ValueError):
     """The error for a key that cannot sign tokens."""
 
 
-@frozen(eq=False)
+@define(eq=False)
 class TokenIssuer:
     """
     The issuer of tokens.
@@ -92,6 +92,10 @@ class TokenIssuer:
         public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         key_id = urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
         return cls(issuer, tuple(audiences), key, algorithm, key_id, max_seconds, extend)
+
+    def replace_key(self, other: TokenIssuer) -> None:
+        """Sign with the key of another issuer from now on."""
+        self._key, self._algorithm, self._key_id = other._key, other._algorithm, other._key_id
 
     def sign(self, claims: Mapping[str, JSONValue]) -> str:
         """Return a signed token with the claims and the issuer."""
