@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attrs import evolve
+from attrs import asdict, evolve
 
 from twisted.application.service import IService
 
 from ..api.flagvalues import FlagValues
 from ..interfaces import IServerReactor
+from ..server.files import write_file
 from .command import CommandError, CommandOptions, CommandService
 from .flagtable import FLAGS
-from .flagtypes import BOOLEAN, Flag, FlagError
+from .flagtypes import BOOLEAN, STRING, Flag, FlagError
 
 if TYPE_CHECKING:
     from ..server.datadir import DataDirectory
@@ -30,6 +32,8 @@ STORAGE_FLAGS: Final = (
     "etcd-keyfile",
     "etcd-transport",
 )
+#: Number of keys between two lines of progress.
+PROGRESS_KEYS: Final = 5000
 SECTIONS: Final = {"from": "Source", "to": "Target"}
 
 
@@ -60,7 +64,9 @@ class Options(CommandOptions):
         "\n"
         "No server may use the source or the target during the migration. Objects, uids and times to live\n"
         "are kept; revisions are not. Values are copied in their stored form: encrypted values need the same\n"
-        "--encryption-provider-config in the target. At the end, source and target are compared."
+        "--encryption-provider-config in the target. At the end, all keys of source and target are compared.\n"
+        "After an interruption, run the same command again: it continues. No server starts on the target\n"
+        "before it is complete."
     )
     flags: ClassVar = (
         *_side_flags(),
@@ -68,10 +74,18 @@ class Options(CommandOptions):
             "replace",
             BOOLEAN,
             False,
-            "Allow a target that is not empty, for example to continue an interrupted migration. Keys that differ are "
-            "written, and keys that the source does not have are deleted.",
+            "Allow a target that is not empty. Keys that differ are written, and keys that the source does not have "
+            "are deleted. An interrupted migration from the same source is continued without this flag.",
             "Migration",
         ),
+        Flag(
+            "verify-only",
+            BOOLEAN,
+            False,
+            "Write nothing: compare all keys, values and times to live of the source and the target.",
+            "Migration",
+        ),
+        Flag("report", STRING, "", "Write the result to this file, in JSON.", "Migration"),
     )
 
     def apply(self, parsed: Mapping[str, Any]) -> None:
@@ -107,6 +121,13 @@ class StorageEndpoint:
         self.prefix = options["etcd-prefix"].rstrip("/") + "/"
         self.backend = make_backend(options, reactor)
         self._data: DataDirectory | None = None
+
+    @property
+    def description(self) -> str:
+        """The store, for messages and for the record of a migration: its place and the prefix."""
+        servers = ",".join(self._options["etcd-servers"] or ())
+        place = servers or str(Path(self._options["data-dir"]).absolute())
+        return f"{place} ({self.prefix})"
 
     async def open(self, *, source: bool) -> None:
         """
@@ -149,23 +170,50 @@ async def run(service: CommandService) -> None:
             opened_endpoints.append(side)
             await side.open(source=side is source)
         migration = Migration(
-            source.backend, target.backend, source.prefix, target.prefix, service.reactor, options["replace"]
+            source.backend,
+            target.backend,
+            source.prefix,
+            target.prefix,
+            service.reactor,
+            options["replace"],
+            _Progress(service.print_line),
+            source.description,
         )
-        result = await migration.run()
+        result = await (migration.verify() if options["verify-only"] else migration.run())
     except MigrationError as error:
         raise CommandError(str(error)) from error
     finally:
         for side in reversed(opened_endpoints):
             await side.close()
+    if result.resumed:
+        service.print_line(f"continued an interrupted migration after {result.resumed}")
     service.print_line(
-        f"{result.keys} keys are equal in source and target; {result.written} were written, {result.deleted} deleted, "
-        f"{result.expiring} have a time to live"
+        f"{result.keys} keys with {result.size} bytes are equal in source and target; {result.written} were written, "
+        f"{result.deleted} deleted, {result.expiring} have a time to live"
     )
-    if result.target_revision <= result.source_revision:
+    if options["report"]:
+        path = Path(options["report"]).absolute()
+        try:
+            write_file(path, json.dumps(asdict(result), indent=2).encode() + b"\n")
+        except OSError as error:
+            raise CommandError(f"cannot write {path}: {error.strerror}") from error
+    if not options["verify-only"] and result.target_revision <= result.source_revision:
         service.print_line(
             f"revisions restart at {result.target_revision}, below the source's {result.source_revision}: "
             "restart all clients that cache objects"
         )
+
+
+class _Progress:
+    """Prints the progress at most every L{PROGRESS_KEYS} keys."""
+
+    def __init__(self, print_line: Callable[[str], object]) -> None:
+        self._print_line = print_line
+
+    def __call__(self, action: str, keys: int) -> None:
+        """Print a line."""
+        if keys % PROGRESS_KEYS == 0:
+            self._print_line(f"{action} {keys} keys")
 
 
 def makeService(options: Options) -> IService:

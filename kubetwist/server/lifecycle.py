@@ -9,16 +9,17 @@ connections, watches end, requests are finished, storage is closed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from attrs import define
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..http.connection.ciphers import openssl_ciphers
+from ..storage.migration import incomplete_migration
+from ..storage.wrappers import unwrap_backend
 from .complete import start_error
 from .credentials.certificates import CertKeyPair
 from .errors import StartError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..http.site import KubeSite
     from .apis import InstalledAPIs
     from .config import ServerConfig
+    from .credentialrotation import CredentialRotation
     from .generic import GenericServer
     from .listening import Listening
 
@@ -101,6 +103,7 @@ class PreparedAPIServer:
         self._options = config.options
         self.reactor = config.reactor
         self._port: Listening | None = None
+        self._rotation: CredentialRotation | None = None
         self._auditing = False
         self._opened = False
         self._stop_requested: Deferred[None] = Deferred()
@@ -154,9 +157,20 @@ class PreparedAPIServer:
         await front.run_ready_hooks()
 
     async def open_backend(self) -> None:
-        """Open the storage, which is closed when the server stops."""
+        """
+        Open the storage, which is closed when the server stops.
+
+        @raise StartError: A migration into the store is incomplete.
+        """
         await self.config.backend.open()
         self._opened = True
+        prefix = self._options["etcd-prefix"].rstrip("/") + "/"
+        source = await incomplete_migration(unwrap_backend(self.config.backend), prefix)
+        if source:
+            raise StartError(
+                f"the store is incomplete: a migration from {source} into it was interrupted; run kubetwist migrate"
+                " again"
+            )
 
     def report_ready(self) -> None:
         """Report that the server is ready."""
@@ -178,48 +192,23 @@ class PreparedAPIServer:
         if context.named is not None:
             context.named.follow(config.files)
         context.request_client_certificates(config.client_authorities)
-        if config.credentials.serving_files:
-            self.follow_certificate(context.replace)
+        self.follow_certificates(context.replace)
         factory = CoalescingTLSFactory(context, self.site, self.reactor, self.site.write_events)
         self._port = config.bound.listen(factory, self.reactor)
         self.url = f"https://{config.address}"
 
-    def follow_certificate(self, replace: Callable[[CertKeyPair], object]) -> None:
+    def follow_certificates(self, replace: Callable[[CertKeyPair], object]) -> None:
         """
-        Reload the operator's serving certificate when its files change.
+        Use changed certificates, and renew those that the server has issued to itself.
 
-        @param replace: Uses the new certificate for new connections.
+        @param replace: Uses a serving certificate for new connections.
         """
-        from .credentials.tlscontext import make_context
+        from .credentialrotation import CredentialRotation
 
-        options, config = self._options, self.config
-        credentials = config.credentials
-
-        def load(contents: Sequence[bytes]) -> CertKeyPair:
-            pair = CertKeyPair(*contents)
-            pair.parsed()
-            make_context(pair, options["tls-min-version"])
-            return pair
-
-        def use(pair: CertKeyPair) -> None:
-            credentials.set_serving_certificate(pair)
-            replace(pair)
-            for listener in credentials.ca_bundle_listeners:
-                listener()
-            pool = self.reactor.getThreadPool()
-            deferToThreadPool(self.reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
-                lambda failure: self._log.failure("writing the admin's kubeconfig failed", failure)
-            )
-
-        try:
-            config.files.watch(
-                credentials.serving_files,
-                load,
-                use,
-                "--tls-cert-file and --tls-private-key-file" if options["tls-cert-file"] else "--cert-dir",
-            )
-        except (OSError, ValueError) as error:
-            raise StartError(f"cannot use the serving certificate: {error}") from error
+        self._rotation = CredentialRotation(self.config, self.reactor, replace)
+        self._rotation.follow(f"https://{self.config.address}")
+        if not self.config.is_front:
+            self._rotation.start()
 
     async def liveness_problem(self) -> str | None:
         """Return the first problem that a restart may solve; L{None} without one, and while the server stops."""
@@ -247,6 +236,8 @@ class PreparedAPIServer:
     async def tear_down(self) -> None:
         """Undo the start, complete or not."""
         config = self.config
+        if self._rotation is not None:
+            self._rotation.stop()
         config.stop_following()
         port, self._port = self._port, None
         if port is not None:

@@ -2,7 +2,9 @@
 The migration of all data from one storage backend to another of any type.
 
 Values are copied in their stored form, so uids, data and encrypted values stay unchanged; revisions are the
-target's. Both stores are read in key order and compared, so that an interrupted migration can be continued.
+target's. Both stores are read in key order. The target has a record of the migration until it is complete: the source,
+and the key up to which everything is copied, so that an interrupted migration continues there. At the end, and on
+request without copying, all keys are compared.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 import orjson
-from attrs import define, field
+from attrs import asdict, define, evolve, field, frozen
 
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 
@@ -52,6 +54,11 @@ MAX_CONCURRENT_TRANSACTIONS: Final = 8
 MAX_EXPIRATION_DELAY: Final = 120.0
 #: Maximum number of differences that an error names.
 MAX_NAMED_KEYS: Final = 3
+
+#: The key of the record of an incomplete migration, below the prefix of the target.
+RECORD_KEY: Final = "kubetwist.dev/migration"
+#: Number of keys after which the record is updated.
+RECORD_INTERVAL: Final = 5000
 
 #: The prefix of encrypted values, whose ciphertext depends on the key in the store.
 ENCRYPTED_PREFIX: Final = b"k8s:enc:"
@@ -100,17 +107,71 @@ class MigrationResult:
     The result of a migration.
 
     @ivar keys: The number of keys that are equal in both stores at the end.
+    @ivar size: The size of their values in bytes.
+    @ivar resources: The number of keys by the first part of the key: C{{"pods": 3}}.
+    @ivar resumed: The key after which the migration continued; C{""} if it began with the first one.
     @ivar written: The number of keys written.
     @ivar deleted: The number of keys deleted from the target, as the source does not have them.
     @ivar expiring: The number of C{keys} with a time to live.
     """
 
     keys: int = 0
+    size: int = 0
+    resources: dict[str, int] = field(factory=dict)
+    resumed: str = ""
     written: int = 0
     deleted: int = 0
     expiring: int = 0
     source_revision: int = 0
     target_revision: int = 0
+
+
+@frozen
+class _Record:
+    """
+    The record of an incomplete migration.
+
+    @ivar source: The description of the source.
+    @ivar revision: The revision of the source; the cursor is valid for this revision only.
+    @ivar cursor: The last key, without the prefix, up to which all keys without a time to live are copied.
+    """
+
+    source: str
+    revision: int
+    cursor: str = ""
+
+    def encode(self) -> bytes:
+        """Return the value of the key L{RECORD_KEY}."""
+        return orjson.dumps({"format": 1, **asdict(self)})
+
+    @classmethod
+    def decode(cls, value: bytes) -> _Record:
+        """
+        Return the record in a value.
+
+        @raise MigrationError: It is damaged, or of a newer kubetwist.
+        """
+        try:
+            content = orjson.loads(value)
+            if content["format"] != 1:
+                raise ValueError
+            return cls(str(content["source"]), int(content["revision"]), str(content["cursor"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise MigrationError("the record of the migration in the target is damaged: use --replace") from error
+
+
+async def incomplete_migration(backend: IStorageBackend, prefix: str) -> str:
+    """
+    Return the source of a migration into a store that is incomplete; C{""} if there is none.
+
+    @param prefix: The prefix of the keys, with its last slash.
+    @raise StorageError: The store fails.
+    """
+    try:
+        found = await backend.read(prefix + RECORD_KEY)
+    except KeyNotFound:
+        return ""
+    return _Record.decode(found.value).source
 
 
 @define
@@ -120,7 +181,8 @@ class Migration:
 
     @ivar source_prefix: The prefix of the keys in the source, with its last slash: C{"/registry/"}.
     @ivar replace: Whether the target may hold data, which is then replaced by the content of the source.
-    @ivar report_progress: The progress callback; called now and then with the number of keys read.
+    @ivar report_progress: The progress callback; called now and then with the action and the number of keys.
+    @ivar source_name: A description of the source, which an interrupted migration must have, too, to be continued.
     """
 
     source: IStorageBackend
@@ -129,9 +191,12 @@ class Migration:
     target_prefix: str
     clock: Timer
     replace: bool = False
-    report_progress: Callable[[int], object] = lambda keys: None
+    report_progress: Callable[[str, int], object] = lambda action, keys: None
+    source_name: str = ""
     result: MigrationResult = field(factory=MigrationResult, init=False)
     _expiration_times: Mapping[str, float] = field(factory=dict, init=False)
+    _target_times: Mapping[str, float] = field(factory=dict, init=False)
+    _record_revision: int = field(default=0, init=False)
     _batch: list[Write] = field(factory=list, init=False)
     _size: int = field(default=0, init=False)
     _running: list[Deferred[int]] = field(factory=list, init=False)
@@ -142,14 +207,16 @@ class Migration:
         Copy all keys, then compare all of them.
 
         @raise MigrationError: The data cannot be moved, or was changed during the move.
-        @raise StorageError: The source or the target fails. The target keeps the writes so far; retry with C{replace}.
+        @raise StorageError: The source or the target fails. The target keeps the writes so far; run it again to
+            continue.
         """
         await self._check_unserved(self.source, self.source_prefix, "source")
         await self._check_unserved(self.target, self.target_prefix, "target")
-        await self._check_empty()
+        record = await self._begin()
         self._expiration_times = await expiration_times(self.source, self.source_prefix)
+        self._target_times = await expiration_times(self.target, self.target_prefix)
         try:
-            await self._move()
+            await self._move(record)
             await self._move_expiring()
             await self._wait_written()
         except BaseException:
@@ -157,6 +224,21 @@ class Migration:
                 result.addErrback(lambda failure: None)
             raise
         await self._bump_revision()
+        await self._verify()
+        await self.target.commit([Write(self.target_prefix + RECORD_KEY, None, None)])
+        self.result.target_revision = self.target.revision
+        return self.result
+
+    async def verify(self) -> MigrationResult:
+        """
+        Compare all keys, without writing.
+
+        @raise MigrationError: The stores differ, or the source is empty.
+        @raise StorageError: The source or the target fails.
+        """
+        await self._check_source()
+        self._expiration_times = await expiration_times(self.source, self.source_prefix)
+        self.result.source_revision, self.result.target_revision = self.source.revision, self.target.revision
         await self._verify()
         return self.result
 
@@ -174,37 +256,74 @@ class Migration:
                 f"the {role} is in use by {names}: stop these servers and wait until their leases expire"
             )
 
-    async def _check_empty(self) -> None:
+    async def _check_source(self) -> None:
         page = await self.source.read_page(self.source_prefix, limit=1)
         if not page.items:
             raise MigrationError(f"the source has no keys below {self.source_prefix}")
-        page = await self.target.read_page(self.target_prefix, limit=1)
-        if page.items and not self.replace:
-            raise MigrationError(
-                f"the target is not empty: it has {page.items[0].key}; --replace makes it equal to the source"
-            )
+        source = await incomplete_migration(self.source, self.source_prefix)
+        if source:
+            raise MigrationError(f"the source is incomplete: a migration from {source} into it was interrupted")
+
+    async def _begin(self) -> _Record:
+        """
+        Check that the target is empty, or has an interrupted migration of the same source, and record this one.
+
+        @return: The record. Its cursor is empty if all keys must be compared, because the source has changed.
+        """
+        await self._check_source()
+        record = _Record(self.source_name, self.source.revision)
+        try:
+            found = await self.target.read(self.target_prefix + RECORD_KEY)
+        except KeyNotFound:
+            page = await self.target.read_page(self.target_prefix, limit=1)
+            if page.items and not self.replace:
+                raise MigrationError(
+                    f"the target is not empty: it has {page.items[0].key}; --replace makes it equal to the source"
+                ) from None
+            await self._write_record(record)
+            return record
+        self._record_revision = found.revision
+        if not self.replace:
+            former = _Record.decode(found.value)
+            if former.source != self.source_name:
+                raise MigrationError(
+                    f"the target has an incomplete migration from {former.source}; --replace makes it equal to the"
+                    " source"
+                )
+            if former.revision == record.revision:
+                self.result.resumed = former.cursor
+                return former
+        await self._write_record(record)
+        return record
+
+    async def _write_record(self, record: _Record) -> None:
+        write = Write(self.target_prefix + RECORD_KEY, record.encode(), self._record_revision)
+        self._record_revision = await self.target.commit([write])
 
     # --- the migration
 
-    async def _move(self) -> None:
+    async def _move(self, record: _Record) -> None:
         """Write the keys without a time to live, and delete keys that the source does not have."""
         count = 0
-        async for key, source_item, target_item in self._compare_keys():
+        async for key, source_item, target_item in self._compare_keys(record.cursor):
+            count += 1
             if source_item is None:
                 if target_item is not None:
                     await self._write(Write(target_item.key, None, target_item.revision))
                     self.result.deleted += 1
                 continue
             self._check_value(source_item)
-            if source_item.key in self._expiration_times:
-                continue
-            if target_item is None:
-                await self._write(Write(self.target_prefix + key, source_item.value, 0))
-            elif target_item.value != source_item.value:
-                await self._write(Write(target_item.key, source_item.value, target_item.revision))
-            count += 1
+            if source_item.key not in self._expiration_times:
+                if target_item is None:
+                    await self._write(Write(self.target_prefix + key, source_item.value, 0))
+                elif target_item.value != source_item.value or target_item.key in self._target_times:
+                    await self._write(Write(target_item.key, source_item.value, target_item.revision))
             if count % PAGE_SIZE == 0:
-                self.report_progress(count)
+                self.report_progress("copied", count)
+            if count % RECORD_INTERVAL == 0:
+                await self._flush()
+                await self._wait_written()
+                await self._write_record(evolve(record, cursor=key))
         await self._flush()
 
     def _check_value(self, item: StoredValue) -> None:
@@ -282,14 +401,27 @@ class Migration:
     # --- after
 
     async def _verify(self) -> None:
-        """Read both stores again and compare all keys."""
+        """Read both stores again and compare all keys, their values and times to live."""
         different: list[str] = []
-        self.result.keys = 0
+        result = self.result
+        result.keys = result.size = result.expiring = 0
+        target_times = await expiration_times(self.target, self.target_prefix)
+        count = 0
         async for key, source_item, target_item in self._compare_keys():
-            if source_item is not None and target_item is not None and source_item.value == target_item.value:
-                self.result.keys += 1
-                continue
+            count += 1
+            if count % PAGE_SIZE == 0:
+                self.report_progress("compared", count)
             when = self._expiration_times.get(self.source_prefix + key)
+            if source_item is not None and target_item is not None and source_item.value == target_item.value:
+                if not _same_expiration(when, target_times.get(self.target_prefix + key)):
+                    different.append(f"{key} (time to live)")
+                    continue
+                result.keys += 1
+                result.size += len(source_item.value)
+                result.expiring += when is not None
+                resource = key.partition("/")[0]
+                result.resources[resource] = result.resources.get(resource, 0) + 1
+                continue
             if when is not None and when < self.clock.seconds() + MAX_EXPIRATION_DELAY:
                 continue
             different.append(key)
@@ -300,10 +432,14 @@ class Migration:
                 "the writers and retry with --replace"
             )
 
-    async def _compare_keys(self) -> AsyncIterator[tuple[str, StoredValue | None, StoredValue | None]]:
-        """Yield all keys of both stores, in order, without their prefixes."""
-        sources = _Items(self.source, self.source_prefix)
-        targets = _Items(self.target, self.target_prefix)
+    async def _compare_keys(self, after: str = "") -> AsyncIterator[tuple[str, StoredValue | None, StoredValue | None]]:
+        """
+        Yield all keys of both stores, in order, without their prefixes, except for the record of the migration.
+
+        @param after: The key after which they begin; C{""} for the first one.
+        """
+        sources = _Items(self.source, self.source_prefix, after)
+        targets = _Items(self.target, self.target_prefix, after)
         source_item, target_item = await sources.next(), await targets.next()
         while source_item is not None or target_item is not None:
             source_key = None if source_item is None else source_item.key[len(self.source_prefix) :]
@@ -312,7 +448,8 @@ class Migration:
                 yield source_key, source_item, None
                 source_item = await sources.next()
             elif target_key is not None and (source_key is None or target_key < source_key):
-                yield target_key, None, target_item
+                if target_key != RECORD_KEY:
+                    yield target_key, None, target_item
                 target_item = await targets.next()
             else:
                 assert source_key is not None
@@ -320,12 +457,20 @@ class Migration:
                 source_item, target_item = await sources.next(), await targets.next()
 
 
+def _same_expiration(source: float | None, target: float | None) -> bool:
+    """Return whether two keys expire at the same time, or both never; leases of etcd have whole seconds or minutes."""
+    if source is None or target is None:
+        return source is target
+    return abs(source - target) <= MAX_EXPIRATION_DELAY
+
+
 class _Items:
     """Reads the values below a prefix, at one revision, one by one."""
 
-    def __init__(self, backend: IStorageBackend, prefix: str) -> None:
+    def __init__(self, backend: IStorageBackend, prefix: str, after: str = "") -> None:
         self._backend = backend
         self._prefix = prefix
+        self._start = f"{prefix}{after}\0" if after else ""
         self._page: Page | None = None
         self._left: deque[StoredValue] = deque()
 
@@ -334,7 +479,7 @@ class _Items:
         if not self._left:
             last = self._page
             if last is None:
-                page = await self._backend.read_page(self._prefix, limit=PAGE_SIZE)
+                page = await self._backend.read_page(self._prefix, start=self._start, limit=PAGE_SIZE)
             elif last.more:
                 start = last.items[-1].key + "\0"
                 page = await self._backend.read_page(self._prefix, start=start, limit=PAGE_SIZE, revision=last.revision)

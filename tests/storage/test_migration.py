@@ -19,7 +19,7 @@ from kubetwist.api.times import format_micro_time, posix_now
 from kubetwist.storage import migration as migration_module
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.migration import Migration, MigrationError, MigrationResult
+from kubetwist.storage.migration import Migration, MigrationError, MigrationResult, incomplete_migration
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.testing.storage import StorageReactor
 from tests.schema.protobuf import encoder as wire
@@ -139,9 +139,9 @@ class MoveTests(MigrationCase):
         """Encrypted values are copied unchanged, but not to other keys, which their encryption authenticates."""
         self.put(self.source, f"{PREFIX}secrets/x", b"k8s:enc:aesgcm:v1:key1:\x00\x01")
         self.refused("is encrypted for that key", f'"{PREFIX}secrets/x"', target_prefix="/mine/")
-        self.assertEqual(self.contents(self.target), {})
+        self.assertEqual(list(self.contents(self.target)), [f"/mine/{migration_module.RECORD_KEY}"])
         self.move()
-        self.assertEqual(self.contents(self.target), self.contents(self.source))
+        self.assertEqual(self.contents(self.target, PREFIX), self.contents(self.source))
 
     def test_revisions(self) -> None:
         """The target's revision is bumped past the source's, if the target supports it."""
@@ -183,23 +183,114 @@ class ReplaceTests(MigrationCase):
         self.assertEqual((moved.keys, moved.written), (len(ours), len(ours) - same))
         self.assertEqual(moved.deleted, len(theirs.keys() - ours.keys()))
 
-    def test_taken_up_again(self) -> None:
-        """An interrupted migration can be continued."""
+    def fill(self) -> None:
+        """Create 500 keys, some of which expire."""
         for number in range(500):
-            self.put(self.source, f"{PREFIX}{number:03}", b"x")
-        commit, left = self.target.commit, [3]
+            self.put(self.source, f"{PREFIX}{number:03}", b"x" * number, None if number % 50 else 1000.0 + number)
+
+    def interrupt(self, commits: int, **options: Any) -> bool:
+        """Run a migration whose target fails after a number of commits; return whether that was before its end."""
+        commit, left = self.target.commit, [commits]
 
         def failing(writes: list[Write]) -> Any:
             left[0] -= 1
             return fail(StorageUnavailable("gone")) if left[0] < 0 else commit(writes)
 
         self.target.commit = failing
-        self.assertRaises(StorageUnavailable, self.move)
-        self.target.commit = commit
-        result = len(self.contents(self.target))
-        self.assertEqual(result, 300)
-        moved = self.move(replace=True)
-        self.assertEqual((moved.keys, moved.written), (500, 200))
+        try:
+            self.move(**options)
+        except StorageUnavailable:
+            return True
+        finally:
+            self.target.commit = commit
+        return False
+
+    def test_taken_up_again(self) -> None:
+        """A migration that was interrupted after any commit continues; until its end, the target is incomplete."""
+        self.patch(migration_module, "RECORD_INTERVAL", 100)
+        self.fill()
+        expected = self.contents(self.source)
+        commits = resumed = 0
+        while True:
+            self.target = self.opened(MemoryStorage(self.reactor))
+            if not self.interrupt(commits, source_name="here"):
+                break
+            incomplete = self.reactor.run(Deferred.fromCoroutine(incomplete_migration(self.target, PREFIX)))
+            self.assertEqual(incomplete, "here" if commits else "")
+            moved = self.move(source_name="here")
+            self.assertEqual((moved.keys, moved.size, moved.expiring), (500, sum(map(len, expected.values())), 10))
+            self.assertEqual(self.contents(self.target), expected)
+            self.assertEqual(self.target.list_expirations(), self.source.list_expirations())
+            resumed += bool(moved.resumed)
+            commits += 1
+        self.assertGreater(commits, 15)
+        self.assertGreater(resumed, 5)
+        self.assertEqual(self.reactor.run(Deferred.fromCoroutine(incomplete_migration(self.target, PREFIX))), "")
+
+    def test_cursor(self) -> None:
+        """A continued migration does not compare what it has copied; if the source has changed, it compares all."""
+        self.patch(migration_module, "RECORD_INTERVAL", 100)
+        self.fill()
+        self.assertTrue(self.interrupt(7))
+        copied = len(self.contents(self.target)) - 1
+        self.assertGreater(copied, 200)
+        moved = self.move()
+        self.assertTrue("199" <= moved.resumed < "500", moved.resumed)
+        self.assertEqual(moved.written, 500 - copied)
+        self.target = self.opened(MemoryStorage(self.reactor))
+        self.assertTrue(self.interrupt(7))
+        self.put(self.source, f"{PREFIX}001", b"changed")
+        moved = self.move()
+        self.assertEqual(moved.resumed, "")
+        self.assertEqual(self.contents(self.target), self.contents(self.source))
+
+    def test_other_source(self) -> None:
+        """An incomplete migration from another source, or a damaged record, is only replaced on request."""
+        self.fill()
+        self.assertTrue(self.interrupt(2, source_name="there"))
+        self.refused("the target has an incomplete migration from there", "--replace", source_name="here")
+        self.put(self.target, f"{PREFIX}{migration_module.RECORD_KEY}", b"{}")
+        self.refused("the record of the migration in the target is damaged", source_name="there")
+        self.move(source_name="here", replace=True)
+        self.assertEqual(self.contents(self.target), self.contents(self.source))
+
+    def test_incomplete_source(self) -> None:
+        """An incomplete store is not copied."""
+        self.fill()
+        self.assertTrue(self.interrupt(3, source_name="there"))
+        self.source, self.target = self.target, self.opened(MemoryStorage(self.reactor))
+        self.refused("the source is incomplete: a migration from there into it was interrupted")
+
+    def verify(self) -> MigrationResult:
+        """Compare the stores."""
+        return self.reactor.run(Deferred.fromCoroutine(self.migration().verify()))
+
+    def test_verify(self) -> None:
+        """A comparison finds missing, additional and changed keys and times to live, and writes nothing."""
+        self.fill()
+        self.move()
+        progress: list[tuple[str, int]] = []
+        migration = self.migration(report_progress=lambda action, keys: progress.append((action, keys)))
+        result = self.reactor.run(Deferred.fromCoroutine(migration.verify()))
+        self.assertEqual((result.keys, result.expiring, result.written), (500, 10, 0))
+        self.assertEqual(progress, [("compared", 500)])
+        before = self.target.revision
+        for key, value, ttl, text in (
+            ("001", b"other", None, "(001)"),
+            ("002", None, None, "(002)"),
+            ("more", b"m", None, "(more)"),
+            ("003", b"xxx", 5000.0, "(003 (time to live))"),
+        ):
+            self.put(self.target, PREFIX + key, value, ttl)
+            with self.assertRaises(MigrationError) as caught:
+                self.verify()
+            self.assertIn(text, str(caught.exception))
+            self.assertEqual(self.target.revision, before + 1)
+            self.move(replace=True)
+            if key == "003":
+                break
+            self.verify()
+            before = self.target.revision
 
     def test_write_during_migration(self) -> None:
         """Writes during the migration are detected."""
@@ -208,8 +299,10 @@ class ReplaceTests(MigrationCase):
         commit = self.target.commit
 
         def writing_concurrently(writes: list[Write]) -> Any:
-            self.target.commit = commit
             response = commit(writes)
+            if writes[0].key.endswith(migration_module.RECORD_KEY):
+                return response
+            self.target.commit = commit
             self.put(self.source, f"{PREFIX}3", b"y")
             return response
 
