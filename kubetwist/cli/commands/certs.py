@@ -68,7 +68,7 @@ _data_dir = click.option(
 )
 
 
-@click.group(help="Check, renew and rotate keys and certificates. The server may be running.")
+@click.group("certs", help="Check, renew and rotate keys and certificates. The server may be running.")
 def command() -> None:
     """Select a subcommand."""
 
