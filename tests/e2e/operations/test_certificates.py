@@ -158,10 +158,10 @@ def test_service_account_keys(tmp_path: Path) -> None:
             assert code == 201
             return bool(reviewed["status"].get("authenticated"))
 
+        client = Client(server, tmp_path / "client")
+
         def key_ids() -> list[str]:
-            code, keys = server.request("GET", "/openid/v1/jwks")
-            assert code == 200
-            return [key["kid"] for key in keys["keys"]]
+            return [key["kid"] for key in client.get("/openid/v1/jwks")["keys"]]
 
         assert server.request("POST", ACCOUNT, {"metadata": {"name": "robot"}})[0] == 201
         old, first = issue(), key_ids()

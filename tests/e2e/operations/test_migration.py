@@ -23,7 +23,7 @@ PREFIX = "/registry/configmaps/default"
 
 
 def fill(data: Path, keys: int) -> None:
-    """Create a data directory with objects, one of which expires in a week."""
+    """Create a data directory with objects, one of which expires after many years."""
     directory = DataDirectory(data)
     directory.lock()
     reactor = StorageReactor()
@@ -32,7 +32,7 @@ def fill(data: Path, keys: int) -> None:
     for first in range(0, keys, 500):
         writes = [Write(f"{PREFIX}/{number:06}", b"%d" % number * 10, 0) for number in range(first, first + 500)]
         reactor.run(storage.commit(writes))
-    reactor.run(storage.commit([Write("/registry/events/default/e", b"e", 0, 7 * 86400.0)]))
+    reactor.run(storage.commit([Write("/registry/events/default/e", b"e", 0, 3e9)]))
     reactor.run(storage.close())
     reactor.close()
     directory.close()
