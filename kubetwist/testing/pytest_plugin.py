@@ -306,7 +306,11 @@ def kube_api_twisted(
     kubernetes_version: str,
     kube_api_baseline: Callable[[Server], object] | None,
 ) -> Iterator[InProcessServer]:
-    """A server on the reactor of pytest-twisted for one test, with the baseline: url, token, connection.treq()."""
+    """
+    A server on the reactor of pytest-twisted for one test, with the baseline: url, token, connection.treq().
+
+    The parameters are other fixtures.
+    """
     check_baseline(kube_api_baseline)
     if not _uses_pytest_twisted(request.config):
         pytest.fail(

@@ -66,7 +66,11 @@ def token_request(audiences: Sequence[str], seconds: int | None) -> JSONObject:
 def create(
     serviceaccount: str, namespace: str, duration: str, audiences: Sequence[str], output: str, kubeconfig: str
 ) -> None:
-    """Request a token of a service account (TokenRequest), and print it."""
+    """
+    Request a token of a service account (TokenRequest), and print it.
+
+    The server may grant another lifetime than the requested one.
+    """
     body = token_request(audiences, seconds_of(duration))
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/serviceaccounts/{quote(serviceaccount, safe='')}/token"
     answer = call_server(kubeconfig, "POST", path, body=body)

@@ -68,7 +68,11 @@ def query_of(verb: str, resource: str, name: str, values: dict[str, str], groups
 def command(
     verb: str, resource: str, name: str, groups: Sequence[str], output: str, kubeconfig: str, **values: Any
 ) -> None:
-    """Send the question to the server, and print the answer."""
+    """
+    Send the question to the server, and print the answer.
+
+    The parameters are the arguments and options of the command.
+    """
     parameters = {
         "namespace": values["namespace"],
         "user": values["user"],

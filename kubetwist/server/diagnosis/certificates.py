@@ -15,11 +15,13 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from ..credentials.certificates import RENEW_BEFORE, alternative_names
+from ..credentials.certificates import alternative_names
 from .findings import Finding, error, note, ok, warning
 
 #: Remaining validity of an authority below which it should be replaced: its clients need the new one first.
 _REPLACE_AUTHORITY: Final = timedelta(days=180)
+#: The same for other certificates.
+_REPLACE_CERTIFICATE: Final = timedelta(days=30)
 #: Maximum size, in bytes, of a file with certificates.
 _MOST: Final = 1 << 20
 _WEAK_HASHES: Final = frozenset(("md5", "sha1"))
@@ -36,7 +38,7 @@ class CertificateFile:
     @ivar key_path: The file of its key; C{""} if the server does not need the key.
     @ivar authority_path: The file of the authority that must have issued it; C{""} for any.
     @ivar names: Names and addresses that it must have.
-    @ivar renewed: Whether a start issues it again when it is about to expire, or its names have changed.
+    @ivar renewed: Whether the server issues it again when it is due, or its names have changed.
     @ivar authority: Whether it is a bundle of authorities.
     """
 
@@ -110,10 +112,10 @@ def judge_validity(file: CertificateFile, certificate: x509.Certificate, now: da
             yield error(identifier, message, "restart the server, which issues a new one")
         else:
             yield error(identifier, message, _replace(file))
-    elif end - now < (_REPLACE_AUTHORITY if file.authority else RENEW_BEFORE):
+    elif end - now < (_REPLACE_AUTHORITY if file.authority else _REPLACE_CERTIFICATE):
         message = f"{file.path} expires on {end:%Y-%m-%d}"
         if file.renewed:
-            yield note(identifier, message, "the next start of the server issues a new one; restart it before that day")
+            yield note(identifier, message, "a running server renews it, at its next start at the latest")
         else:
             yield warning(identifier, message, _replace(file))
 
