@@ -36,6 +36,7 @@ failures for from-literal help human-readable image include-crds inodes insecure
 kubetwist-context kubetwist-kubeconfig kubetwist-load kubetwist-record list mark-compacted name namespace path
 previous raw reactor replicas role selector server-side serviceaccount use-env user write-out
 end-overlap overlap retire within
+build enable format from-file now read-only set tmpfs
 """
 
 

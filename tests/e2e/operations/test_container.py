@@ -23,7 +23,7 @@ from .files import DEPLOY, PROJECT
 
 CONTAINERFILE = DEPLOY / "container" / "Containerfile"
 #: Seconds for a build, and for a run, on a busy machine.
-TIMEOUT = 400
+TIMEOUT = 1500
 #: Where the mounted interpreter is, as in the image of Python.
 LIBRARIES = "/usr/local/lib"
 
@@ -72,14 +72,14 @@ def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
 
     with ExitStack() as cleanup:
         # Files of other users would remain otherwise.
-        cleanup.callback(shutil.rmtree, folder)
+        cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         cleanup.callback(run, "umount", "--all")
         yield run
 
 
 @pytest.fixture(scope="module")
 def base(buildah: Callable[..., str]) -> str:
-    """An image with the directories of a system, for mounts of the ones of this machine."""
+    """An image with empty directories, into which directories of this machine are mounted."""
     container = buildah("from", "scratch")
     root = Path(buildah("mount", container))
     for name in ("usr", "etc", "proc", "dev", "sys", "tmp", "var/lib", "run", "opt", "root"):
@@ -146,7 +146,7 @@ def test_settings(settings: Any) -> None:
 
 @pytest.mark.parametrize("user", ["65532:0", "1000660000:0"])
 def test_run(buildah: Callable[..., str], image: str, settings: Any, tmp_path: Path, user: str) -> None:
-    """The server is healthy and stops gracefully as its user, and as any user of group 0."""
+    """The server is healthy and stops gracefully as the default user, and as any user of group 0."""
     container = buildah("from", image)
     root = buildah("mount", container)
     volume = tmp_path / "volume"
