@@ -66,6 +66,13 @@ class Options(CommandOptions):
             "Restore",
         ),
         Flag(
+            "store-format",
+            NATURAL,
+            0,
+            "The format of the restored store, for an older kubetwist: 1 for 0.1. 0 is the present format.",
+            "Restore",
+        ),
+        Flag(
             "bump-revision",
             NATURAL,
             DEFAULT_REVISION_BUMP,
@@ -87,6 +94,7 @@ async def run(service: CommandService) -> None:
     from ..server.archive.archive import Archive
     from ..server.archive.pointintime import RestorePlan
     from ..server.backups import MANIFEST, restore
+    from ..storage.sqlite.logfile import FORMAT
 
     options = service.options
     source, target = Path(options["from"]).absolute(), Path(options["data-dir"]).absolute()
@@ -109,6 +117,7 @@ async def run(service: CommandService) -> None:
         report=service.print_line,
         changes=() if plan is None else plan.segments,
         revision=0 if plan is None else plan.revision,
+        store_format=options["store-format"] or FORMAT,
     )
     if plan is not None:
         service.print_line(

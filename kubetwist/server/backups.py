@@ -21,6 +21,7 @@ from attrs import frozen
 
 from ..api.times import now
 from ..storage.sqlite.backup import Progress, Summary, copy_store, restore_copy, verify_copy
+from ..storage.sqlite.logfile import FORMAT as FORMAT_OF_STORES
 from ..storage.sqlite.logfile import HIGH_WATER_MARK_SUFFIX
 from ..storage.sqlite.segments import Segment, apply_segments
 from .datadir import MARKER, RESTORE_MARKER, DataDirectory
@@ -201,6 +202,7 @@ def restore(
     report: Callable[[str], object],
     changes: Sequence[Segment] = (),
     revision: int = 0,
+    store_format: int = FORMAT_OF_STORES,
 ) -> Summary:
     """
     Create the data directory C{target} from a backup.
@@ -213,6 +215,7 @@ def restore(
     @param report: Prints a line about the content that is kept.
     @param changes: Later changes to apply, see L{apply_segments}.
     @param revision: The revision up to which they are applied.
+    @param store_format: The format of the restored store; a former one for an older kubetwist.
     @raise StartError: Something cannot be read or written, or the directory is in use.
     @raise StorageError: The backup's store is damaged.
     """
@@ -235,7 +238,7 @@ def restore(
             if changes:
                 apply_segments(str(new / STORE), changes, revision)
                 verify_copy(str(new / STORE))
-            restored = restore_copy(str(new / STORE), bump)
+            restored = restore_copy(str(new / STORE), bump, store_format)
             _install_restored(data, new, backup, report)
         finally:
             shutil.rmtree(new, ignore_errors=True)

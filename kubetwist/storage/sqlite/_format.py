@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 from ..embedded import FIRST_REVISION
@@ -35,6 +36,9 @@ SCHEMA: Final = (
 
 #: By the number of a format, the statements that upgrade a file from the format before.
 STEPS: Final[dict[int, tuple[str, ...]]] = {2: ("ALTER TABLE log ADD COLUMN sum INTEGER",)}
+
+#: By the number of a format, the statements that convert a file to the format before.
+DOWNGRADE_STEPS: Final[dict[int, tuple[str, ...]]] = {2: ("ALTER TABLE log DROP COLUMN sum",)}
 
 
 def read_format(connection: sqlite3.Connection, path: str) -> int:
@@ -88,6 +92,21 @@ def migrate_schema(connection: sqlite3.Connection, version: int) -> None:
         for step in range(version + 1, FORMAT + 1):
             statements += STEPS[step]
         statements.append(f"PRAGMA user_version = {FORMAT}")
+    _execute_all(connection, statements)
+
+
+def downgrade_schema(connection: sqlite3.Connection, version: int) -> None:
+    """
+    Convert a file of the present format to a former one; a failure, or a kill, leaves the file unchanged.
+
+    @param version: The format, from 1 on.
+    """
+    statements = [statement for step in range(FORMAT, version, -1) for statement in DOWNGRADE_STEPS[step]]
+    _execute_all(connection, [*statements, f"PRAGMA user_version = {version}"])
+
+
+def _execute_all(connection: sqlite3.Connection, statements: Sequence[str]) -> None:
+    """Execute statements in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         for statement in statements:

@@ -63,6 +63,7 @@ from ._format import (
 )
 from ._metrics import SQLiteMetrics
 from ._writer import Writer
+from .backup import keep_former_format
 from .logfile import (
     PAGE_SIZE,
     Connect,
@@ -137,6 +138,9 @@ class SQLiteStorage(EmbeddedStorage):
         self._writer.start()
         self._reader.start()
         try:
+            former = await self._writer.run(lambda: keep_former_format(self.path) if self._file.exists() else None)
+            if former is not None:
+                self._log.info("upgrading the store; the former one is kept: path={path}", path=former)
             await self._writer.run(self._file.open)
             if self._file.loss:
                 self._log.error(

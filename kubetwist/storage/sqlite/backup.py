@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 from urllib.parse import quote
 
@@ -15,7 +17,7 @@ from ..errors import (
     StorageUnavailable,
 )
 from ._checksums import row_sum
-from ._format import read_format, read_history, start_history
+from ._format import FORMAT, downgrade_schema, read_format, read_history, start_history
 from .logfile import (
     LogFile,
     corrupt_error,
@@ -139,7 +141,43 @@ def _count_damaged(connection: sqlite3.Connection) -> int:
     return sum(row_sum(*row) != total for *row, total in rows)
 
 
-def restore_copy(path: str, bump: int) -> Summary:
+def keep_former_format(path: str) -> str | None:
+    """
+    Copy a store of a former format before it is upgraded, if the disk has room for twice its size.
+
+    No connection of this process may be open, for the reason that L{LogFile.reopen} states.
+
+    @return: The path of the copy; L{None} without one: the store has the present format, or there is no room.
+    @raise StorageCorrupt: It is damaged, or not a store.
+    @raise StorageUnavailable: It cannot be read.
+    """
+    with translate_sqlite_errors(path):
+        connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True, isolation_level=None)
+        try:
+            version = read_format(connection, path)
+        finally:
+            connection.close()
+    target = f"{path}-format{version}"
+    if version in (0, FORMAT) or os.path.lexists(target):
+        return None
+    new = f"{target}.new"
+    try:
+        size = sum(os.path.getsize(path + suffix) for suffix in ("", "-wal") if os.path.exists(path + suffix))
+        if shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free < 2 * size:
+            return None
+        if os.path.lexists(new):
+            os.unlink(new)
+        copy_store(path, new, lambda done, total: None)
+        os.rename(new, target)
+    except (OSError, StorageUnavailable):
+        # The upgrade itself does not depend on the copy.
+        with suppress(OSError):
+            os.unlink(new)
+        return None
+    return target
+
+
+def restore_copy(path: str, bump: int, version: int = FORMAT) -> Summary:
     """
     Turn a copy into a store that clients cannot mistake for the original.
 
@@ -147,7 +185,11 @@ def restore_copy(path: str, bump: int) -> Summary:
     compacted: a client with one of those gets C{410 Expired}, and lists again.
 
     @param bump: The number of revisions to advance by; 0 keeps the revision.
+    @param version: The format of the result.
+    @raise StorageCorrupt: It is damaged, or there is no such format.
     """
+    if not 1 <= version <= FORMAT:
+        raise StorageCorrupt(f"there is no format {version} of stores; this kubetwist has formats 1 to {FORMAT}")
     file = LogFile(path)
     try:
         file.open()
@@ -156,6 +198,9 @@ def restore_copy(path: str, bump: int) -> Summary:
             start_history(file.connection)
         if bump:
             file.bump_revision(contents.revision + bump)
+        if version < FORMAT:
+            with translate_sqlite_errors(path, writing=True):
+                downgrade_schema(file.connection, version)
     finally:
         file.close()
     return Summary(contents.revision + bump, len(contents.latest_revisions))

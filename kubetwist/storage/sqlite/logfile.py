@@ -298,6 +298,14 @@ class LogFile:
             except OSError as error:
                 raise StorageUnavailable(f"the folder of {self.path} cannot be written: {error.strerror}") from error
 
+    def exists(self) -> bool:
+        """Return whether there is a file that is not empty and looks like a database of SQLite."""
+        try:
+            with open(self.path, "rb") as file:
+                return file.read(len(_MAGIC)) == _MAGIC
+        except OSError:
+            return False
+
     def size(self) -> int:
         """
         Return the size of the file, in bytes.

@@ -3,17 +3,27 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
 import os
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+import kubetwist
 from kubetwist.api.storage import Write
 from kubetwist.storage.errors import StorageCorrupt, StorageUnavailable
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.sqlite import _format as sqliteformat
+from kubetwist.storage.sqlite.backup import copy_store, restore_copy
 from kubetwist.testing.storage import RecordingObserver, StorageReactor
 
 FORMATS = Path(__file__).with_name("formats")
@@ -91,6 +101,111 @@ class OlderFormatTests(FormatCase):
         self.reactor.run(storage.compact(12))
         (rows,) = self.connect().execute("SELECT count(*) FROM log").fetchone()
         self.assertEqual(rows, 4)
+
+
+class ReleaseTests(FormatCase):
+    """Stores that released versions have written, see L{tests.storage.sqlite.oldstores}."""
+
+    def releases(self) -> list[str]:
+        """Return the releases, of which there is one for each former format at least."""
+        return sorted(path.name.removesuffix(".sqlite.gz") for path in FORMATS.glob("*.sqlite.gz"))
+
+    def restore(self, release: str) -> Any:
+        """Put the store of a release at a new path, and return the content that the release has read."""
+        self.path = os.path.abspath(self.mktemp())
+        Path(self.path).write_bytes(gzip.decompress((FORMATS / f"{release}.sqlite.gz").read_bytes()))
+        return json.loads((FORMATS / f"{release}.json").read_text())
+
+    def content(self, storage: SQLiteStorage) -> Any:
+        """Return the content in the form of the files of releases."""
+        page = self.reactor.run(storage.read_page("/"))
+        items = [[item.key, hashlib.sha256(item.value).hexdigest(), item.revision] for item in page.items]
+        return {"revision": storage.revision, "compacted": storage.compacted, "items": items}
+
+    def test_every_release(self) -> None:
+        """The store of each release is upgraded with its whole content, and a copy in the former format is kept."""
+        formats = set()
+        for release in self.releases():
+            expected = self.restore(release)
+            version = self.version()
+            formats.add(version)
+            storage = self.open()
+            self.assertEqual(self.content(storage), expected)
+            self.assertEqual(
+                storage.list_expirations(), {"/registry/events/a/e": storage.list_expirations().popitem()[1]}
+            )
+            self.reactor.run(storage.commit([Write("/registry/new", b"", 0)]))
+            self.reactor.run(storage.close())
+            self.assertEqual(self.version(), sqliteformat.FORMAT)
+            kept = f"{self.path}-format{version}"
+            self.assertEqual(os.path.exists(kept), version < sqliteformat.FORMAT)
+            if version < sqliteformat.FORMAT:
+                self.path = kept
+                self.assertEqual(self.version(), version)
+        self.assertEqual(formats, set(range(1, sqliteformat.FORMAT + 1)))
+
+    def test_no_room(self) -> None:
+        """Without room for a copy, the store is upgraded nevertheless."""
+        for release in self.releases():
+            expected = self.restore(release)
+            self.patch(shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
+            storage = self.open()
+            self.assertEqual(self.content(storage), expected)
+            self.assertEqual([name for name in os.listdir(os.path.dirname(self.path)) if "-format" in name], [])
+
+    def test_killed(self) -> None:
+        """kill -9 at each statement of an upgrade leaves a store that the next start upgrades."""
+        for release in self.releases():
+            for number in range(20):
+                expected = self.restore(release)
+                version = self.version()
+                done = subprocess.run(
+                    [sys.executable, "-c", _KILLED_UPGRADE, self.path, str(number)],
+                    env={**os.environ, "PYTHONPATH": str(Path(kubetwist.__file__).parent.parent)},
+                )
+                self.assertIn(self.version(), (version, sqliteformat.FORMAT))
+                storage = self.open()
+                self.assertEqual(self.content(storage), expected)
+                if done.returncode == 0:
+                    break
+                self.assertEqual(done.returncode, -signal.SIGKILL)
+            else:
+                self.fail("the upgrade has no end")
+            self.assertGreater(number, 5)
+
+    def test_downgrade(self) -> None:
+        """A copy can be converted to each former format, with the tables and the content of that format."""
+        for release in self.releases():
+            expected = self.restore(release)
+            version, shape, path = self.version(), self.shape(), self.path
+            storage = self.open()
+            copied = os.path.abspath(self.mktemp())
+            copy_store(path, copied, lambda done, total: None)
+            self.reactor.run(storage.close())
+            restore_copy(copied, 0, version)
+            self.path = copied
+            self.assertEqual((self.version(), self.shape()), (version, shape))
+            self.assertEqual(self.content(self.open()), expected)
+        self.assertRaises(StorageCorrupt, restore_copy, copied, 0, sqliteformat.FORMAT + 1)
+
+
+#: Opens a store, and kills itself before a statement.
+_KILLED_UPGRADE = """
+import os, signal, sqlite3, sys
+from kubetwist.storage.sqlite.logfile import LogFile
+left = [int(sys.argv[2])]
+def trace(statement):
+    left[0] -= 1
+    if left[0] < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+def connect(*arguments, **options):
+    connection = sqlite3.connect(*arguments, **options)
+    connection.set_trace_callback(trace)
+    return connection
+file = LogFile(sys.argv[1], connect)
+file.open()
+file.close()
+"""
 
 
 class StepTests(FormatCase):
