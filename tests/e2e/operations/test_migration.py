@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -97,3 +98,28 @@ def test_page(tmp_path: Path) -> None:
         ):
             assert block("operations.md", first, replaced)
             assert text in run_block(tmp_path, "operations.md", first, replaced)
+
+
+def test_downgrade(tmp_path: Path) -> None:
+    """The commands of the page restore a backup in the format of an older release."""
+    data = tmp_path / "data"
+    fill(data, 500)
+    (data / "pki").mkdir()
+    replaced = {
+        "/var/lib/kubetwist": str(data),
+        "/backups/downgrade": str(tmp_path / "backup"),
+        "/srv/downgrade": str(tmp_path / "older"),
+    }
+    first = "kubetwist backup --data-dir=/var/lib/kubetwist --to=/backups/downgrade\n"
+    output = run_block(tmp_path, "operations.md", first, replaced)
+    assert "501 objects" in output
+    connection = sqlite3.connect(tmp_path / "older" / "store.sqlite")
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert [row[1] for row in connection.execute("PRAGMA table_info(log)")] == [
+        "id",
+        "key",
+        "previous",
+        "expires",
+        "value",
+    ]
+    connection.close()
