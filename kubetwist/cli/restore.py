@@ -94,7 +94,7 @@ async def run(service: CommandService) -> None:
     from ..server.archive.archive import Archive
     from ..server.archive.pointintime import RestorePlan
     from ..server.backups import MANIFEST, restore
-    from ..storage.sqlite.logfile import FORMAT
+    from ..storage.sqlite.backup import STORE_FORMAT
 
     options = service.options
     source, target = Path(options["from"]).absolute(), Path(options["data-dir"]).absolute()
@@ -117,7 +117,7 @@ async def run(service: CommandService) -> None:
         report=service.print_line,
         changes=() if plan is None else plan.segments,
         revision=0 if plan is None else plan.revision,
-        store_format=options["store-format"] or FORMAT,
+        store_format=options["store-format"] or STORE_FORMAT,
     )
     if plan is not None:
         service.print_line(

@@ -20,8 +20,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from ..api.times import now
-from ..storage.sqlite.backup import Progress, Summary, copy_store, restore_copy, verify_copy
-from ..storage.sqlite.logfile import FORMAT as FORMAT_OF_STORES
+from ..storage.sqlite.backup import STORE_FORMAT, Progress, Summary, copy_store, restore_copy, verify_copy
 from ..storage.sqlite.logfile import HIGH_WATER_MARK_SUFFIX
 from ..storage.sqlite.segments import Segment, apply_segments
 from .datadir import MARKER, RESTORE_MARKER, DataDirectory
@@ -202,7 +201,7 @@ def restore(
     report: Callable[[str], object],
     changes: Sequence[Segment] = (),
     revision: int = 0,
-    store_format: int = FORMAT_OF_STORES,
+    store_format: int = STORE_FORMAT,
 ) -> Summary:
     """
     Create the data directory C{target} from a backup.

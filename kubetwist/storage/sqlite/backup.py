@@ -27,6 +27,8 @@ from .logfile import (
     translate_sqlite_errors,
 )
 
+#: The present format of stores.
+STORE_FORMAT: Final = FORMAT
 #: Pages copied in one step; after each step, progress is reported and the copied pages are flushed to disk.
 COPY_STEP_PAGES: Final = 4096
 
