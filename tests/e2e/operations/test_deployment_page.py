@@ -56,7 +56,7 @@ def make_keys(folder: Path) -> None:
 
 
 def test_keys(tmp_path: Path) -> None:
-    """A server starts with a copy of the keys, as the init container makes it, and issues its own certificates."""
+    """A server starts with a copy of the keys, as the init container makes it, and issues its certificates."""
     make_keys(tmp_path)
     manifests: list[Any] = load_kustomization(PROJECT / "deploy" / "manifests" / "etcd")
     (deployment,) = [one for one in manifests if one["kind"] == "Deployment"]
