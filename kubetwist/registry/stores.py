@@ -122,7 +122,14 @@ class Stores:
         return None if store is None else store.cache.sizes()
 
     def count_watches(self, group: str, resource: str, namespace: str, name: str) -> int:
-        """Return the number of watches of this server that receive the events of an object."""
+        """
+        Return the number of watches of this server that receive the events of an object.
+
+        @param group: The group of the resource.
+        @param resource: The resource.
+        @param namespace: The namespace of the object; C{""} for none.
+        @param name: The name of the object; C{""} if it has none yet.
+        """
         store = self.find_cached(group, resource)
         return 0 if store is None else store.cache.count_watches(store.cache_key(namespace, name))
 

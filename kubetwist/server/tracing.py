@@ -15,13 +15,14 @@ from ..api.featuregates import FeatureGates
 from ..api.go.quote import quoted
 from ..controllers.serveridentity import server_name
 from ..filters.tracing import RequestTracing
+from ..interfaces import IStorageBackend
 from ..tracing.configuration import TracingConfiguration, load_tracing
 from ..tracing.spans import Span, Tracer
 from .errors import StartError
 
 if TYPE_CHECKING:
     from ..api.flagvalues import FlagValues
-    from ..interfaces import IServerReactor, IStorageBackend
+    from ..interfaces import IServerReactor
     from ..resources.hosting import APIHost
     from ..tracing.exporting import SpanExport
 
@@ -52,7 +53,7 @@ class Tracing:
         """Return a storage backend whose calls have spans."""
         from ..storage.traced import TracedStorage
 
-        return TracedStorage(backend)
+        return IStorageBackend(TracedStorage(backend))
 
     def start(self, reactor: IServerReactor, server: APIHost) -> None:
         """

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from zope.interface import alsoProvides, implementer, providedBy
+from zope.interface import alsoProvides, providedBy
 
 from ..api.storage import History, Page, StoredValue, Write
 from ..interfaces import IStorageBackend, IStorageWrapper
@@ -47,7 +47,6 @@ def commit_in_trace(
     return Deferred.fromCoroutine(run_in_span(span, storage.commit, writes))
 
 
-@implementer(IStorageWrapper)
 class TracedStorage:
     """
     A storage backend whose calls run in spans, below the current span.
@@ -60,7 +59,7 @@ class TracedStorage:
     def __init__(self, inner: IStorageBackend) -> None:
         self.inner = inner
         self._system = system_of(inner)
-        alsoProvides(self, *providedBy(inner))
+        alsoProvides(self, IStorageWrapper, *providedBy(inner))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
