@@ -21,7 +21,7 @@ from ..metrics.lazyvalues import LazyValues
 from ..metrics.options import merge_histograms
 from ..metrics.registry import Histogram, MetricSnapshot, Registry
 from ..registry.generic.updates import TIMESTAMP_COMPARISONS
-from ..storage.encryption._metrics import EncryptionMetrics
+from ..storage.encryption.metrics import EncryptionMetrics
 from ..storage.wrappers import unwrap_backend
 from .processmetrics import collect_watch_caches
 from .version import version_document

@@ -44,8 +44,8 @@ from ._ciphers import (
     SeededGCM,
     TransformError,
 )
-from ._metrics import KeyIDMetrics
 from ._transformers import Plain
+from .metrics import KeyIDMetrics
 
 #: The kind of the encrypted key: a key of AES-GCM, or a seed of such keys.
 KEY, SEED = 0, 1

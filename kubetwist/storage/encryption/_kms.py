@@ -36,7 +36,7 @@ from ._envelope import (
     key_id_hash,
     key_id_problem,
 )
-from ._metrics import EncryptionMetrics
+from .metrics import EncryptionMetrics
 
 #: Seconds between two polls of a healthy service, and of an unhealthy one.
 _HEALTHZ_POSITIVE_INTERVAL: Final = 60.0

@@ -21,7 +21,7 @@ from ._configuration import (
     Provider,
     Rule,
 )
-from ._metrics import TransformMetrics
+from .metrics import TransformMetrics
 
 #: The prefix of all encrypted values.
 ENCRYPTED: Final = b"k8s:enc:"

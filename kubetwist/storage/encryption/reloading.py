@@ -27,11 +27,11 @@ from ._kms import (
     KMSService,
     KMSv2Provider,
 )
-from ._metrics import EncryptionMetrics
 from ._transformers import (
     Transformer,
     Transformers,
 )
+from .metrics import EncryptionMetrics
 
 #: Returns the resource of a storage key; L{None} if it is no resource.
 Places = Callable[[str], GroupResource | None]

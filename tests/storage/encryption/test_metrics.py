@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.encryption._metrics}."""
+"""Tests for L{kubetwist.storage.encryption.metrics}."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from kubetwist.storage.encryption._kms import (
     KMSv2Provider,
     ServiceError,
 )
-from kubetwist.storage.encryption._metrics import (
+from kubetwist.storage.encryption._transformers import Transformers
+from kubetwist.storage.encryption.metrics import (
     EncryptionMetrics,
     KeyIDMetrics,
 )
-from kubetwist.storage.encryption._transformers import Transformers
 
 from .test_kms import FakeService
 
