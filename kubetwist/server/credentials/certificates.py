@@ -34,7 +34,7 @@ _BACKDATED = timedelta(minutes=5)
 
 
 def current_time() -> datetime:
-    """Return the time that decides about validity: that of the machine, which clients use, too."""
+    """Return the time that decides about validity: the time of the machine, as for clients."""
     return datetime.now(UTC)
 
 

@@ -82,7 +82,7 @@ class KubeletCredentials:
             raise StartError(f"cannot use {flags}: {error}") from error
 
     def _watch_issued(self, files: FileReloader, paths: Sequence[Path]) -> None:
-        """Use the certificate of the data directory anew when a command has renewed it."""
+        """Use the certificate of the data directory again when a command has renewed it."""
 
         def load(contents: Sequence[bytes]) -> CertKeyPair:
             pair = CertKeyPair(*contents)

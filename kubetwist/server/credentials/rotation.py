@@ -3,7 +3,7 @@ Renewal and rotation of the keys and certificates in a data directory, whose ser
 
 Each file is replaced atomically, in an order in which the directory is usable after each step. Running servers read
 changed files by themselves. Key pairs of F{pki/}: C{ca} and C{front-proxy-ca} are authorities, C{sa} signs tokens of
-service accounts, and the others are certificates that the authorities have issued.
+service accounts, and the remaining ones are certificates that the authorities have issued.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CertificateState:
     One certificate of a data directory.
 
     @ivar name: The name of its file without C{.crt}; a bundle of authorities has several entries.
-    @ivar renewal: The time from which on it is renewed; that of an authority is its end, since only commands rotate it.
+    @ivar renewal: The time from which on it is renewed; the end of an authority, since only commands rotate it.
     """
 
     name: str
@@ -238,7 +238,7 @@ def rotate_service_account_key(pki: Path, overlap: float, published: Callable[[]
         until = format_time(current_time().timestamp() + overlap)
         try:
             previous_ids = [one.key_id for one in load_token_keys(previous)]
-            # The key that signs; the others are in an overlap, or were published by an interrupted rotation.
+            # The key that signs; further keys are in an overlap, or were published by an interrupted rotation.
             signing_id = load_token_keys((pki / "sa.key").read_bytes())[0].key_id
         except BadVerificationKey as error:
             raise StartError(f"cannot use the keys of service account tokens in {pki}: {error}") from error
