@@ -113,7 +113,7 @@ def test_allowed_actions_only(page: Page, workloads: SubprocessServer) -> None:
 
 
 def test_data(page: Page, workloads: SubprocessServer) -> None:
-    """Values of a Secret are shown on request only; those of a ConfigMap are, with the pods that use it."""
+    """Secrets show values on request only, ConfigMaps always, with the pods that use it."""
     make(workloads, f"{CORE}/secrets", {"metadata": {"name": "hidden"}, "stringData": {"password": "hunter2"}})
     page.open("#/object/-/secrets/default/hidden")
     page.reads("••••••••", "#data")

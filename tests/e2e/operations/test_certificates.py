@@ -80,7 +80,7 @@ class Client:
 
 
 def wait_until(server: SubprocessServer, condition: Callable[[], bool]) -> None:
-    """Let the server read changed files immediately rather than at the next poll, and wait for a condition."""
+    """Let the server read changed files immediately, not at the next poll, and wait for a condition."""
     os.kill(server.pid, signal.SIGHUP)
     until = time.monotonic() + 60
     while not condition():
