@@ -1,6 +1,6 @@
 """
-Check the size of the installation. Start its C{twist kubeapi} in an empty directory, ask it for /readyz, namespaces and
-the web page, stop it.
+Check the size of the installation. Start its C{twist kubeapi} and its C{kubetwist serve} in empty directories, request
+/readyz, namespaces and the web page, stop them.
 
 Uses the standard library only, as whoever has just installed the wheel would.
 """
@@ -64,10 +64,28 @@ def main() -> int:
     if size > LIMIT:
         print(f"starts: more than {LIMIT} MB")
         return 1
-    twist = os.path.join(sysconfig.get_path("scripts"), "twist")
-    subprocess.run([twist, "kubeapi", "--help"], check=True, stdout=subprocess.DEVNULL)
+    scripts = sysconfig.get_path("scripts")
+    kubetwist = os.path.join(scripts, "kubetwist")
+    print(subprocess.run([kubetwist, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+    page = os.path.join(sysconfig.get_path("data"), "share", "man", "man1", "kubetwist-serve.1")
+    if not os.path.isfile(page):
+        print(f"starts: no manual page {page}")
+        return 1
+    return starts(os.path.join(scripts, "twist"), "kubeapi") or starts(kubetwist, "serve")
+
+
+def starts(program: str, command: str) -> int:
+    """
+    Start a server, send it requests, and stop it.
+
+    @param program: The path of the program.
+    @param command: Its subcommand.
+    @return: The exit code of the check.
+    """
+    name = f"{os.path.basename(program)} {command}"
+    subprocess.run([program, command, "--help"], check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as folder:
-        server = subprocess.Popen([twist, "kubeapi", "--secure-port", "0"], cwd=folder)
+        server = subprocess.Popen([program, command, "--secure-port", "0"], cwd=folder)
         try:
             kubeconfig = Path(folder, "kubetwist-data", "admin.kubeconfig")
             deadline = time.monotonic() + 30
@@ -89,7 +107,7 @@ def main() -> int:
             assert all(fetch(url + vendored + name, context) for name in ("js-yaml.mjs", "LICENSE.txt"))
             server.send_signal(signal.SIGTERM)
             code = server.wait(timeout=30)
-            print(f"starts: twist kubeapi came up at {url} and stopped with exit code {code}")
+            print(f"starts: {name} came up at {url} and stopped with exit code {code}")
             return code
         finally:
             if server.poll() is None:

@@ -6,8 +6,11 @@ import ast
 import csv
 import os
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+import click
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
@@ -22,6 +25,7 @@ from kubetwist.cli import (
 )
 from kubetwist.cli.compatflags import limited_flags
 from kubetwist.cli.flagtable import FLAGS
+from kubetwist.cli.main import COMMANDS, load_command
 from kubetwist.extension._options import ExtensionOptions
 from kubetwist.server import diagnosis
 
@@ -54,6 +58,15 @@ def names_of_tests(path: Path) -> frozenset[str]:
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     tree = ast.parse(path.read_text("utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, functions) and node.name[:4] == "test")
+
+
+def option_names(command: click.Command) -> Iterator[str]:
+    """Yield the names of the options of a command and of the commands below it, without dashes."""
+    for parameter in command.params:
+        yield from (name.removeprefix("--") for name in parameter.opts if name.startswith("--"))
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            yield from option_names(inner)
 
 
 class PageTests(SynchronousTestCase):
@@ -101,6 +114,7 @@ class PageTests(SynchronousTestCase):
             ExtensionOptions,
         ):
             known |= {flag.name for flag in options.flags}
+        known |= {name for command in COMMANDS.values() for name in option_names(load_command(command))}
         named: set[str] = set()
         for path in DOCS.glob("*.md"):
             named |= set(FLAG.findall(page(path.name)))

@@ -73,6 +73,14 @@ COMMANDS: Final[Mapping[str, Row]] = {
 }
 
 
+def load_command(row: Row) -> click.Command:
+    """Import the command of a row."""
+    module, _, attribute = row.place.partition(":")
+    command = getattr(import_module(module), attribute)
+    assert isinstance(command, click.Command), row.place
+    return command
+
+
 class CommandTable(click.Group):
     """A group whose commands are imported when they are used."""
 
@@ -93,12 +101,7 @@ class CommandTable(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; L{None} if there is none of this name."""
         row = self._rows.get(cmd_name)
-        if row is None:
-            return None
-        module, _, attribute = row.place.partition(":")
-        command = getattr(import_module(module), attribute)
-        assert isinstance(command, click.Command), row.place
-        return command
+        return None if row is None else load_command(row)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names and descriptions of the commands, without importing them."""
