@@ -173,7 +173,9 @@ def _wrong(path: str) -> Iterator[None]:
     try:
         yield
     except _DoesNotApply as error:
-        raise _DoesNotApply(f"{path}: {error}") from None
+        # Not a new exception: since Python 3.13, it and the context manager form a cycle, which keeps the document.
+        error.args = (f"{path}: {error}",)
+        raise
 
 
 def _copied(value: JSONValue) -> JSONValue:
