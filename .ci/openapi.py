@@ -1,5 +1,5 @@
 """
-Start the installed server and compare its OpenAPI documents with those of kube-apiserver in a sibling checkout.
+Start the installed server and compare its OpenAPI documents with the ones of kube-apiserver in a sibling checkout.
 
 There must be no difference. The checker, its C{openapi.py}, leaves out the descriptions of operations and parameters.
 

@@ -2,7 +2,7 @@
 Check the size of the installation. Start its C{twist kubeapi} and its C{kubetwist serve} in empty directories, request
 /readyz, namespaces and the web page, stop them.
 
-Uses the standard library only, as whoever has just installed the wheel would.
+Uses the standard library only, as a user who has installed the wheel would.
 """
 
 from __future__ import annotations
