@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from ..pages import DOCS
 
 #: The member of etcd in the page.
 MEMBER = "https://10.0.0.1:2379"
+#: The folder of the backups in the page.
+BACKUPS = "/var/backups/kubetwist"
 TIMEOUT = 120
 
 
@@ -63,6 +66,9 @@ def test_commands(alert: str, command: str, kubeconfig: Path, tmp_path: Path) ->
     """The commands for a server succeed with an administrator's kubeconfig."""
     program = tmp_path / "kubectl"
     program.symlink_to(Path(KUBECTL).resolve())
+    if BACKUPS in command:
+        run(f"{sys.executable} -m kubetwist backup --data-dir={kubeconfig.parent} --into={tmp_path}/backups", tmp_path)
+        command = command.replace(BACKUPS, f"{tmp_path}/backups")
     run(command, tmp_path, KUBECONFIG=str(kubeconfig), PATH=f"{tmp_path}:{os.environ['PATH']}", HOME=str(tmp_path))
 
 
