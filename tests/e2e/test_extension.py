@@ -217,6 +217,8 @@ def test_page(front: SubprocessServer, extension: ExtensionProcess, browser: Any
     front.request("PATCH", f"{path}/a", patch, content_type="application/merge-patch+json")
     page.until(lambda: page.rows() == [["default", "a", "bye"]])
     page.open("#/object/fun.example.com/fortunes/default/a")
+    page.reads("bye", ".details")
+    page.open("#/object/fun.example.com/fortunes/default/a/yaml")
     page.reads("text: bye", ".yaml")
     # These objects are not stored, and cannot be watched.
     page.open("#/list/fun.example.com/visitors")
