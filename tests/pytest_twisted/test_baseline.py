@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import pytest_twisted
-
-from twisted.python import threadable
 
 from kubetwist.testing import InProcessServer
 
@@ -22,7 +21,8 @@ def kube_api_baseline() -> Callable[[Any], None]:
     """Prepare servers by blocking methods."""
 
     def prepare(server: Any) -> None:
-        assert not threadable.isInIOThread()
+        # Not threadable.isInIOThread(): the identifier of a reactor's thread that has ended can be used again.
+        assert threading.current_thread() is not threading.main_thread()
         server.load([NAMESPACE, CONFIG_MAP])
         server.wait_for("serviceaccounts/default", namespace="prepared")
         assert server.request("GET", BOTTOM)[0] == 200
