@@ -119,7 +119,9 @@ def as_text(findings: Sequence[Finding]) -> str:
         lines += _wrap(one.message, head, indent)
         if one.remedy:
             lines += _wrap(f"-> {one.remedy}", indent, indent)
-    total = ", ".join(f"{number} {label}" for label, number in counts(findings).items())
+    total = ", ".join(
+        f"{number} {label}{'s' if number != 1 and label != 'ok' else ''}" for label, number in counts(findings).items()
+    )
     return "\n".join([*lines, "", total, ""])
 
 

@@ -52,6 +52,7 @@ class ReportTests(SynchronousTestCase):
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
         self.assertIn("-> fix it\n", text)
         self.assertLess(text.index("clock/skew"), text.index("flags/effect"))
+        self.assertTrue(as_text(ALL[:1] * 2).endswith("\n0 errors, 0 warnings, 0 notes, 2 ok\n"))
 
     def test_severities(self) -> None:
         """The functions make findings of their severity."""
