@@ -240,7 +240,7 @@ def read_rows(segment: Segment) -> Iterator[list[Row]]:
             if _read_header(path, file) != segment:
                 raise StorageCorrupt(f"{path} has changed while it was read")
             last = (segment.after + 1) << PLACE_BITS
-            while file.tell() < end:
+            while file.seek(0, os.SEEK_CUR) < end:
                 rows = _read_frame(path, file)
                 for row in rows:
                     if not last <= row[0] < (segment.until + 1) << PLACE_BITS:
