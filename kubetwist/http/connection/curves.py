@@ -25,6 +25,11 @@ _GROUPS: Final = {
 }
 
 
+def curves_supported() -> bool:
+    """Return whether the installed cryptography exports the function of OpenSSL; 45.0 does not."""
+    return hasattr(vars(SSL).get("_lib"), "SSL_CTX_set1_curves_list")
+
+
 def parse_curves(texts: Sequence[str]) -> tuple[int, ...]:
     """
     Return numbers of groups.
