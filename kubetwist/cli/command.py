@@ -64,7 +64,7 @@ class CommandOptions(FlagOptions):
         super().read(rest)
 
     def set_argument(self, text: str) -> None:
-        """Set the argument that is not a flag, if L{argument} names one."""
+        """Set the argument that is not a flag; commands with an L{argument} override it."""
         raise NotImplementedError(self.argument)
 
     def check(self) -> None:

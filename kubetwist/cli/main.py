@@ -29,7 +29,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 from attrs import frozen
@@ -84,14 +84,14 @@ def load_command(row: Row) -> click.Command:
 class CommandTable(click.Group):
     """A group whose commands are imported when they are used."""
 
-    def __init__(self, rows: Mapping[str, Row], name: str, help: str, **settings: object) -> None:
+    def __init__(self, rows: Mapping[str, Row], name: str, help: str, **settings: Any) -> None:
         """
         @param rows: The commands.
         @param name: The name of the group.
         @param help: The description of the group.
         @param settings: Further arguments of C{click.Group}.
         """
-        super().__init__(name=name, help=help, **settings)  # type: ignore[arg-type]
+        super().__init__(name=name, help=help, **settings)
         self._rows = rows
 
     def list_commands(self, ctx: click.Context) -> list[str]:

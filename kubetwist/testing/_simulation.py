@@ -27,7 +27,7 @@ class SimulationError(Exception):
 class SimulationMixin:
     """Adds methods for simulated pods to servers whose methods block."""
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # the servers have it
 
         @property
         def connection(self) -> Connection:
@@ -95,7 +95,7 @@ class AsyncSimulationMixin:
 
     _reactor: Any
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # the servers have it
 
         @property
         def connection(self) -> Connection:

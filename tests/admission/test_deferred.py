@@ -71,7 +71,7 @@ class DeferredTests(SynchronousTestCase):
 
     def test_first_request(self) -> None:
         """The plugin is created at the first request, once, and called for the operations that it handles."""
-        plugin: Any = self.factory.make("server", None)  # type: ignore[arg-type]
+        plugin: Any = self.factory.make("server", None)
         verifyObject(IMutatingAdmission, plugin)
         verifyObject(IValidatingAdmission, plugin)
         self.assertEqual((plugin.name, plugin.resources), ("Counting", ("pods",)))
@@ -85,20 +85,20 @@ class DeferredTests(SynchronousTestCase):
 
     def test_configuration(self) -> None:
         """A plugin with a configuration is created at once, so that errors stop the start."""
-        self.assertIsInstance(self.factory.make("server", {"a": 1}), Counting)  # type: ignore[arg-type]
+        self.assertIsInstance(self.factory.make("server", {"a": 1}), Counting)
         self.assertEqual(Counting.made, [("server", {"a": 1})])
 
     def test_one_phase(self) -> None:
         """A plugin provides the interfaces of its phases only."""
         factory = DeferredPluginFactory("Counting", PLACE, ("pods",), ("CREATE",), ("validate",))
-        plugin = factory.make("server", None)  # type: ignore[arg-type]
+        plugin = factory.make("server", None)
         self.assertTrue(IValidatingAdmission.providedBy(plugin))
         self.assertFalse(IMutatingAdmission.providedBy(plugin))
 
     def test_missing_module(self) -> None:
         """A module that cannot be imported fails the request."""
         factory = DeferredPluginFactory("Missing", "kubetwist.nowhere:Missing", ("pods",), ("CREATE",), ("admit",))
-        plugin: Any = factory.make("server", None)  # type: ignore[arg-type]
+        plugin: Any = factory.make("server", None)
         with self.assertRaises(ModuleNotFoundError):
             plugin.admit(Attributes("CREATE"))
         self.assertNotIn("kubetwist.nowhere", sys.modules)

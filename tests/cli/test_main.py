@@ -135,7 +135,7 @@ class ErrorTests(SynchronousTestCase):
 
     def test_bug(self) -> None:
         """Another exception is a bug, and has a traceback."""
-        with patch.dict(ERRORS, {"bug": ZeroDivisionError()}):  # type: ignore[dict-item]
+        with patch.dict(ERRORS, {"bug": ZeroDivisionError()}):
             self.assertRaises(ZeroDivisionError, run, "fail", "bug")
 
 

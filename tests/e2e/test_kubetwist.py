@@ -60,7 +60,7 @@ def test_token_of_service_account(rbac_server: SubprocessServer) -> None:
     out, _ = kubetwist("token", "create", "default", "-n", "kube-system", "--audience=vault", kubeconfig)
     reviewed = review(rbac_server, out.strip(), ["vault"])
     assert reviewed["authenticated"] is True
-    assert reviewed["user"]["username"] == "system:serviceaccount:kube-system:default"  # type: ignore[index]
+    assert reviewed["user"]["username"] == "system:serviceaccount:kube-system:default"
     assert (
         json.loads(kubetwist("token", "create", "default", "-o", "json", "--duration=10m", kubeconfig)[0])["spec"][
             "expirationSeconds"
@@ -95,8 +95,8 @@ def test_token_of_user(rbac_server: SubprocessServer, tokens: Path) -> None:
             break
         assert time.monotonic() < deadline, status
         time.sleep(0.2)
-    assert status["user"]["username"] == "bob"  # type: ignore[index]
-    assert "dev" in status["user"]["groups"]  # type: ignore[index]
+    assert status["user"]["username"] == "bob"
+    assert "dev" in status["user"]["groups"]
 
 
 def test_why(rbac_server: SubprocessServer) -> None:

@@ -71,7 +71,7 @@ class HardenedCase(EncryptionCase):
             finally:
                 client.close()
 
-        return await deferToThread(send)  # type: ignore[no-any-return]
+        return await deferToThread(send)
 
 
 class HardenedTests(HardenedCase):

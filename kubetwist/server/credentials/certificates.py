@@ -72,7 +72,7 @@ class CertKeyPair:
             raise BadCertificate("it is damaged") from error
         for certificate in certificates:
             if certificate.public_key() == key.public_key():
-                return certificate, key  # type: ignore[return-value]
+                return certificate, key  # type: ignore[return-value] # keys of other types work, too
         raise BadCertificate("certificate and key do not match")
 
 
@@ -106,6 +106,9 @@ class CertificateAuthority:
         """Return the certificate alone, as PEM."""
         return self._certificate.public_bytes(Encoding.PEM)
 
+    def _key_identifier(self) -> x509.AuthorityKeyIdentifier:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+
     def cross_sign(self, other: CertificateAuthority) -> bytes:
         """Return a certificate of this authority for the subject and key of another one, as PEM."""
         builder = _authority_builder(other._certificate.subject, other._key.public_key())
@@ -114,10 +117,7 @@ class CertificateAuthority:
             builder.issuer_name(self._certificate.subject)
             .not_valid_before(current_time() - _BACKDATED)
             .not_valid_after(end)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._certificate.public_key()),  # type: ignore[arg-type]
-                critical=False,
-            )
+            .add_extension(self._key_identifier(), critical=False)
         )
         return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
@@ -152,10 +152,7 @@ class CertificateAuthority:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(authority=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._certificate.public_key()),  # type: ignore[arg-type]
-                critical=False,
-            )
+            .add_extension(self._key_identifier(), critical=False)
         )
         if subject.names:
             builder = builder.add_extension(
@@ -186,10 +183,7 @@ class CertificateAuthority:
             .not_valid_before(begin)
             .not_valid_after(min(end, self._certificate.not_valid_after_utc))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._certificate.public_key()),  # type: ignore[arg-type]
-                critical=False,
-            )
+            .add_extension(self._key_identifier(), critical=False)
         )
         for extension, critical in extensions:
             builder = builder.add_extension(extension, critical=critical)

@@ -180,7 +180,8 @@ def _dotted(numbers: tuple[int, ...]) -> str:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """Return the release numbers of a version, without trailing zeros."""
-    numbers = [int(one) for one in re.match(r"[0-9.]*", text)[0].split(".") if one]  # type: ignore[index]
+    release = re.match(r"[0-9.]+", text)
+    numbers = [int(one) for one in release[0].split(".") if one] if release else []
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)

@@ -32,7 +32,7 @@ class Handler(BaseHTTPRequestHandler):
         """See L{BaseHTTPRequestHandler}."""
         assert isinstance(self.connection, ssl.SSLSocket)
         certificate = self.connection.getpeercert() or {}
-        self.server.clients.append(certificate.get("subject"))  # type: ignore[attr-defined]
+        self.server.clients.append(certificate.get("subject"))
         code, text = ANSWERS[self.path]
         self.send_response(code)
         self.end_headers()
@@ -69,8 +69,8 @@ class DataDirectoryCase(SynchronousTestCase):
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(cadata=self.authority.pair.certificate.decode())
         server = HTTPServer(("127.0.0.1", 0), Handler)
-        server.clients = []  # type: ignore[attr-defined]
-        server.handle_error = lambda *arguments: None  # type: ignore[method-assign]
+        server.clients = []
+        server.handle_error = lambda *arguments: None
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -97,14 +97,14 @@ class HealthTests(DataDirectoryCase):
         server = self.serve()
         self.assertEqual("ok", check_health(self.folder, "/readyz", 30.0))
         subject = (((("organizationName", "system:masters"),), (("commonName", "kubernetes-admin"),)),)
-        self.assertEqual(list(subject), server.clients)  # type: ignore[attr-defined]
+        self.assertEqual(list(subject), server.clients)
 
     def test_anonymous(self) -> None:
         """Without the certificate of the administrator the client is anonymous."""
         (self.pki / "admin.crt").unlink()
         server = self.serve()
         self.assertEqual("ok", check_health(self.folder, "/readyz", 30.0))
-        self.assertEqual([None], server.clients)  # type: ignore[attr-defined]
+        self.assertEqual([None], server.clients)
 
     def test_unhealthy(self) -> None:
         """The failed checks are the reason, or the first line of another answer."""

@@ -84,7 +84,7 @@ class ServingTests(ServerCase):
             await deferToThread(handshake, 23)
 
     if not curves_supported():
-        test_curves.skip = "the installed cryptography does not export the function"  # type: ignore[attr-defined]
+        test_curves.skip = "the installed cryptography does not export the function"
 
     async def test_browsers(self) -> None:
         """Responses have the configured HSTS and CORS headers."""

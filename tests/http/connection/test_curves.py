@@ -21,7 +21,7 @@ class CurveTests(SynchronousTestCase):
         self.assertEqual(parse_curves(()), ())
 
     if UNSUPPORTED:
-        test_numbers.skip = UNSUPPORTED  # type: ignore[attr-defined]
+        test_numbers.skip = UNSUPPORTED
 
     def test_bad_numbers(self) -> None:
         """Other texts are rejected."""
@@ -34,7 +34,7 @@ class CurveTests(SynchronousTestCase):
         self.assertEqual(str(self.assertRaises(ValueError, parse_curves, ("23", "23"))), "the curve 23 is repeated")
 
     if UNSUPPORTED:
-        test_repeated.skip = UNSUPPORTED  # type: ignore[attr-defined]
+        test_repeated.skip = UNSUPPORTED
 
     def test_without_the_function(self) -> None:
         """A pyOpenSSL that does not export the function refuses all curves."""
@@ -59,4 +59,4 @@ class CurveTests(SynchronousTestCase):
         self.assertRaises(ValueError, set_curves, context, (23,))
 
     if UNSUPPORTED:
-        test_unsupported.skip = UNSUPPORTED  # type: ignore[attr-defined]
+        test_unsupported.skip = UNSUPPORTED
