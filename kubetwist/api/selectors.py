@@ -24,6 +24,18 @@ Predicate = Callable[[Labels], bool]
 _BINARY: Final = "in, notin, =, ==, !=, gt, lt"
 
 
+#: The operators of C{LabelSelectorRequirement}, by the operators of the text form, which also compares numbers.
+OPERATOR_NAMES: Final = {
+    "=": "In",
+    "==": "In",
+    "in": "In",
+    "!=": "NotIn",
+    "notin": "NotIn",
+    "exists": "Exists",
+    "!": "DoesNotExist",
+}
+
+
 class SelectorError(ValueError):
     """An invalid selector; C{str} of it is the message for the client."""
 

@@ -28,6 +28,7 @@ from ..api.resource import (
     JSONObject,
     UserInfo,
 )
+from ..api.selectors import OPERATOR_NAMES
 from ..client.caching import ExpiringCache
 from ..client.errors import CallError
 from ..client.httpclient import Response
@@ -56,15 +57,6 @@ CACHE_SIZE: Final = 8192
 _MAX_CACHED_LENGTH: Final = 10000
 
 _SKIPPED: Final = Verdict(Decision.NO_OPINION)
-_OPERATORS: Final = {
-    "=": "In",
-    "==": "In",
-    "in": "In",
-    "!=": "NotIn",
-    "notin": "NotIn",
-    "exists": "Exists",
-    "!": "DoesNotExist",
-}
 
 
 class WebhookClientProtocol(Protocol):
@@ -264,12 +256,12 @@ def review_spec(attributes: AuthorizerAttributes) -> JSONObject:
         labels = [
             {
                 "key": one.key,
-                "operator": _OPERATORS[one.operator],
+                "operator": OPERATOR_NAMES[one.operator],
                 **({"values": list(one.values)} if one.values else {}),
             }
             for one in attributes.label_terms
             # Terms whose operator the API lacks are omitted: the review then covers more objects.
-            if one.operator in _OPERATORS
+            if one.operator in OPERATOR_NAMES
         ]
         if labels:
             resource["labelSelector"] = {"requirements": labels}

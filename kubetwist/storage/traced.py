@@ -14,10 +14,10 @@ from twisted.internet.defer import Deferred
 from zope.interface import alsoProvides, providedBy
 
 from ..api.storage import History, Page, StoredValue, Write
-from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch, IStorageWrapper
+from ..interfaces import IStorageBackend
 from ..tracing.propagation import RemoteSpanContext
 from ..tracing.spans import Span, Tracer, Value, current, run_in_span
-from .wrappers import unwrap_backend
+from .wrappers import ForwardingStorage, unwrap_backend
 
 
 def system_of(backend: IStorageBackend) -> str:
@@ -47,7 +47,7 @@ def commit_in_trace(
     return Deferred.fromCoroutine(run_in_span(span, storage.commit, writes))
 
 
-class TracedStorage:
+class TracedStorage(ForwardingStorage):
     """
     A storage backend whose calls run in spans, below the current span.
 
@@ -57,40 +57,9 @@ class TracedStorage:
     """
 
     def __init__(self, inner: IStorageBackend) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self._system = system_of(inner)
-        alsoProvides(self, IStorageWrapper, *providedBy(inner))
-
-    @property
-    def revision(self) -> int:
-        """See L{IStorageBackend.revision}."""
-        return self.inner.revision
-
-    @property
-    def compacted(self) -> int:
-        """See L{IStorageBackend.compacted}."""
-        return self.inner.compacted
-
-    @property
-    def shared(self) -> bool:
-        """See L{IStorageBackend.shared}."""
-        return self.inner.shared
-
-    async def open(self) -> None:
-        """See L{IStorageBackend.open}."""
-        await self.inner.open()
-
-    async def close(self) -> None:
-        """See L{IStorageBackend.close}."""
-        await self.inner.close()
-
-    async def compact(self, revision: int) -> None:
-        """See L{IStorageBackend.compact}."""
-        await self.inner.compact(revision)
-
-    async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
-        """See L{IStorageBackend.watch}."""
-        return await self.inner.watch(prefix, revision, observer)
+        alsoProvides(self, *providedBy(inner))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

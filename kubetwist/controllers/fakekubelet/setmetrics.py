@@ -29,7 +29,7 @@ from ...api.errors import APIStatusError
 from ...api.quantity import Quantity
 from ...api.record import Record
 from ...api.resource import GroupVersion, JSONObject
-from ...api.selectors import EVERYTHING, LabelSelector, parse_label_selector
+from ...api.selectors import EVERYTHING, OPERATOR_NAMES, LabelSelector, parse_label_selector
 from ...api.times import format_time
 from ...registry.stores import Stores, decoded_object
 
@@ -240,22 +240,11 @@ def _selector_object(selector: LabelSelector) -> JSONObject:
     """Return a selector as an object C{LabelSelector}."""
     expressions = []
     for one in selector.requirements:
-        expression: JSONObject = {"key": one.key, "operator": _OPERATORS.get(one.operator, one.operator)}
+        expression: JSONObject = {"key": one.key, "operator": OPERATOR_NAMES.get(one.operator, one.operator)}
         if one.values:
             expression["values"] = list(one.values)
         expressions.append(expression)
     return {"matchExpressions": expressions}
-
-
-_OPERATORS: Final = {
-    "=": "In",
-    "==": "In",
-    "in": "In",
-    "!=": "NotIn",
-    "notin": "NotIn",
-    "exists": "Exists",
-    "!": "DoesNotExist",
-}
 
 
 def _missing(objects: MetricObjects, metric: str) -> str:
