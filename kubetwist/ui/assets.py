@@ -88,6 +88,7 @@ UI: Final = PageFiles(
         "core/*.js",
         "lib/**/*.js",
         "pages/*.js",
+        "styles/*.css",
         "vendor/*.txt",
         "vendor/js-yaml/*",
     ),

@@ -116,3 +116,22 @@ export function openDialog(label, fillIn) {
  * @param {Child} body
  */
 export const frame = (heading, body) => h("div", { class: "main fills" }, h("div", { class: "bar" }, heading), body);
+
+/** The style sheets of `styles/` that were requested. @type {Map<string, Promise<void>>} */
+const sheets = new Map();
+
+/**
+ * Load a style sheet of `styles/`, once; the returned promise also ends if that fails.
+ *
+ * @param {string} name Without the suffix.
+ * @returns {Promise<void>}
+ */
+export function loadStyle(name) {
+  const known = sheets.get(name);
+  if (known) return known;
+  const href = new URL(`../styles/${name}.css`, import.meta.url).href;
+  /** @type {Promise<void>} */
+  const loaded = new Promise((resolve) => document.head.append(h("link", { rel: "stylesheet", href, onload: () => resolve(), onerror: () => resolve() })));
+  sheets.set(name, loaded);
+  return loaded;
+}
