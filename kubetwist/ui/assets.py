@@ -91,6 +91,7 @@ UI: Final = PageFiles(
         "styles/*.css",
         "vendor/*.txt",
         "vendor/js-yaml/*",
+        "vendor/xterm/*",
     ),
 )
 SWAGGER_UI: Final = PageFiles(
