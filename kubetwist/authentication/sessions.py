@@ -4,6 +4,9 @@ Sessions of the web UI at C{/ui}, and authentication of its requests.
 Browsers send cookies with cross-site requests too, so a session id in a cookie does not authenticate a request. The
 request must also carry the session's CSRF token in a header. Only scripts of this origin have the token, and a browser
 sends the header to another origin only after a CORS preflight. Each of the two values is useless without the other.
+
+Scripts cannot set headers of a WebSocket handshake, which has the CSRF token in a subprotocol instead. No preflight
+precedes it, so the handshake must also have an C{Origin}, which is this server.
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 #: The header with the CSRF token of a session.
 CSRF_HEADER: Final = b"x-kubetwist-ui"
+#: Prefix of the subprotocol with the CSRF token of a session, in the handshake of a WebSocket. The server never selects
+#: this subprotocol, so a handshake needs another one.
+CSRF_PROTOCOL: Final = b"csrf.kubetwist.dev."
 #: The header in which browsers report whether a request is cross-site; scripts cannot set it.
 SEC_FETCH_SITE: Final = b"sec-fetch-site"
 #: Maximum number of sessions, in total and per user; the least recently used session is evicted.
@@ -185,13 +191,16 @@ class SessionAuthenticator:
         fields = request.fields
         if SEC_FETCH_SITE in fields or b"origin" in fields:
             self._reject_cross_site(request)
+        # Both secrets are removed, because later handlers may forward the request to other servers.
+        protocol_token = pop_csrf_protocol(fields) if b"sec-websocket-protocol" in fields else None
         if b"cookie" not in fields:
             return None
-        # The cookie is removed, because later handlers may forward the request to other servers.
         session_id = pop_cookie(fields, self.cookie())
         csrf_tokens = fields.pop(CSRF_HEADER, None)
         if session_id is not None:
             request.signed_in = True
+        if csrf_tokens is None and protocol_token is not None and b"origin" in fields:
+            csrf_tokens = [protocol_token]
         if session_id is None or csrf_tokens is None or b"authorization" in fields:
             return None
         if not from_same_origin(request):
@@ -272,6 +281,26 @@ def pop_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
     else:
         del fields[b"cookie"]
     return matches[0] if len(matches) == 1 else None
+
+
+def pop_csrf_protocol(fields: dict[bytes, list[bytes]]) -> bytes | None:
+    """
+    Remove the subprotocol with the CSRF token from the header fields.
+
+    @return: The token; L{None} if there is none, or several, or if the request is not a WebSocket handshake.
+    """
+    values = fields.get(b"sec-websocket-protocol", [])
+    if not any(CSRF_PROTOCOL in value for value in values):
+        return None
+    protocols = [protocol.strip(b" \t") for value in values for protocol in value.split(b",")]
+    tokens = [protocol[len(CSRF_PROTOCOL) :] for protocol in protocols if protocol.startswith(CSRF_PROTOCOL)]
+    remaining = [protocol for protocol in protocols if protocol and not protocol.startswith(CSRF_PROTOCOL)]
+    if remaining:
+        fields[b"sec-websocket-protocol"] = [b", ".join(remaining)]
+    else:
+        del fields[b"sec-websocket-protocol"]
+    is_websocket = fields.get(b"upgrade", [b""])[0].lower() == b"websocket"
+    return tokens[0] if is_websocket and len(tokens) == 1 else None
 
 
 def _user(authentication: TokenAuthentication) -> UserInfo:

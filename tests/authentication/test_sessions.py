@@ -18,6 +18,7 @@ from kubetwist.authentication.sessions import (
     SessionAuthenticator,
     SessionStore,
     pop_cookie,
+    pop_csrf_protocol,
 )
 from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import TokenAuthentication
@@ -222,6 +223,58 @@ class AuthenticatorTests(SynchronousTestCase):
         request = Request(cookie=self.cookie, authorization="Bearer x")
         self.assertIsNone(self.authenticator.authenticate(request))
         self.assertEqual(request.fields, {b"authorization": [b"Bearer x"]})
+
+    def handshake(self, protocols: str, **fields: str) -> Request:
+        """Return the handshake of a WebSocket that a browser sends for a page of this server."""
+        origin = {"origin": "https://10.0.0.1:6443", "host": "10.0.0.1:6443", "user_agent": "Mozilla/5.0"}
+        protocol = {"sec_websocket_protocol": protocols}
+        return Request(**{"upgrade": "websocket", "cookie": self.cookie} | origin | protocol | fields)
+
+    def test_websocket(self) -> None:
+        """The handshake of a WebSocket has the CSRF token in a subprotocol, which is removed."""
+        request = self.handshake(f"csrf.kubetwist.dev.{self.key}, v5.channel.k8s.io")
+        user: Any = self.authenticator.authenticate(request)
+        self.assertEqual(user.name, "alice")
+        self.assertEqual(request.fields[b"sec-websocket-protocol"], [b"v5.channel.k8s.io"])
+        self.assertNotIn(b"cookie", request.fields)
+        request = self.handshake("v5.channel.k8s.io")
+        self.assertIsNone(self.authenticator.authenticate(request))
+
+    def test_websocket_refused(self) -> None:
+        """A handshake needs the cookie, the right CSRF token and the origin of this server."""
+        protocols = f"csrf.kubetwist.dev.{self.key}, v5.channel.k8s.io"
+        for origin in ("https://evil.example", "null", "https://10.0.0.1", "https://10.0.0.1:6443.evil.example"):
+            request = self.handshake(protocols, origin=origin)
+            request.certificate = None
+            with self.assertRaises(RequestRefused):
+                self.authenticator.authenticate(request)
+        for site in ("cross-site", "same-site"):
+            with self.assertRaises(RequestRefused):
+                self.authenticator.authenticate(self.handshake(protocols, sec_fetch_site=site))
+        with self.assertRaises(RequestRefused):
+            self.authenticator.authenticate(self.handshake("csrf.kubetwist.dev.x, v5.channel.k8s.io"))
+        request = self.handshake(protocols)
+        del request.fields[b"origin"]
+        self.assertIsNone(self.authenticator.authenticate(request))
+        request = self.handshake(protocols)
+        del request.fields[b"cookie"]
+        self.assertIsNone(self.authenticator.authenticate(request))
+        # The CSRF token is removed also if the request has other credentials, and may be forwarded.
+        self.assertEqual(request.fields[b"sec-websocket-protocol"], [b"v5.channel.k8s.io"])
+        self.assertEqual(self.tokens, [])
+
+    def test_protocol(self) -> None:
+        """The subprotocol is only used in the handshake of a WebSocket, and only once."""
+        for protocols, upgrade in (
+            (b"csrf.kubetwist.dev.a", b"h2c"),
+            (b"csrf.kubetwist.dev.a, csrf.kubetwist.dev.b", b"websocket"),
+        ):
+            fields = {b"sec-websocket-protocol": [protocols], b"upgrade": [upgrade]}
+            self.assertIsNone(pop_csrf_protocol(fields))
+            self.assertEqual(fields, {b"upgrade": [upgrade]})
+        fields = {b"sec-websocket-protocol": [b"csrf.kubetwist.dev.a", b"x"], b"upgrade": [b"WebSocket"]}
+        self.assertEqual(pop_csrf_protocol(fields), b"a")
+        self.assertEqual(fields[b"sec-websocket-protocol"], [b"x"])
 
     def test_repeated_cookie(self) -> None:
         """A repeated cookie is ignored."""
