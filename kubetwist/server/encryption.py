@@ -56,8 +56,9 @@ def register_encryption_checks(config: ServerConfig, server: GenericServer) -> N
     if encryption is None:
         return
     config.metrics.register_collector(encryption.collect)
-    if config.options["hardened"] and not config.workers.number:
-        server.add_post_start_hook(ENCRYPTING, lambda: _encrypt_secrets(config))
+    if config.options["hardened"]:
+        # The storage process does this before the fronts start, which have the name of the hook only.
+        server.add_post_start_hook(ENCRYPTING, lambda: None if config.is_front else _encrypt_secrets(config))
     reloading = config.options["encryption-provider-config-automatic-reload"]
 
     async def check() -> None:

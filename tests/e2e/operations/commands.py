@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,13 @@ def block(page: str, first: str, replaced: dict[str, str]) -> str:
     for path, other in replaced.items():
         script = script.replace(path, other)
     return str(script)
+
+
+def console(page: str) -> list[list[str]]:
+    """Return the commands of a page's blocks that show a terminal, split into words."""
+    blocks = re.findall(r"```console\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", "").splitlines()
+    return [shlex.split(line.removeprefix("$ ")) for line in lines if line.startswith("$ ")]
 
 
 def run_block(folder: Path, page: str, first: str, replaced: dict[str, str]) -> str:
