@@ -24,7 +24,9 @@ from zope.interface import implementer
 
 from ..api.flagvalues import FlagValues
 from ..api.resource import UserInfo
+from ..api.times import posix_now
 from ..interfaces import IAuthenticator
+from ._tokenparts import expiry_of
 from .errors import RequestRefused
 from .signinlinks import SignInLinks
 from .union import TokenAuthentication
@@ -81,6 +83,9 @@ class Sessions(Protocol):
     def find(self, session_id: bytes, csrf_token: bytes) -> Session | Deferred[Session | None] | None:
         """See L{SessionStore.find}."""
 
+    def remaining(self, session_id: bytes, csrf_token: bytes) -> float | Deferred[float | None] | None:
+        """See L{SessionStore.remaining}."""
+
     def end(self, session_id: bytes, csrf_token: bytes) -> Deferred[None] | None:
         """See L{SessionStore.end}."""
 
@@ -95,11 +100,13 @@ class Links(Protocol):
 class SessionStore:
     """Sessions by the digest of their id, limited in number and duration."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], posix_now: Callable[[], float] = posix_now) -> None:
         """
         @param now: Returns the time in seconds, from any epoch.
+        @param posix_now: Returns the time in seconds since the epoch.
         """
         self._now = now
+        self._posix_now = posix_now
         #: Sessions by digest of the session id, least recently used first.
         self._sessions: dict[bytes, Session] = {}
 
@@ -128,18 +135,43 @@ class SessionStore:
 
     def find(self, session_id: bytes, csrf_token: bytes) -> Session | None:
         """Return the session with this id and CSRF token and record its use; L{None} if there is none or it expired."""
+        session = self._peek(session_id, csrf_token)
+        if session is None:
+            return None
+        # Sessions are ordered by their last use.
+        digest = _digest(session_id)
+        del self._sessions[digest]
+        session.last_used_at = self._now()
+        self._sessions[digest] = session
+        return session
+
+    def remaining(self, session_id: bytes, csrf_token: bytes) -> float | None:
+        """
+        Return the seconds until a session ends if it is not used any more; L{None} if there is none.
+
+        This does not count as a use of the session.
+        """
+        session = self._peek(session_id, csrf_token)
+        if session is None:
+            return None
+        now = self._now()
+        remaining = min(session.expires_at - now, session.last_used_at + IDLE_TIMEOUT - now)
+        token_expires_at = expiry_of(session.token)
+        if token_expires_at is not None:
+            remaining = min(remaining, token_expires_at - self._posix_now())
+        return max(remaining, 0.0)
+
+    def _peek(self, session_id: bytes, csrf_token: bytes) -> Session | None:
+        """Return a session; remove it instead if it has expired."""
         if len(session_id) > _MAX_SECRET_LENGTH or len(csrf_token) > _MAX_SECRET_LENGTH:
             return None
         digest = _digest(session_id)
         session = self._sessions.get(digest)
         if session is None or not compare_digest(session.csrf_token_digest, _digest(csrf_token)):
             return None
-        now = self._now()
-        del self._sessions[digest]
-        if self._is_expired(session, now):
+        if self._is_expired(session, self._now()):
+            del self._sessions[digest]
             return None
-        session.last_used_at = now
-        self._sessions[digest] = session
         return session
 
     def end(self, session_id: bytes, csrf_token: bytes) -> None:

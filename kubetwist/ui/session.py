@@ -1,5 +1,7 @@
 """
-Sign-in and sign-out of the page, at C{/ui/session}, before the filters, as the user is not authenticated yet.
+Sign-in, sign-out, and the end of a session of the page, at C{/ui/session}.
+
+It precedes the filters, as the user is not authenticated yet.
 
 Sign-in and sign-out are audited as non-resource requests. Tokens and session keys are never part of audit events.
 """
@@ -47,7 +49,7 @@ _MAX_BODY_SIZE: Final = 80 * 1024
 
 class SessionEndpoint:
     """
-    Handles sign-in (POST) and sign-out (DELETE).
+    Handles sign-in (POST) and sign-out (DELETE), and reports when the session ends (GET).
 
     @ivar answer: The request handler.
     """
@@ -76,8 +78,10 @@ class SessionEndpoint:
                 self._sign_in(request)
             elif request.method == b"DELETE":
                 self._sign_out(request)
+            elif request.method == b"GET":
+                self._report_end(request)
             else:
-                request.setHeader(b"Allow", b"POST, DELETE")
+                request.setHeader(b"Allow", b"GET, POST, DELETE")
                 raise APIStatusError.method_not_allowed()
         except APIStatusError as error:
             request.fail(error)
@@ -89,6 +93,7 @@ class SessionEndpoint:
         def begin(user: UserInfo, request: KubeRequest) -> None:
             def begun(secrets: tuple[str, str]) -> None:
                 cookie, key = secrets
+                self._end_previous(request)
                 self._set_cookie(request, cookie.encode(), int(SESSION_TIMEOUT))
                 self._log.info(
                     "signed in to /ui: user={user} credential={kind} audit-id={audit_id}",
@@ -114,6 +119,30 @@ class SessionEndpoint:
             _continue_with(self._links.redeem(secret, request), redeemed, request)
         else:
             self._authenticate_then(token, request, begin, reject)
+
+    def _end_previous(self, request: KubeRequest) -> None:
+        """End the session with which a sign-in was sent, if there is one."""
+        secret = pop_cookie(dict(request.fields), self._cookie())
+        if secret is None:
+            return
+        ending = self._sessions.end(secret, request.header(CSRF_HEADER) or b"")
+        if ending is not None:
+            ending.addErrback(lambda failure: self._log.failure("ending a session failed", failure))
+
+    def _report_end(self, request: KubeRequest) -> None:
+        """Answer with the seconds until the session ends, independent of the clock of the browser."""
+        secret = pop_cookie(dict(request.fields), self._cookie())
+
+        def report(remaining: float | None) -> None:
+            if remaining is None:
+                request.fail(APIStatusError.unauthorized())
+            else:
+                request.respond(200, orjson.dumps({"secondsLeft": int(remaining)}), b"application/json")
+
+        if secret is None:
+            report(None)
+        else:
+            _continue_with(self._sessions.remaining(secret, request.header(CSRF_HEADER) or b""), report, request)
 
     def _sign_out(self, request: KubeRequest) -> None:
         key = request.header(CSRF_HEADER) or b""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import jwt
+
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
@@ -47,11 +49,46 @@ class SessionsTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Create a store with a clock."""
         self.now = 1000.0
-        self.sessions = SessionStore(lambda: self.now)
+        self.sessions = SessionStore(lambda: self.now, lambda: self.now + 1_000_000)
 
     def result(self, secret: str, key: str) -> bool:
         """Return whether a session exists."""
         return self.sessions.find(secret.encode(), key.encode()) is not None
+
+    def remaining(self, secrets: tuple[str, str]) -> float | None:
+        """Return the seconds until a session ends."""
+        return self.sessions.remaining(secrets[0].encode(), secrets[1].encode())
+
+    def test_remaining(self) -> None:
+        """A session ends without use, at the latest after 12 hours; to ask for its end is no use."""
+        secrets = self.sessions.begin("t", UserInfo("alice"))
+        self.assertEqual(self.remaining(secrets), IDLE_TIMEOUT)
+        self.now += 60
+        self.assertEqual(self.remaining(secrets), IDLE_TIMEOUT - 60)
+        self.assertTrue(self.result(*secrets))
+        self.assertEqual(self.remaining(secrets), IDLE_TIMEOUT)
+        for _ in range(11):
+            self.now += 3600
+            self.assertTrue(self.result(*secrets))
+        self.assertEqual(self.remaining(secrets), 3600 - 60)
+        self.now += 3600
+        self.assertIsNone(self.remaining(secrets))
+        self.assertEqual(len(self.sessions), 0)
+
+    def test_remaining_of_token(self) -> None:
+        """A session ends with its token, whose expiry is a time of another clock."""
+        expires = int(self.now) + 1_000_000 + 300
+        token = jwt.encode({"exp": expires}, "key" * 12, algorithm="HS256")
+        secrets = self.sessions.begin(token, UserInfo("alice"))
+        self.assertEqual(self.remaining(secrets), 300)
+        self.now += 301
+        self.assertEqual(self.remaining(secrets), 0)
+
+    def test_remaining_of_none(self) -> None:
+        """Both secrets are needed to ask for the end of a session."""
+        secret, key = self.sessions.begin("t", UserInfo("alice"))
+        for pair in ((secret, "x"), ("x", key), (secret, key * 9)):
+            self.assertIsNone(self.remaining(pair))
 
     def test_both(self) -> None:
         """A session is found by its id and its CSRF token together, not by one of them."""

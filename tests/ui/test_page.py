@@ -154,6 +154,24 @@ class SessionTests(PageTestCase):
         self.assertIn(f"{COOKIE}=; Path=/; Max-Age=0;", answer.header("Set-Cookie") or "")
         self.assertEqual(self.ask("GET", "/api", **session).code, 401)
 
+    def test_end(self) -> None:
+        """The page learns the seconds until its session ends, with cookie and key only."""
+        session = self.session()
+        answer = self.ask("GET", "/ui/session", **session)
+        self.assertEqual((answer.code, json.loads(answer.body)), (200, {"secondsLeft": 7200}))
+        self.assertEqual(answer.header("Cache-Control"), "no-store")
+        for lacking in ({"Cookie": session["Cookie"]}, {"X_Kubetwist_UI": session["X_Kubetwist_UI"]}):
+            self.assertIn(self.ask("GET", "/ui/session", **lacking).code, (400, 401))
+        self.assertEqual(self.ask("GET", "/ui/session", **session, Sec_Fetch_Site="cross-site").code, 400)
+
+    def test_sign_in_again(self) -> None:
+        """A sign-in with a session ends that session, if it succeeds."""
+        session = self.session()
+        self.assertEqual(self.sign_in("bad", **session).code, 401)
+        self.assertEqual(self.ask("GET", "/ui/session", **session).code, 200)
+        self.assertEqual(self.sign_in(**session).code, 201)
+        self.assertEqual(self.ask("GET", "/ui/session", **session).code, 401)
+
     def test_bad(self) -> None:
         """An invalid token is a 401, and a malformed one a 400; neither begins a session."""
         self.assertEqual(self.sign_in("bad").code, 401)
@@ -161,7 +179,8 @@ class SessionTests(PageTestCase):
             answer = self.ask("POST", "/ui/session", body, **JSON, X_Kubetwist_UI="1")
             self.assertEqual((answer.code, answer.header("Set-Cookie")), (400, None), body)
         self.assertEqual(self.sign_in("x" * 100_000).code, 413)
-        self.assertEqual(self.ask("GET", "/ui/session", X_Kubetwist_UI="1").code, 405)
+        self.assertEqual(self.ask("GET", "/ui/session", X_Kubetwist_UI="1").code, 401)
+        self.assertEqual(self.ask("PUT", "/ui/session", X_Kubetwist_UI="1").code, 405)
 
     def test_slow(self) -> None:
         """The authentication of the token may be asynchronous."""

@@ -52,6 +52,10 @@ class RemoteSessions:
             lambda value: value and Session(b"", value[0], decode_user(value[1]), value[2], value[3])
         )
 
+    def remaining(self, session_id: bytes, csrf_token: bytes) -> Deferred[float | None]:
+        """Return the seconds until a session ends."""
+        return self._call("remaining seconds of session", _text(session_id), _text(csrf_token))
+
     def end(self, session_id: bytes, csrf_token: bytes) -> Deferred[None]:
         """End a session."""
         return self._call("end session", _text(session_id), _text(csrf_token))
@@ -99,6 +103,9 @@ def session_handlers(authenticator: SessionAuthenticator) -> Handlers:
     return {
         "begin session": lambda token, user: sessions.begin(token, decode_user(user)),
         "find session": find,
+        "remaining seconds of session": lambda session_id, csrf_token: sessions.remaining(
+            _bytes(session_id), _bytes(csrf_token)
+        ),
         "end session": lambda session_id, csrf_token: sessions.end(_bytes(session_id), _bytes(csrf_token)),
         "redeem link": redeem,
     }

@@ -14,6 +14,8 @@ import { currentUser, showSignIn, signOut } from "./pages/signin.js";
 
 /** The frame, while a user is signed in. @type {Shell | null} */
 let shell = null;
+/** Announces the end of the session. @type {import("./pages/sessionend.js").SessionWatch | null} */
+let session = null;
 /** @type {View | null} */
 let view = null;
 /** The number of the shown view; a view that was loaded too late is not shown. */
@@ -41,6 +43,7 @@ async function end() {
 async function enter(user) {
   const entered = (shell = new Shell(user, { signOut: end, moved: show }));
   replace(document.body, entered.element);
+  import("./pages/sessionend.js").then(({ SessionWatch }) => { if (shell === entered) session = new SessionWatch(entered, { unsaved, begin }); }, () => {});
   try { await entered.start(); } catch (error) { replace(entered.main, h("div", { class: "page" }, problem(error))); return; }
   show();
 }
@@ -52,6 +55,8 @@ function closeView() {
 
 function leave() {
   closeView();
+  session?.close();
+  session = null;
   shell?.close();
   shell = null;
 }
@@ -105,7 +110,7 @@ async function findResource(group, name) {
 async function viewOf([what, ...rest], query, namespace) {
   if (Object.hasOwn(RESOURCE_VIEWS, what)) return RESOURCE_VIEWS[what](await findResource(rest[0], rest[1]), rest.slice(2), namespace);
   if (Object.hasOwn(VIEWS, what)) return VIEWS[what](query, namespace);
-  return overview(namespace);
+  return overview(namespace, () => shell?.askForNamespace());
 }
 
 /** Show the view of the address. */
@@ -177,5 +182,5 @@ addEventListener("beforeunload", (event) => { if (unsaved()) event.preventDefaul
 addEventListener("hashchange", changeAddress);
 addEventListener("keydown", key);
 // Without anonymous access, the query of the current user is answered with 401; that must not start another sign-in.
-api.whenSignedOut(() => { if (shell) begin(); });
+api.whenSignedOut(() => { if (session && unsaved()) session.ended(); else if (shell) begin(); });
 begin();

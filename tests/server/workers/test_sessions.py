@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.sessions import SESSION_TIMEOUT, SessionAuthenticator, SessionStore
+from kubetwist.authentication.sessions import IDLE_TIMEOUT, SESSION_TIMEOUT, SessionAuthenticator, SessionStore
 from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.server.workers.sessions import session_handlers, use_remote_sessions
 
@@ -56,6 +56,13 @@ class SessionTests(SynchronousTestCase):
         """A session that began at one front is found at the other one, with its user and its token."""
         session = self.successResultOf(self.other.sessions.find(*self.begin()))
         self.assertEqual((session.user, session.token), (USER, "token"))
+
+    def test_remaining(self) -> None:
+        """The other front knows when the session ends."""
+        secrets = self.begin()
+        self.clock.advance(100)
+        self.assertEqual(self.successResultOf(self.other.sessions.remaining(*secrets)), IDLE_TIMEOUT - 100)
+        self.assertIsNone(self.successResultOf(self.other.sessions.remaining(secrets[0], b"x")))
 
     def test_wrong_secret(self) -> None:
         """A session is not found with another CSRF token, nor with bytes that are no text."""

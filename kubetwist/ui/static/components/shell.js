@@ -2,6 +2,7 @@
 
 import * as api from "../core/api.js";
 import { button, h, openDialog, replace } from "../core/dom.js";
+import { rememberNamespace, rememberedNamespaces } from "../core/namespaces.js";
 import { listAddress, parseAddress } from "../lib/addresses.js";
 import { matches } from "../lib/resources.js";
 import { texts } from "../lib/texts.js";
@@ -65,12 +66,13 @@ export class Shell {
   async firstNamespace() {
     const may = (/** @type {string} */ namespace) => api.mayI({ verb: "list", resource: "pods", namespace });
     const account = /^system:serviceaccount:([^:]+):/.exec(this.user.username)?.[1];
+    const remembered = rememberedNamespaces(this.user.username);
     try {
       if (await may("")) return "";
-      const tried = new Set([account, "default", ...this.namespaces].slice(0, MAX_TRIED_NAMESPACES));
+      const tried = new Set([...remembered, account, "default", ...this.namespaces].slice(0, MAX_TRIED_NAMESPACES));
       for (const name of tried) if (name && await may(name)) return name;
     } catch { /* the table shows the error */ }
-    return account ?? "";
+    return remembered[0] ?? account ?? "";
   }
 
   /** Discover the resources again. */
@@ -93,6 +95,7 @@ export class Shell {
   useNamespace(name) {
     this.namespace = name;
     sessionStorage.setItem(STORED_NAMESPACE, name);
+    if (name) rememberNamespace(this.user.username, name);
     this.drawNamespaces();
     this.moved();
   }
@@ -107,7 +110,7 @@ export class Shell {
   }
 
   drawNamespaces() {
-    const names = new Set(this.namespaces);
+    const names = new Set(this.namespaces.length ? this.namespaces : rememberedNamespaces(this.user.username));
     if (this.namespace) names.add(this.namespace);
     if (!names.size) names.add("default");
     replace(this.choice, h("option", { value: "" }, texts.allNamespaces), [...names].sort().map((name) => h("option", { value: name }, name)), h("option", { value: ANOTHER }, texts.anotherNamespace));

@@ -18,12 +18,14 @@ import { texts } from "../lib/texts.js";
 
 const KEY = "kubetwist-key";
 /** @type {Set<() => void>} */
-const listeners = new Set();
+const listeners = new Set(), signInListeners = new Set();
 // A page in the back/forward cache would keep its connections, of which browsers allow six per host.
 const pageHidden = new AbortController();
 addEventListener("pagehide", () => pageHidden.abort());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 let key = localStorage.getItem(KEY) || "";
+// Another tab has signed in or out: the cookie belongs to the new key.
+addEventListener("storage", (event) => { if (event.key === KEY || event.key === null) useStoredKey(); });
 
 /** A response that is not 2xx, or no response at all: code 0. */
 export class APIError extends Error {
@@ -48,7 +50,27 @@ export class APIError extends Error {
  */
 export const whenSignedOut = (call) => listeners.add(call);
 
+/**
+ * Call a function when a session has begun, in this tab or in another one.
+ *
+ * @param {() => void} call
+ * @returns {() => void} Stops the calls.
+ */
+export function whenSignedIn(call) {
+  signInListeners.add(call);
+  return () => { signInListeners.delete(call); };
+}
+
 export const hasSession = () => key !== "";
+
+/** Use the key that another tab has stored; return whether it is another one. */
+function useStoredKey() {
+  const stored = localStorage.getItem(KEY) || "";
+  if (stored === key || !stored) return false;
+  key = stored;
+  signInListeners.forEach((call) => call());
+  return true;
+}
 
 /** Return the header with the session's key; the browser adds the cookie. */
 export const identity = () => ({ "X-Kubetwist-UI": key || "1" });
@@ -60,6 +82,7 @@ export const identity = () => ({ "X-Kubetwist-UI": key || "1" });
  * @param {Options} [options]
  */
 export async function ask(path, { method = "GET", accept = "application/json", body, type, signal, question } = {}) {
+  const sentKey = key;
   /** @type {Record<string, string>} */
   const headers = { Accept: accept, ...identity() };
   if (body !== undefined) headers["Content-Type"] = type || "application/json";
@@ -80,6 +103,8 @@ export async function ask(path, { method = "GET", accept = "application/json", b
     else status = JSON.parse(content);
   } catch { /* not every error is a Status */ }
   if (response.status === 401 && !path.startsWith("/ui/")) {
+    // The session of the request has ended; another one may have begun since.
+    if (key !== sentKey || useStoredKey()) return ask(path, { method, accept, body, type, signal, question });
     forget();
     listeners.forEach((call) => call());
   }
@@ -106,11 +131,19 @@ function forget() {
  * @param {{ token: string } | { link: string }} credential A token, or the secret of a sign-in link.
  */
 export async function signIn(credential) {
-  forget();
+  // The request has the key of the previous session, which the server ends.
   const made = await post("/ui/session", credential);
   key = made.key;
   localStorage.setItem(KEY, key);
+  signInListeners.forEach((call) => call());
 }
+
+/**
+ * Return the seconds until the session ends, unless it is used or renewed before.
+ *
+ * @returns {Promise<number>}
+ */
+export const secondsLeft = async () => (await json("/ui/session")).secondsLeft;
 
 export async function signOut() {
   try { await ask("/ui/session", { method: "DELETE" }); } finally { forget(); }

@@ -149,6 +149,20 @@ export const texts = {
   },
 
   // The page of an object.
+  namespaces: {
+    nothing: "You may not list these kinds in all namespaces.",
+    nothingHere: (/** @type {string} */ name) => `You may not list these kinds in namespace ${name}.`,
+    choose: "Choose a namespace",
+  },
+  session: {
+    heading: "Sign in again",
+    endsIn: (/** @type {number} */ minutes) => (minutes > 1 ? `You will be signed out in ${minutes} minutes.` : "You will be signed out within a minute."),
+    ended: "You have been signed out.",
+    kept: "The page stays as it is, with your unsaved changes.",
+    elsewhere: "You can also sign in in another tab of this browser.",
+    later: "Later",
+    nowUser: (/** @type {string} */ user, /** @type {string} */ before) => `You are now signed in as ${user}. Before, you were ${before}.`,
+  },
   describe: {
     metadata: "Metadata", created: "Created", deletionRequested: "Deletion requested", owner: "Owner", labels: "Labels", annotations: "Annotations", finalizers: "Finalizers",
     conditions: "Conditions", conditionColumns: ["Type", "Status", "Reason", "Message", "Since"],

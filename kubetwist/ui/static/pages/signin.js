@@ -44,14 +44,12 @@ export async function signOut() {
 }
 
 /**
- * Show the form for a token.
+ * Return a form for a token.
  *
- * @param {Element} root
- * @param {User | null} certified The user of the browser's certificate.
- * @param {unknown} failed An error to show.
- * @param {(user: User) => void} signedIn Called once somebody has signed in.
+ * @param {() => void} signedIn Called once somebody has signed in.
+ * @param {unknown} [failed] An error to show.
  */
-export function showSignIn(root, certified, failed, signedIn) {
+export function signInForm(signedIn, failed) {
   const field = h("input", { type: "password", name: "token", autocomplete: "off", placeholder: texts.bearerToken, "aria-label": texts.bearerToken, required: true });
   const messages = h("div", { "aria-live": "polite" }, failed ? problem(failed) : null);
   const send = h("button", { class: "button main", type: "submit" }, texts.signIn);
@@ -61,16 +59,29 @@ export function showSignIn(root, certified, failed, signedIn) {
     replace(messages);
     try {
       await api.signIn({ token: field.value });
-      signedIn(await api.whoAmI());
+      signedIn();
     } catch (error) {
       replace(messages, error.code === 401 ? h("div", { class: "problem", role: "alert" }, texts.invalidToken) : problem(error));
       field.select();
     } finally { send.disabled = false; }
   };
+  return { element: h("form", { class: "ways", onsubmit: submit }, field, send, messages), field };
+}
+
+/**
+ * Show the page for signing in.
+ *
+ * @param {Element} root
+ * @param {User | null} certified The user of the browser's certificate.
+ * @param {unknown} failed An error to show.
+ * @param {(user: User) => void} signedIn Called once somebody has signed in.
+ */
+export function showSignIn(root, certified, failed, signedIn) {
+  const { element, field } = signInForm(async () => signedIn(await api.whoAmI()), failed);
   const confirm = (/** @type {User} */ user) => { sessionStorage.setItem(CERTIFICATE, "1"); signedIn(user); };
   replace(root, h("main", { class: "signin" },
     h("h1", { class: "brand" }, logo(), "kubetwist"),
-    h("form", { onsubmit: submit }, field, send, messages),
+    element,
     certified
       ? h("p", null, button(texts.continueAs(certified.username), () => confirm(certified)), h("span", { class: "quiet" }, texts.withCertificate))
       : h("p", { class: "quiet" }, texts.tokenSources.map((source, index) => (index % 2 ? h("code", null, source) : source)))));
