@@ -148,6 +148,27 @@ export const texts = {
     revisions: { title: "Revisions", note: "stored writes" },
   },
 
+  // Logs and terminal.
+  streams: {
+    logs: "Logs", terminal: "Terminal", pod: "Pod", container: "Container",
+    /** @type {Record<string, string>} */
+    roles: { init: "init", sidecar: "sidecar", ephemeral: "ephemeral" },
+    noPods: "No pods.", noContainers: "The pod has no containers.",
+    tail: "Lines", lastLines: (/** @type {string} */ count) => `last ${count}`, since: "Since",
+    /** Seconds, and their name. @type {[string, string][]} */
+    times: [["", "the start"], ["60", "1 minute"], ["600", "10 minutes"], ["3600", "1 hour"], ["86400", "1 day"]],
+    previous: "Previous run", timestamps: "Timestamps", wrap: "Wrap", search: "Search", onlyFound: "Only found lines",
+    found: (/** @type {number} */ place, /** @type {number} */ count) => (count ? `${place || "–"} of ${count} lines` : "not found"), previousMatch: "Previous match", nextMatch: "Next match",
+    pauseLog: "Pause", followLog: "Follow", newLines: (/** @type {number} */ count) => `Follow (${count} new ${count === 1 ? "line" : "lines"})`, readAgain: "Read again", download: "Download",
+    connecting: "Connecting…", following: "Following", paused: "Paused", reading: "Reading…", emptyLog: "The log is empty so far.",
+    ended: "The log has ended.", endedWith: (/** @type {string} */ state) => `The log has ended. The container: ${state}`, interrupted: "The connection was interrupted.",
+    lines: (/** @type {number} */ count) => `${count} ${count === 1 ? "line" : "lines"}`, omitted: (/** @type {number} */ count) => `${count} earlier lines are not shown`,
+    logOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Log of ${container} in ${pod}`,
+    command: "Command", connect: "Connect", disconnect: "Disconnect", connected: "Connected", terminalOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Terminal of ${container} in ${pod}`,
+    exited: (/** @type {number} */ code) => `The command has ended with exit code ${code}.`, notStarted: (/** @type {string} */ reason) => `The command was not started: ${reason}`,
+    disconnected: "Disconnected.", refused: "The server refused the connection.", leaveTerminal: "Press Tab after Escape to leave the terminal.",
+  },
+
   // The page of an object.
   namespaces: {
     nothing: "You may not list these kinds in all namespaces.",

@@ -17,9 +17,9 @@ const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,a
 /** @typedef {(target: Target, body: HTMLElement, view: View, actions: HTMLElement) => void | Promise<void>} Tab Shows the tab in the body. */
 
 /**
- * The tabs by the last part of the address.
+ * The tabs by the last part of the address; with `verb` for resources with this verb, with `pods` for kinds with pods.
  *
- * @type {Record<string, { title: string, show: Tab, verb?: string }>}
+ * @type {Record<string, { title: string, show: Tab, verb?: string, pods?: { kinds: string[], verb: string, subresource: string } }>}
  */
 const TABS = {
   overview: { title: texts.tabs.overview, show: async (...to) => (await import("./details.js")).detailsTab(...to) },
@@ -27,7 +27,12 @@ const TABS = {
   edit: { title: texts.tabs.edit, show: async (target, body, view) => (await import("./edit.js")).editObject(target, body, view), verb: "patch" },
   events: { title: texts.tabs.events, show: eventsTab },
   graph: { title: texts.tabs.graph, show: async (target, body, view) => (await import("./graph.js")).drawGraph(target, body, view) },
+  logs: {
+    title: texts.streams.logs, show: async (target, body, view) => (await import("./logs.js")).logsTab(target, body, view),
+    pods: { kinds: ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"], verb: "get", subresource: "log" },
+  },
 };
+const GROUPS_WITH_PODS = ["", "apps", "batch"];
 
 /**
  * Return the view of an object.
@@ -41,14 +46,17 @@ const TABS = {
 export function objectView(resource, namespace, name, tab) {
   const target = { resource, namespace, name, path: pathOf(resource, namespace, name) };
   const body = h("div", { class: "main fills" }), actions = h("span");
-  const tabs = Object.entries(TABS).filter(([, { verb }]) => !verb || resource.verbs.includes(verb));
+  const tabs = Object.entries(TABS).filter(([, { verb, pods }]) => (!verb || resource.verbs.includes(verb)) && (!pods || (GROUPS_WITH_PODS.includes(resource.group) && pods.kinds.includes(resource.kind))));
   const element = frame([
     h("h1", null, name), h("span", { class: "kind" }, h("a", { href: listAddress(resource) }, resource.kind), namespace ? texts.inNamespace(namespace) : ""),
     h("span", { class: "grow" }), actions,
     resource.verbs.includes("delete") ? button(texts.delete, () => askToDelete(target), { class: "danger", id: "delete" }) : null,
   ], [
-    h("nav", { class: "tabs", "aria-label": texts.views }, tabs.map(([id, { title }]) =>
-      h("a", { href: objectAddress(resource, namespace, name, id), "aria-current": id === tab ? "page" : null }, title))),
+    h("nav", { class: "tabs", "aria-label": texts.views }, tabs.map(([id, { title, pods }]) => {
+      const link = h("a", { href: objectAddress(resource, namespace, name, id), "aria-current": id === tab ? "page" : null, hidden: pods && id !== tab }, title);
+      if (pods && id !== tab) offer(link, pods, target);
+      return link;
+    })),
     body,
   ]);
   /** @type {View} */
@@ -56,6 +64,12 @@ export function objectView(resource, namespace, name, tab) {
   const shown = (TABS[tab] || TABS.overview).show(target, body, view, actions);
   if (shown instanceof Promise) shown.catch((error) => replace(body, h("div", { class: "page" }, problem(error))));
   return view;
+}
+
+/** Show the link to a tab if the user may read what it shows. @param {HTMLElement} link @param {{ verb: string, subresource: string }} pods @param {Target} target */
+async function offer(link, { verb, subresource }, { resource, namespace, name }) {
+  const attributes = { verb, resource: "pods", subresource, namespace, ...(resource.kind === "Pod" ? { name } : {}) };
+  link.hidden = !(await api.mayI(attributes).catch(() => false));
 }
 
 /**

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { CLOSE, closeMessage, message, parseMessage, resizeMessage, resultOf, STDIN } from "../../../kubetwist/ui/static/lib/channels.js";
+import { containersOf, execPath, logPath, mainContainer } from "../../../kubetwist/ui/static/lib/containers.js";
+
+const pod = {
+  metadata: { name: "a", annotations: { "kubectl.kubernetes.io/default-container": "app" } },
+  spec: { containers: [{ name: "proxy" }, { name: "app" }], initContainers: [{ name: "setup" }, { name: "mesh", restartPolicy: "Always" }], ephemeralContainers: [{ name: "debug" }] },
+  status: { containerStatuses: [{ name: "app", restartCount: 2, state: { running: {} } }] },
+};
+
+test("all containers of a pod are found, with their role", () => {
+  assert.deepEqual(containersOf(pod).map(({ name, role, restarted }) => [name, role, restarted]), [
+    ["proxy", "container", false], ["app", "container", true], ["setup", "init", false], ["mesh", "sidecar", false], ["debug", "ephemeral", false],
+  ]);
+  assert.equal(mainContainer(pod), "app");
+  assert.equal(mainContainer({ ...pod, metadata: {} }), "proxy");
+  assert.equal(mainContainer({}), "");
+  assert.deepEqual(containersOf({ spec: { containers: "x" }, status: { containerStatuses: 3 } }), []);
+});
+
+test("paths have the chosen options only", () => {
+  assert.equal(logPath("/p", { container: "a b", follow: true, previous: false, tailLines: "", sinceSeconds: "60" }), "/p/log?container=a+b&follow=true&sinceSeconds=60");
+  assert.equal(execPath("/p", "c", ["sh", "-c", "a & b"]), "/p/exec?container=c&stdin=true&stdout=true&tty=true&command=sh&command=-c&command=a+%26+b");
+});
+
+test("messages have their channel", () => {
+  assert.deepEqual([...message(STDIN, "é")], [0, 0xc3, 0xa9]);
+  assert.deepEqual([...closeMessage(STDIN)], [CLOSE, 0]);
+  assert.equal(new TextDecoder().decode(resizeMessage(80, 24)), '\x04{"Width":80,"Height":24}');
+  const { channel, data } = parseMessage(message(3, "x").buffer);
+  assert.deepEqual([channel, ...data], [3, 120]);
+  assert.equal(parseMessage(new ArrayBuffer(0)), null);
+});
+
+test("the error channel has the exit code", () => {
+  assert.deepEqual(resultOf('{"status":"Success"}'), { code: 0, message: "" });
+  const failure = { status: "Failure", reason: "NonZeroExitCode", message: "command terminated", details: { causes: [{ reason: "ExitCode", message: "7" }] } };
+  assert.deepEqual(resultOf(JSON.stringify(failure)), { code: 7, message: "command terminated" });
+  assert.deepEqual(resultOf('{"status":"Failure","message":"no sh"}'), { code: null, message: "no sh" });
+  assert.deepEqual(resultOf("text"), { code: null, message: "text" });
+  assert.deepEqual(resultOf("null"), { code: null, message: "null" });
+});
