@@ -14,7 +14,7 @@ from twisted.logger import Logger
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import APIStatusError
 from ..api.go.quote import quoted
-from ..api.resource import GroupResource
+from ..api.resource import GroupResource, UserInfo
 from ..api.selectors import ParsedLater, Requirement, parse_field_selector, parse_label_selector
 from ..api.targets import clean_path
 from ..http.request import Handler, KubeRequest
@@ -27,6 +27,10 @@ _ALLOW = Decision.ALLOW
 
 #: Path that explains authorization decisions, for clients that may create SubjectAccessReviews.
 WHY: Final = "/kubetwist/v1/why"
+#: Path of the metrics of the last hour, for users who may read C{/metrics}.
+HISTORY: Final = "/ui/history"
+#: Paths that are authorized as other requests.
+_WITH_OTHER_PERMISSIONS: Final = frozenset((WHY, HISTORY))
 #: Subresources that run commands in a pod, with any HTTP method: a WebSocket begins with GET. The second set has
 #: the kubelet's names, below the proxy subresource of nodes.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
@@ -107,8 +111,8 @@ def authorizer_attributes(request: KubeRequest) -> AuthorizerAttributes:
     last: AuthorizerAttributes | None = info.attributes
     if last is not None and last.user is user:
         return last
-    if info.path == WHY:
-        return AuthorizerAttributes(user, "create", "authorization.k8s.io", "v1", "subjectaccessreviews")
+    if info.path in _WITH_OTHER_PERMISSIONS:
+        return _attributes_of_path(user, info.verb, info.path)
     info.attributes = attributes = AuthorizerAttributes(
         user,
         info.verb,
@@ -124,6 +128,13 @@ def authorizer_attributes(request: KubeRequest) -> AuthorizerAttributes:
         ParsedLater(info.label_selector, _label_terms) if info.label_selector else (),
     )
     return attributes
+
+
+def _attributes_of_path(user: UserInfo, verb: str, path: str) -> AuthorizerAttributes:
+    """Return the attributes of the request whose permission a path needs."""
+    if path == WHY:
+        return AuthorizerAttributes(user, "create", "authorization.k8s.io", "v1", "subjectaccessreviews")
+    return AuthorizerAttributes(user, verb, path="/metrics", is_resource_request=False)
 
 
 def _label_terms(text: str) -> tuple[Requirement, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, Generic, TypeVar
 
 from attrs import frozen
@@ -193,7 +194,7 @@ class Registry:
     def __init__(self) -> None:
         self._families: dict[str, Family[Counter] | Family[Histogram]] = {}
         self._collectors: list[Callable[[], Iterable[MetricSnapshot]]] = []
-        self._flush_hooks: list[Callable[[], object]] = []
+        self._flush_hooks: list[Callable[[], Iterable[object]]] = []
 
     def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Counter]:
         """Register a counter family."""
@@ -225,14 +226,26 @@ class Registry:
         """Register a function that returns snapshots. It is called in the reactor's thread at each scrape."""
         self._collectors.append(collector)
 
-    def add_flush_hook(self, flush: Callable[[], object]) -> None:
-        """Register a function that writes buffered observations. It is called before each scrape."""
+    def add_flush_hook(self, flush: Callable[[], Iterable[object]]) -> None:
+        """
+        Register a function that writes buffered observations. It is called before each scrape.
+
+        @param flush: Returns an iterator that writes a small part at each step.
+        """
         self._flush_hooks.append(flush)
+
+    def flush(self) -> Iterator[object]:
+        """Add buffered observations to the families, a small part at each step. Call it in the reactor's thread."""
+        return chain.from_iterable(flush() for flush in self._flush_hooks)
+
+    def find(self, name: str) -> Family[Counter] | Family[Histogram] | None:
+        """Return the family with this name; L{None} if there is none."""
+        return self._families.get(name)
 
     def families(self) -> list[Family[Counter] | Family[Histogram]]:
         """Flush buffered observations, and return the families sorted by name. Call it in the reactor's thread."""
-        for flush in self._flush_hooks:
-            flush()
+        for _ in self.flush():
+            pass
         return [self._families[name] for name in sorted(self._families)]
 
     def collect(self) -> Iterator[MetricSnapshot]:

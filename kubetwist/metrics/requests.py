@@ -355,10 +355,12 @@ class RequestMetrics:
         if request.termination_code:
             self._terminated.with_label_values(*labels, str(request.termination_code)).value += 1
 
-    def _flush_pending(self) -> None:
-        for series in self._series.values():
+    def _flush_pending(self) -> Iterator[None]:
+        """Add the buffered observations of one series at each step."""
+        for series in list(self._series.values()):
             if series.pending:
                 self._flush_series(series)
+                yield
 
     def _flush_series(self, series: _Series) -> None:
         """Add buffered observations to the histograms."""

@@ -114,11 +114,12 @@ class APIServer:
             config.metrics, served.__contains__, lambda: list(site.open_requests), served.is_deprecated
         )
         install_metrics(front.mux, config, metrics.clear_cached_children)
+        sampler = None
         if apis is not None and apis.flow is not None:
-            self._add_sampling(apis.flow, metrics)
+            sampler = self._add_sampling(apis.flow, metrics)
         limit, release_seats = self.make_request_limiter()
         guard = make_guard(options["memory-limit"], config.workers.processes)
-        register_process_metrics(config, front, guard)
+        delays = register_process_metrics(config, front, guard)
         handler = build_handler_chain(
             traverse(front.mux),
             reactor=self._reactor,
@@ -153,6 +154,12 @@ class APIServer:
             swagger_ui = options["enable-swagger-ui"]
             handler = with_ui(handler, config.sessions, self._reactor, swagger_ui=swagger_ui, auditor=config.auditor)
         site = self._make_site(handler, metrics, release_seats, guard)
+        if config.sessions is not None:
+            from .history.endpoint import install_history
+            from .history.sources import ProcessSource
+
+            source = ProcessSource(config, apis, site, sampler, delays, lambda: state.ready and not state.stopping)
+            install_history(config, front, source, None if apis is None else apis.registry.stores)
         liveness = partial(checks.liveness_problem, front)
         return self.prepared_type(config, front, apis, site, state, self.announce, liveness)
 
@@ -259,12 +266,13 @@ class APIServer:
         limited = partial(with_priority_and_fairness, flow=flow, sizes=stores.sizes, watches=stores.count_watches)
         return limited, flow.ended
 
-    def _add_sampling(self, flow: FlowControl, metrics: RequestMetrics) -> None:
+    def _add_sampling(self, flow: FlowControl, metrics: RequestMetrics) -> FlowControlSampler:
         """Sample the utilization of priority levels while the server runs."""
         sampler = FlowControlSampler(flow, self._reactor, metrics.in_flight, self._in_flight_limits())
         self.config.metrics.register_collector(sampler.collect)
         self.front.add_post_start_hook("priority-and-fairness-filter", sampler.start)
         self.front.register_destroy_func("samples of priority levels", sampler.stop)
+        return sampler
 
     def _in_flight_limits(self) -> tuple[int, int]:
         """Return the limits of requests of this process: those that read, and those that change something."""

@@ -250,13 +250,21 @@ def _failures(caches: _Caches) -> Iterator[tuple[tuple[str, ...], float]]:
             yield (operation, *labels), float(count)
 
 
-def _storage(config: ServerConfig) -> Iterator[MetricSnapshot]:
+def storage_size(config: ServerConfig) -> float | None:
+    """Return the size of the files of the embedded store in bytes; L{None} without such a store."""
     path = getattr(unwrap_backend(config.backend), "path", None)
-    if path is not None:
-        size = 0.0
-        for one in (path, f"{path}-wal"):
-            with suppress(OSError):
-                size += os.stat(one).st_size
+    if path is None:
+        return None
+    size = 0.0
+    for one in (path, f"{path}-wal"):
+        with suppress(OSError):
+            size += os.stat(one).st_size
+    return size
+
+
+def _storage(config: ServerConfig) -> Iterator[MetricSnapshot]:
+    size = storage_size(config)
+    if size is not None:
         text = "Size of the storage database files in bytes."
         yield _gauge("apiserver_storage_size_bytes", text, ("storage_cluster_id",), [(("sqlite-0",), size)])
 

@@ -119,6 +119,14 @@ class FlowControlSampler:
         histogram.counts[bisect_left(histogram.bounds, value)] += weight
         histogram.sum += value * weight
 
+    def find(self, level: str, phase: str) -> Histogram | None:
+        """
+        Return the utilization of a priority level by requests: fractions of its seats, or of the room of its queues.
+
+        @param phase: C{executing} or C{waiting}.
+        """
+        return self._histograms.get(("priority_level_request_utilization", (level, phase)))
+
     def collect(self) -> Iterator[MetricSnapshot]:
         """Return the samples of existing levels."""
         for name, (text, labels, _) in _SERIES.items():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509
 
-from ..metrics.registry import MetricSnapshot
+from ..metrics.registry import Histogram, MetricSnapshot
 from ..storage.wrappers import unwrap_backend
 from .reactordelay import ReactorDelaySampler
 
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 Caches = Callable[[], "dict[tuple[str, str], WatchCache]"]
 
 
-def register_process_metrics(config: ServerConfig, server: GenericServer, guard: MemoryGuard | None) -> None:
+def register_process_metrics(config: ServerConfig, server: GenericServer, guard: MemoryGuard | None) -> Histogram:
     """
     Register the metrics of a process, and start to measure the delays of its reactor when it is ready.
 
     @param server: The server whose hooks start and stop the measurement.
     @param guard: The memory limit; L{None} if there is none.
+    @return: The delays of the reactor.
     """
     registry = config.metrics
     delays = ReactorDelaySampler(config.reactor)
@@ -45,6 +46,7 @@ def register_process_metrics(config: ServerConfig, server: GenericServer, guard:
     collect = getattr(unwrap_backend(config.backend), "collect", None)
     if collect is not None:
         registry.register_collector(collect)
+    return delays.delays
 
 
 def collect_memory(guard: MemoryGuard) -> Iterator[MetricSnapshot]:

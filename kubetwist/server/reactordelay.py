@@ -16,15 +16,20 @@ from ..metrics.registry import Histogram, MetricSnapshot
 
 #: Seconds between two measurements.
 INTERVAL: Final = 0.25
-_BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+#: Upper bounds of the buckets, in seconds.
+BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class ReactorDelaySampler:
-    """Observes the delays of a repeated call in a histogram."""
+    """
+    Observes the delays of a repeated call in a histogram.
+
+    @ivar delays: The histogram.
+    """
 
     def __init__(self, reactor: IReactorTime) -> None:
         self._reactor = reactor
-        self._delays = Histogram(_BOUNDS)
+        self.delays = Histogram(BOUNDS)
         self._due = 0.0
         self._call: IDelayedCall | None = None
 
@@ -40,10 +45,10 @@ class ReactorDelaySampler:
             call.cancel()
 
     def _measure(self) -> None:
-        self._delays.observe(max(self._reactor.seconds() - self._due, 0.0))
+        self.delays.observe(max(self._reactor.seconds() - self._due, 0.0))
         self.start()
 
     def collect(self) -> Iterator[MetricSnapshot]:
         """Return the delays that were measured."""
         text = "Delay in seconds of calls that were due while the reactor was busy; measured four times per second."
-        yield MetricSnapshot("kubetwist_reactor_delay_seconds", "histogram", text, (), [((), self._delays)])
+        yield MetricSnapshot("kubetwist_reactor_delay_seconds", "histogram", text, (), [((), self.delays)])

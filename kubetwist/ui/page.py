@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
 from ..authentication.sessions import SessionAuthenticator
+from ..filters.authorization import HISTORY
 from ..http.request import Handler, KubeRequest
 from .session import (
     SESSION,
@@ -67,6 +68,8 @@ def with_ui(
     ui = Page(PATH, POLICY, partial(_read_ui, replacements), reactor)
     session = SessionEndpoint(authenticator, auditor)
     answers = {SESSION: with_security_headers(session.answer, POLICY), PATH: ui.answer}
+    # The filters authenticate and authorize requests for metrics, as they do with all other data.
+    answers[HISTORY.encode()] = with_security_headers(handler, POLICY)
     if swagger_ui:
         answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, _read_swagger_ui, reactor).answer
 

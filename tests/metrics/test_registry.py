@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,9 +50,10 @@ class RegistryTests(SynchronousTestCase):
         counter = registry.gauge("noted", "Noted.").with_label_values()
         notes = [1, 2]
 
-        def settle() -> None:
+        def settle() -> Iterator[None]:
             while notes:
                 counter.value += notes.pop()
+                yield
 
         registry.add_flush_hook(settle)
         self.assertEqual(read(registry)["noted"], {(): 3.0})

@@ -9,7 +9,7 @@ from ...metrics.registry import Histogram
 #: Histogram bounds of the waits of readers, in seconds.
 _WAITS: Final = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0)
 #: Histogram bounds of the durations of storage requests, in seconds.
-_SECONDS: Final = (
+REQUEST_SECONDS: Final = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
     *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
 )
@@ -47,7 +47,7 @@ class CacheMetrics:
         """Count a storage request that has ended."""
         seconds = self.requests.get(operation)
         if seconds is None:
-            seconds = self.requests[operation] = Histogram(_SECONDS)
+            seconds = self.requests[operation] = Histogram(REQUEST_SECONDS)
         seconds.observe(took)
         if failed:
             self.failures[operation] = self.failures.get(operation, 0) + 1
