@@ -204,6 +204,7 @@ def add_authentication_info(config: APIConfig, stores: Stores, aggregator: APIHo
         await info.start()
         for provider in config.client_authorities:
             provider.listeners.append(info.schedule)
+        config.credentials.front_proxy_listeners.append(info.schedule)
 
     kube.add_post_start_hook("start-cluster-authentication-info-controller", publish)
     aggregator.register_destroy_func("authentication info", info.stop)

@@ -62,7 +62,11 @@ class ProxyTrustSource(TrustSource, Protocol):
 
     @property
     def front_proxy_authority(self) -> bytes:
-        """Return the certificate that verifies the front proxy certificate, PEM."""
+        """Return the certificates that verify the front proxy certificate, PEM."""
+
+    @property
+    def front_proxy_listeners(self) -> list[Callable[[], object]]:
+        """Return what is called when L{front_proxy_authority} has changed."""
 
 
 class KubeletTLSSource(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import Deferred
@@ -45,6 +46,8 @@ class CredentialRotation:
         self._url = ""
         self._timer: IDelayedCall | None = None
         self._running = False
+        # Threads write the same file.
+        self._kubeconfig_lock = Lock()
 
     def follow(self, url: str) -> None:
         """
@@ -63,6 +66,8 @@ class CredentialRotation:
             files.watch(credentials.serving_files or credentials.issued_files, self._load, self._use_serving, source)
             files.watch(credentials.admin_files, _load_pair, self._use_admin, "admin's certificate")
             files.watch([credentials.authority_file], _load_authorities, self._use_authorities, "certificate authority")
+            proxies = [credentials.front_proxy_authority_file]
+            files.watch(proxies, _load_authorities, self._use_proxy_authorities, "front proxy authority")
         except (OSError, ValueError) as error:
             raise StartError(f"cannot use the serving certificate: {error}") from error
 
@@ -125,14 +130,27 @@ class CredentialRotation:
         self._config.credentials.set_authority_certificates(certificates)
         self._bundle_changed()
 
+    def _use_proxy_authorities(self, certificates: bytes) -> None:
+        credentials = self._config.credentials
+        credentials.front_proxy_authority = certificates
+        for listener in credentials.front_proxy_listeners:
+            listener()
+
     def _bundle_changed(self) -> None:
         for listener in self._config.credentials.ca_bundle_listeners:
             listener()
         self._write_kubeconfig()
 
     def _write_kubeconfig(self) -> None:
-        credentials = self._config.credentials
-        self._in_thread(lambda: credentials.write_kubeconfig(self._url)).addErrback(
+        # The storage process writes it for the fronts, too.
+        if self._config.is_front:
+            return
+
+        def write() -> None:
+            with self._kubeconfig_lock:
+                self._config.credentials.write_kubeconfig(self._url)
+
+        self._in_thread(write).addErrback(
             lambda failure: self._log.failure("writing the admin's kubeconfig failed", failure)
         )
 

@@ -260,7 +260,8 @@ class Credentials:
     @ivar ca_bundle_listeners: Called when C{ca_bundle} has changed and new connections get the new certificate.
     @ivar front_proxy: The client certificate for extension API servers.
     @ivar front_proxy_files: The files of that certificate and its key.
-    @ivar front_proxy_authority: The authority of that certificate, PEM.
+    @ivar front_proxy_authority: The authority of that certificate, PEM; followed by the previous one during a rotation.
+    @ivar front_proxy_listeners: Called when C{front_proxy_authority} has changed.
     """
 
     def __init__(self, data: DataDirectory, options: FlagValues, names: Sequence[str] = ()) -> None:
@@ -272,6 +273,7 @@ class Credentials:
         """
         self._data = data
         self.ca_bundle_listeners: list[Callable[[], object]] = []
+        self.front_proxy_listeners: list[Callable[[], object]] = []
         authority = data.authority()
         self.authority_certificate = self.ca_bundle = authority.pair.certificate
         folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
@@ -303,6 +305,11 @@ class Credentials:
     def authority_file(self) -> Path:
         """The file of the authority of the data directory, with further ones during a rotation."""
         return self._data.pki / "ca.crt"
+
+    @property
+    def front_proxy_authority_file(self) -> Path:
+        """The file of L{front_proxy_authority}."""
+        return self._data.pki / "front-proxy-ca.crt"
 
     @property
     def admin_files(self) -> tuple[Path, Path]:

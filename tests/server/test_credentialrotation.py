@@ -46,7 +46,7 @@ class CredentialRotationTests(SynchronousTestCase):
         self.presented: list[CertKeyPair] = []
         self.bundles: list[bytes] = []
         self.credentials.ca_bundle_listeners.append(lambda: self.bundles.append(self.credentials.ca_bundle))
-        config = SimpleNamespace(options=options, credentials=self.credentials, files=self.files)
+        config = SimpleNamespace(options=options, credentials=self.credentials, files=self.files, is_front=False)
         reactor = SimpleNamespace(callLater=self.clock.callLater, getThreadPool=lambda: None)
         self.rotation = CredentialRotation(cast(Any, config), cast(Any, reactor), self.presented.append)
         self.rotation.follow("https://127.0.0.1:1")
@@ -72,6 +72,17 @@ class CredentialRotationTests(SynchronousTestCase):
         self.assertNotEqual(self.data.kubeconfig.read_bytes(), kubeconfig)
         self.advance(2 * CHECK_INTERVAL)
         self.assertEqual(len(self.presented), 1)
+        self.assertEqual(self.bundles, [])
+
+    def test_front_proxy(self) -> None:
+        """A rotated authority of the front proxy is used by the next poll, and its listeners are called."""
+        published: list[bytes] = []
+        self.credentials.front_proxy_listeners.append(lambda: published.append(self.credentials.front_proxy_authority))
+        old = self.credentials.front_proxy_authority
+        rotation.rotate_authority(self.data.pki, "front-proxy-ca")
+        self.advance(POLL_INTERVAL)
+        (both,) = published
+        self.assertTrue(both != old and both.endswith(old))
         self.assertEqual(self.bundles, [])
 
     def test_command(self) -> None:

@@ -150,18 +150,20 @@ def rotate_sa_key(pki: Path, overlap: float, end_overlap: bool) -> None:
 @command.command("rotate-ca")
 @_data_dir
 @click.option("--retire", is_flag=True, help="Create no authority: stop to trust the previous one.")
-def rotate_ca(pki: Path, retire: bool) -> None:
+@click.option("--front-proxy", is_flag=True, help="The authority of the client certificate for extension API servers.")
+def rotate_ca(pki: Path, retire: bool, front_proxy: bool) -> None:
     """
-    Replace the authority of the server's certificates, in two steps.
+    Replace the authority of the server's certificates, or the front proxy's, in two steps.
 
     Without --retire, a new authority issues all certificates, and both are trusted. When all clients have the new
     kubeconfigs and kube-root-ca.crt, --retire removes the previous one.
     """
+    rotated = "front-proxy-ca" if front_proxy else "ca"
     if retire:
-        for name in rotation.retire_authority(pki):
+        for name in rotation.retire_authority(pki, rotated):
             click.echo(f"{name} is not trusted any more")
         return
-    click.echo(f"new authority: {rotation.rotate_authority(pki)}")
-    issued = [name for name, authority in rotation.ISSUED.items() if authority == "ca"]
+    click.echo(f"new authority: {rotation.rotate_authority(pki, rotated)}")
+    issued = [name for name, authority in rotation.ISSUED.items() if authority == rotated]
     for name in rotation.renew(pki, issued):
         click.echo(f"renewed {name}")

@@ -519,4 +519,5 @@ def peer_certificates(transport: Any) -> list[X509]:
     presented: X509 | None = getattr(transport, "getPeerCertificate", lambda: None)()
     if presented is None:
         return []
-    return [presented, *(transport.getHandle().get_peer_cert_chain() or [])[1:]]
+    # At a server, the chain of OpenSSL begins after the certificate of the peer (SSL_get_peer_cert_chain(3)).
+    return [presented, *(transport.getHandle().get_peer_cert_chain() or [])]

@@ -91,7 +91,7 @@ class CertificateAuthority:
     Issuer of certificates.
 
     @ivar pair: Its certificate and key; with other authorities that clients trust, too, during a rotation.
-    @ivar chain: PEM of its certificate by the previous authority: presented with serving certificates, so that clients
+    @ivar chain: PEM of its certificate by the previous authority: presented with issued certificates, so that peers
         that trust only the previous one can verify them. Empty without a rotation.
     @raise BadCertificate: The certificate is not one of an authority.
     """
@@ -137,7 +137,7 @@ class CertificateAuthority:
         return cls(CertKeyPair(certificate.public_bytes(Encoding.PEM), private_pem(key)))
 
     def issue(self, subject: CertConfig) -> CertKeyPair:
-        """Issue a certificate for C{subject}, with a new key; a serving certificate is followed by L{chain}."""
+        """Issue a certificate for C{subject}, with a new key; it is followed by L{chain}."""
         key = ec.generate_private_key(ec.SECP256R1())
         now = current_time()
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if subject.server else ExtendedKeyUsageOID.CLIENT_AUTH
@@ -159,7 +159,7 @@ class CertificateAuthority:
                 x509.SubjectAlternativeName([_alternative(name) for name in subject.names]), critical=False
             )
         certificate = builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
-        return CertKeyPair(certificate + (self.chain if subject.server else b""), private_pem(key))
+        return CertKeyPair(certificate + self.chain, private_pem(key))
 
     def certify(
         self,

@@ -172,50 +172,52 @@ def renew(pki: Path, names: Sequence[str] = tuple(ISSUED)) -> list[str]:
 # --- authorities
 
 
-def rotate_authority(pki: Path) -> str:
+def rotate_authority(pki: Path, name: str = "ca") -> str:
     """
-    Begin the rotation of the server's authority: a new one issues certificates, and both are trusted.
+    Begin the rotation of an authority: a new one issues certificates, and both are trusted.
 
-    Serving certificates are presented with a certificate of the new authority by the previous one, so that clients that
-    trust only the previous one can verify them.
+    Certificates are presented with a certificate of the new authority by the previous one, so that peers that trust
+    only the previous one can verify them.
 
+    @param name: One of L{AUTHORITIES}.
     @return: The name of the new authority.
     @raise StartError: A rotation has begun already, or a file is damaged, or cannot be read or written.
     """
     with changing(pki):
-        previous = read_authority(pki, "ca")
+        previous = read_authority(pki, name)
         if len(x509.load_pem_x509_certificates(previous.pair.certificate)) > 1:
-            raise StartError(f"{pki}/ca.crt has several authorities: end the rotation before with --retire")
-        new = CertificateAuthority.make(f"kubetwist-ca-{current_time():%Y%m%dT%H%M%SZ}")
-        write_file(pki / "ca-cross.crt", previous.cross_sign(new), 0o644)
-        # The authority is the certificate of ca.key, so that it is the previous one until the last step.
-        write_file(pki / "ca.crt", new.certificate + previous.certificate, 0o644)
-        write_file(pki / "ca.key", new.pair.key)
+            raise StartError(f"{pki}/{name}.crt has several authorities: end the rotation before with --retire")
+        new = CertificateAuthority.make(f"kubetwist-{name}-{current_time():%Y%m%dT%H%M%SZ}")
+        write_file(pki / f"{name}-cross.crt", previous.cross_sign(new), 0o644)
+        # The authority is the certificate of the key, so that it is the previous one until the last step.
+        write_file(pki / f"{name}.crt", new.certificate + previous.certificate, 0o644)
+        write_file(pki / f"{name}.key", new.pair.key)
     return x509.load_pem_x509_certificate(new.certificate).subject.rfc4514_string()
 
 
-def retire_authority(pki: Path) -> list[str]:
+def retire_authority(pki: Path, authority: str = "ca") -> list[str]:
     """
-    End the rotation of the server's authority: only the new one is trusted.
+    End the rotation of an authority: only the new one is trusted.
 
+    @param authority: One of L{AUTHORITIES}.
     @return: The names of the authorities that are not trusted any more.
     @raise StartError: No rotation has begun; certificates of the previous authority are in use; a file is damaged, or
         cannot be read or written.
     """
     with changing(pki):
-        authority = read_authority(pki, "ca")
-        own = x509.load_pem_x509_certificate(authority.certificate)
-        all_certificates = x509.load_pem_x509_certificates(authority.pair.certificate)
+        current = read_authority(pki, authority)
+        own = x509.load_pem_x509_certificate(current.certificate)
+        all_certificates = x509.load_pem_x509_certificates(current.pair.certificate)
         retired = [one.subject.rfc4514_string() for one in all_certificates if one != own]
         if not retired:
-            raise StartError(f"{pki}/ca.crt has one authority: there is no rotation to end")
+            raise StartError(f"{pki}/{authority}.crt has one authority: there is no rotation to end")
         for name, issuer in ISSUED.items():
-            if issuer == "ca" and (pki / f"{name}.crt").exists():
+            if issuer == authority and (pki / f"{name}.crt").exists():
                 certificate = x509.load_pem_x509_certificate((pki / f"{name}.crt").read_bytes())
                 if certificate.issuer != own.subject:
                     raise StartError(f"{pki / name}.crt was issued by the previous authority: renew it first")
-        write_file(pki / "ca.crt", authority.certificate, 0o644)
-        (pki / "ca-cross.crt").unlink(missing_ok=True)
+        write_file(pki / f"{authority}.crt", current.certificate, 0o644)
+        (pki / f"{authority}-cross.crt").unlink(missing_ok=True)
     return retired
 
 

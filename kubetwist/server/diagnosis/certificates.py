@@ -147,7 +147,8 @@ def judge_chain(
     Judge the issuers of a certificate.
 
     @param certificates: The certificate and its chain.
-    @param issuers: The authorities, one of which must have issued the last one of the chain; any if empty.
+    @param issuers: The authorities, one of which must have issued a certificate of the chain; any if empty. After a
+        rotation, the chain goes on to the previous authority.
     """
     identifier = f"certificates/{file.name}"
     if file.authority:
@@ -163,7 +164,7 @@ def judge_chain(
                 "put the intermediate certificates after the certificate, each followed by its issuer",
             )
             return
-    if issuers and not any(_issued(certificates[-1], one) for one in issuers):
+    if issuers and not any(_issued(certificate, one) for certificate in certificates for one in issuers):
         yield error(identifier, f"{file.path} was not issued by {file.authority_path}", _RESTORE)
 
 

@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServe
 
 @pytest.fixture
 def admin(server: SubprocessServer, tmp_path: Path) -> Kubectl:
-    """kubectl with the file that the server writes for its operator, in a namespace of its own."""
+    """kubectl with the file that the server writes for its operator, in another namespace."""
     kubectl = Kubectl(server.data_dir / "admin.kubeconfig", "team", tmp_path)
     kubectl.run("create", "namespace", "team")
     return kubectl
@@ -93,7 +93,7 @@ def test_anonymous(server: SubprocessServer) -> None:
 
 
 def test_versions_of_tls(server: SubprocessServer) -> None:
-    """A client without TLS 1.3 cannot connect; others use it."""
+    """A client without TLS 1.3 cannot connect."""
     for _ in range(8):
         context = server.connection.ssl_context()
         context.maximum_version = ssl.TLSVersion.TLSv1_2

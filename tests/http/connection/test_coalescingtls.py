@@ -7,8 +7,10 @@ import socket
 import ssl
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
+from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL.SSL import Error
 
 from twisted.internet import reactor as global_reactor
@@ -68,12 +70,18 @@ class CoalescingTLSTests(TestCase):
         self.addCleanup(port.stopListening)
         self.port = port.getHost().port
 
-    async def received(self) -> bytes:
-        """Return all data that a client receives."""
+    async def received(self, certificates: str = "") -> bytes:
+        """
+        Return all data that a client receives.
+
+        @param certificates: The file of the client's key, certificate and chain, if it has one.
+        """
 
         def read() -> bytes:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            if certificates:
+                context.load_cert_chain(certificates)
             with (
                 socket.create_connection(("127.0.0.1", self.port), 20) as plain,
                 context.wrap_socket(plain) as client,
@@ -84,6 +92,26 @@ class CoalescingTLSTests(TestCase):
         data: bytes = await deferToThread(read)
         await self.lost
         return data
+
+    async def test_client_certificates(self) -> None:
+        """The certificate of a client is returned with its whole chain; without a certificate there is nothing."""
+        top, inner = CertificateAuthority.make("top"), CertificateAuthority.make("inner")
+        pair = inner.issue(CertConfig("alice"))
+        path = self.mktemp()
+        cross = top.cross_sign(inner)
+        Path(path).write_bytes(pair.key + pair.certificate + cross)
+        seen: list[list[bytes]] = []
+
+        def answer(transport: Any) -> None:
+            found = coalescingtls.peer_certificates(transport)
+            seen.append([one.to_cryptography().public_bytes(Encoding.PEM) for one in found])
+            transport.loseConnection()
+
+        self.answer = answer
+        await self.received(path)
+        self.lost = Deferred()
+        await self.received()
+        self.assertEqual(seen, [[pair.certificate, cross], []])
 
     async def test_no_tls(self) -> None:
         """A client without TLS gets Go's answer to HTTP requests, and other data get none."""

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+from OpenSSL import crypto
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.authentication.certificates import CertPool
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
 from kubetwist.registry.core.serviceaccount.tokens import TokenIssuer
 from kubetwist.server.credentials import certificates, rotation
@@ -133,6 +135,29 @@ class AuthorityTests(RotationCase):
         self.verify(new)
         self.assertRaises(VerificationError, self.verify, old)
         self.assertRaises(StartError, rotation.retire_authority, self.pki)
+
+    def test_front_proxy(self) -> None:
+        """
+        The front proxy's authority is rotated apart from the other one; its client certificate has the chain, so that
+        servers that know only the previous authority accept it.
+        """
+        self.data.ensure_certificate(self.pki, "front-proxy-client", self.data.authority("front-proxy-ca"), CLIENT)
+        unchanged = {
+            name: (self.pki / name).read_bytes() for name in ("ca.crt", "ca.key", "apiserver.crt", "admin.crt")
+        }
+        old = (self.pki / "front-proxy-ca.crt").read_bytes()
+        self.assertRegex(rotation.rotate_authority(self.pki, "front-proxy-ca"), r"\ACN=kubetwist-front-proxy-ca-2\d+T")
+        error = self.assertRaises(StartError, rotation.retire_authority, self.pki, "front-proxy-ca")
+        self.assertIn("front-proxy-client.crt was issued by the previous authority", str(error))
+        self.assertEqual(rotation.renew(self.pki, ["front-proxy-client"]), ["front-proxy-client"])
+        leaf, *chain = x509.load_pem_x509_certificates((self.pki / "front-proxy-client.crt").read_bytes())
+        new = (self.pki / "front-proxy-ca.crt").read_bytes().removesuffix(old)
+        for trusted in (old, new):
+            presented = [crypto.X509.from_cryptography(one) for one in (leaf, *chain)]
+            crypto.X509StoreContext(CertPool(trusted).store, presented[0], presented[1:]).verify_certificate()
+        self.assertEqual(rotation.retire_authority(self.pki, "front-proxy-ca"), ["CN=kubetwist-front-proxy-ca"])
+        self.assertEqual((self.pki / "front-proxy-ca.crt").read_bytes(), new)
+        self.assertEqual({name: (self.pki / name).read_bytes() for name in unchanged}, unchanged)
 
     def test_interrupted(self) -> None:
         """After each step of an interrupted rotation the directory can be used, with one of the authorities."""

@@ -87,6 +87,17 @@ class CertificateTests(SynchronousTestCase):
         found = self.check(evolve(self.file, path=chain, authority_path=""))
         self.assertIn("is broken", found.message)
 
+    def test_previous_authority(self) -> None:
+        """The chain of a new authority, which goes on to the previous one, is no problem."""
+        new = CertificateAuthority.make("new")
+        chained = new.issue(CertConfig("x")).certificate + self.authority.cross_sign(new)
+        file = evolve(self.file, path=self.write("chained.crt", chained), key_path="")
+        for trusted in (self.authority.certificate, new.certificate, new.certificate + self.authority.certificate):
+            self.write("ca.crt", trusted)
+            self.assertIs(self.check(file).severity, Severity.OK)
+        self.write("ca.crt", CertificateAuthority.make("new").certificate)
+        self.assertIn("was not issued by", self.check(file).message)
+
     def test_names(self) -> None:
         """Missing names are a warning; in a certificate that a start issues again they are a note."""
         file = evolve(self.file, names=("a.test", "c.test", "x.y.b.test", "10.0.0.2"))
