@@ -190,7 +190,7 @@ class Page:
         """Return the cells of the rows that are elements."""
         found: list[list[str]] = self.run(
             "return [...document.querySelectorAll('.grid tbody tr:not([aria-hidden])')]"
-            ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+            ".map((row) => [...row.cells].filter((cell) => cell.className !== 'tick').map((cell) => cell.textContent))"
         )
         return found
 

@@ -61,7 +61,7 @@ def test_actions(page: Page, workloads: SubprocessServer) -> None:
     """An action shows its request before it is sent, and the view follows its effect."""
     page.open("#/object/apps/deployments/default/web")
     page.find("#action-scale").click()
-    field = page.find("#action-input")
+    field = page.find("#field-replicas")
     assert field.get_attribute("value") == "2"
     field.clear()
     field.send_keys("3")

@@ -4,6 +4,7 @@ import { h, problem, replace } from "../core/dom.js";
 import { LiveTable } from "../core/livetable.js";
 import { age } from "../lib/durations.js";
 import { filtered, sorted, toneOf } from "../lib/rows.js";
+import { Selection } from "../lib/selection.js";
 import { texts } from "../lib/texts.js";
 
 /** @typedef {import("../lib/types.js").Column} Column */
@@ -19,7 +20,7 @@ const SPARE = 12;
 // Rows from which the widths of columns are computed.
 const SAMPLE = 2000;
 
-/** @typedef {{ element: HTMLTableRowElement, cells: HTMLTableCellElement[], texts: (string | null)[], link: HTMLAnchorElement, key: string, row: Row | null }} Line */
+/** @typedef {{ element: HTMLTableRowElement, cells: HTMLTableCellElement[], texts: (string | null)[], link: HTMLAnchorElement, tick: HTMLInputElement, key: string, row: Row | null }} Line */
 
 /** @typedef {{ filter: string, wide: boolean, sorted: Sorting | null, selected: string }} Look The settings of a table. */
 
@@ -42,6 +43,13 @@ export class TableView {
     /** @type {Row[]} */
     this.visible = [];
     this.pending = false;
+    /** The rows for actions; Escape clears it. */
+    this.selection = new Selection();
+    this.selectable = resource.verbs.includes("delete") || resource.verbs.includes("patch");
+    /** @type {import("./selectionbar.js").SelectionBar | null} */
+    this.actions = null;
+    this.loading = false;
+    this.tickAll = h("input", { type: "checkbox", "aria-label": texts.operations.selectAll, tabindex: "-1", onclick: () => this.selectAll() });
     /** @type {Line[]} */
     this.pool = [];
     this.rows = new LiveTable(resource, namespace, () => this.later(), selection);
@@ -57,7 +65,7 @@ export class TableView {
     this.bottom = h("tr", { "aria-hidden": "true" }, this.below);
     this.body = h("tbody", null, h("tr", { "aria-hidden": "true" }, this.above), this.bottom);
     this.table = h("table", {
-      class: "grid", role: "grid", tabindex: "0", "aria-label": texts.tableLabel(resource.resource), onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+      class: "grid", role: "grid", tabindex: "0", "aria-multiselectable": this.selectable ? "true" : null, "aria-label": texts.tableLabel(resource.resource), onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
     }, this.group, h("thead", null, this.head), this.body);
     this.scroller = h("div", { class: "scroller", onscroll: () => this.later() }, this.table);
     this.note = h("div", { class: "note" });
@@ -110,21 +118,21 @@ export class TableView {
     if (signature === this.signature) return;
     this.signature = signature;
     this.columns = shown;
-    replace(this.group, widths.map((width, index) => {
+    replace(this.group, this.selectable ? h("col", { class: "tick" }) : null, widths.map((width, index) => {
       const column = h("col");
       column.style.width = index === widths.length - 1 ? "auto" : `calc(${width} * var(--ch))`;
       return column;
     }));
     this.table.style.minWidth = `calc(${widths.reduce((sum, one) => sum + one, 0)} * var(--ch))`;
     const focused = [...this.head.children].findIndex((cell) => cell.contains(document.activeElement));
-    replace(this.head, shown.map((column) => {
+    replace(this.head, this.selectable ? h("th", { class: "tick" }, this.tickAll) : null, shown.map((column) => {
       const sorted = this.sorted?.index === column.index ? this.sorted : null;
       return h("th", { scope: "col", title: column.description || null, "aria-sort": sorted ? (sorted.down ? "descending" : "ascending") : null },
         h("button", { type: "button", onclick: () => this.sort(column.index) },
           column.name, h("span", { class: "arrow" }, sorted ? (sorted.down ? "▼" : "▲") : "")));
     }));
     if (focused >= 0) this.head.children[focused]?.querySelector("button")?.focus({ preventScroll: true });
-    this.above.colSpan = this.below.colSpan = shown.length || 1;
+    this.above.colSpan = this.below.colSpan = shown.length + Number(this.selectable) || 1;
     this.pool.forEach((line) => line.element.remove());
     this.pool = [];
   }
@@ -143,6 +151,7 @@ export class TableView {
     if (source.reordered || (source.touched && (this.sorted || this.filter))) this.arrange();
     else if (source.touched) this.visible = this.visible.map((row) => source.rows.get(row.key) || row);
     if (source.columns.length && (source.touched || source.reordered || !this.signature)) this.headings();
+    if (this.selection.size && source.state === "live" && source.reordered) this.selection.prune(source.rows);
     source.reordered = source.touched = false;
     const total = this.visible.length;
     if (this.sought && source.state === "live") this.seek();
@@ -162,6 +171,7 @@ export class TableView {
     // Rows that are not in sight are no elements.
     if (this.visible.slice(first, last).some((row) => row.key === this.selected)) this.table.setAttribute("aria-activedescendant", CHOSEN);
     else this.table.removeAttribute("aria-activedescendant");
+    this.showSelection();
     const all = source.rows.size;
     this.count.textContent = source.state === "loading" ? `${all || ""}…` : total === all ? `${all}` : texts.someOf(total, all);
     this.element.dataset.state = source.state;
@@ -182,7 +192,9 @@ export class TableView {
   /** @returns {Line} */
   line() {
     const cells = this.columns.map(() => h("td"));
+    const tick = h("input", { type: "checkbox", tabindex: "-1" });
     const opened = (/** @type {MouseEvent} */ event) => {
+      if (line.row && this.selectable && this.clicked(event, line.row)) return;
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       if (String(getSelection()) || !line.row) return;
@@ -190,7 +202,7 @@ export class TableView {
       this.open(line.row);
     };
     /** @type {Line} */
-    const line = { element: h("tr", { onclick: opened }, cells), cells, texts: cells.map(() => null), link: h("a", { tabindex: "-1" }), key: "", row: null };
+    const line = { element: h("tr", { onclick: opened }, this.selectable ? h("td", { class: "tick" }, tick) : null, cells), cells, texts: cells.map(() => null), link: h("a", { tabindex: "-1" }), tick, key: "", row: null };
     return line;
   }
 
@@ -211,13 +223,14 @@ export class TableView {
       cell.title = text.length > 24 ? text : "";
       cell.className = toneOf(text, column.name);
     });
-    if (line.key !== row.key) { line.key = row.key; line.link.href = this.address(row); }
+    if (line.key !== row.key) { line.key = row.key; line.link.href = this.address(row); line.tick.setAttribute("aria-label", texts.operations.selectRow(row.name)); }
     const element = line.element;
-    const chosen = row.key === this.selected;
-    const classes = `${chosen ? "selected" : ""} ${row.leaving ? "leaving" : ""} ${row.flashed && beat - row.flashed < 1500 ? "fresh" : ""}`;
+    const chosen = row.key === this.selected, ticked = this.selection.has(row.key);
+    line.tick.checked = ticked;
+    const classes = `${chosen ? "selected" : ""} ${ticked ? "ticked" : ""} ${row.leaving ? "leaving" : ""} ${row.flashed && beat - row.flashed < 1500 ? "fresh" : ""}`;
     if (element.className !== classes) element.className = classes;
     element.setAttribute("aria-rowindex", String(index + 2));
-    element.setAttribute("aria-selected", String(chosen));
+    element.setAttribute("aria-selected", String(this.selection.size ? ticked : chosen));
     if (chosen) element.id = CHOSEN; else element.removeAttribute("id");
   }
 
@@ -234,7 +247,7 @@ export class TableView {
   /** @param {KeyboardEvent} event */
   key(event) {
     // The headings are buttons, with keys of their own.
-    if (event.target !== this.table) return;
+    if (event.target !== this.table || this.selectionKey(event)) return;
     const at = this.visible.findIndex((row) => row.key === this.selected);
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / HEIGHT) - 2);
     /** @type {Record<string, number>} */
@@ -245,6 +258,8 @@ export class TableView {
       event.preventDefault();
       const index = Math.max(0, Math.min(this.visible.length - 1, to));
       this.selected = this.visible[index].key;
+      if (event.shiftKey && this.selectable) this.extend(index, at);
+      else this.selection.begin(this.selected);
       const y = index * HEIGHT, view = this.scroller;
       if (y < view.scrollTop) view.scrollTop = y;
       else if (y + 2.2 * HEIGHT > view.scrollTop + view.clientHeight) view.scrollTop = y + 2.2 * HEIGHT - view.clientHeight;
@@ -253,5 +268,74 @@ export class TableView {
       event.preventDefault();
       this.open(this.visible[at]);
     }
+  }
+  // The selection.
+
+  /** Select or deselect a clicked row; return whether the click was for that. @param {MouseEvent} event @param {Row} row */
+  clicked(event, row) {
+    const target = /** @type {HTMLElement} */ (event.target), own = target.closest(".tick") !== null;
+    if (!own && !event.shiftKey && (!(event.ctrlKey || event.metaKey) || target.closest("a"))) return false;
+    // A text that a range of rows contains is not selected with them.
+    if (event.shiftKey) { event.preventDefault(); getSelection()?.removeAllRanges(); }
+    this.selected = row.key;
+    if (event.shiftKey) this.selection.extend(this.visible, this.visible.indexOf(row));
+    else this.selection.toggle(row);
+    this.table.focus({ preventScroll: true });
+    this.later();
+    return true;
+  }
+
+  /** Extend the range to a row; it begins where the cursor was. @param {number} to @param {number} from */
+  extend(to, from) {
+    if (!this.selection.anchor && from >= 0) this.selection.begin(this.visible[from].key);
+    this.selection.extend(this.visible, to);
+  }
+
+  /** Select all visible rows, or none if they are. */
+  selectAll() {
+    if (this.visible.every(({ key }) => this.selection.has(key))) this.selection.remove(this.visible);
+    else this.selection.add(this.visible);
+    this.later();
+  }
+
+  /** Return whether a key was for the selection. @param {KeyboardEvent} event */
+  selectionKey(event) {
+    if (!this.selectable) return false;
+    const control = event.ctrlKey || event.metaKey, row = this.visible.find(({ key }) => key === this.selected);
+    if (control && event.key === "a") this.selection.add(this.visible);
+    else if (!control && !event.altKey && (event.key === "x" || event.key === " ")) { if (row) this.selection.toggle(row); }
+    else if (event.key === "Escape" && this.selection.size) { this.selection.clear(); event.stopPropagation(); }
+    else return false;
+    event.preventDefault();
+    this.later();
+    return true;
+  }
+
+  /** Show how many rows are selected, and the actions on them. */
+  showSelection() {
+    const { selection } = this, { rows } = this.rows;
+    const visible = selection.size ? this.visible.filter(({ key }) => selection.has(key)).length : 0;
+    this.tickAll.checked = visible > 0 && visible === this.visible.length;
+    this.tickAll.indeterminate = visible > 0 && visible < this.visible.length;
+    if (!selection.size) {
+      if (this.actions) this.actions.element.hidden = true;
+      return;
+    }
+    if (!this.actions) { this.loadActions(); return; }
+    this.actions.element.hidden = false;
+    this.actions.update([...selection.chosen.keys()].flatMap((key) => rows.get(key) ?? []), selection.size - visible);
+  }
+
+  /** Load the bar with the actions, once. */
+  async loadActions() {
+    if (this.loading) return;
+    this.loading = true;
+    const { SelectionBar } = await import("./selectionbar.js");
+    this.actions = new SelectionBar(this.resource, () => { this.selection.clear(); this.table.focus(); this.later(); }, (uids) => {
+      this.selection.remove([...this.rows.rows.values()].filter(({ uid }) => uids.has(uid)));
+      this.later();
+    });
+    this.element.append(this.actions.element);
+    this.later();
   }
 }

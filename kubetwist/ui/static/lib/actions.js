@@ -1,75 +1,30 @@
-// Actions on objects: the requests that they send, and the same as a command of kubectl.
+// The actions of each kind.
 
-import { kindKey } from "./describe/index.js";
-import { apiVersionOf, pathOf } from "./resources.js";
-import { commandLine } from "./shellwords.js";
+import { MERGE, STRATEGIC, patchAction, pathTo, slashName } from "./actionmodel.js";
+import { ANNOTATIONS, CREATE_TOKEN, LABELS, SET_IMAGE, TAINT } from "./edits.js";
+import { apiVersionOf, kindKey, pathOf } from "./resources.js";
 import { texts } from "./texts.js";
 
 /** @typedef {import("./types.js").KubeObject} KubeObject */
 /** @typedef {import("./types.js").Resource} Resource */
 
-/**
- * @typedef {object} ActionRequest
- * @property {string} method
- * @property {string} path
- * @property {string} [type] The media type of the body.
- * @property {unknown} [body]
- */
+/** @typedef {import("./actionmodel.js").Action} Action */
+/** @typedef {import("./actionmodel.js").ActionRequest} ActionRequest */
 
-/**
- * @typedef {object} Input What the user is asked for.
- * @property {string} label
- * @property {"number" | "text"} type
- * @property {(object: KubeObject) => string} initial
- * @property {string} [pattern]
- * @property {boolean} [required]
- */
-
-/**
- * @typedef {object} Action
- * @property {string} id
- * @property {string} label
- * @property {string} verb The verb of the request, for authorization.
- * @property {string} [subresource]
- * @property {boolean} [danger]
- * @property {Input} [input]
- * @property {(object: KubeObject) => boolean} [offered] Whether the action makes sense in the object's state.
- * @property {(target: Resource, object: KubeObject, input: string, now: Date) => ActionRequest} request
- * @property {(target: Resource, object: KubeObject, input: string) => string[]} command The words of the command, without the namespace.
- */
-
-const MERGE = "application/merge-patch+json", STRATEGIC = "application/strategic-merge-patch+json";
 const t = texts.actions;
-
-/** @param {Resource} resource @param {KubeObject} object @param {string} [subresource] */
-const pathTo = (resource, { metadata }, subresource) => `${pathOf(resource, metadata.namespace, metadata.name)}${subresource ? `/${subresource}` : ""}`;
-
-/** @param {Resource} resource The name that kubectl accepts. */
-const nameOf = (resource) => (resource.group ? `${resource.resource}.${resource.group}` : resource.resource);
-
-/** @param {Resource} resource @param {KubeObject} object */
-const slashName = (resource, object) => `${nameOf(resource)}/${object.metadata.name}`;
-
-/** @param {string} id @param {string} label @param {(object: KubeObject) => boolean} offered @param {object} body @param {string[]} words @param {Partial<Action>} [more] @returns {Action} */
-const patchAction = (id, label, offered, body, words, more = {}) => ({
-  id, label, verb: "patch", offered,
-  request: (resource, object) => ({ method: "PATCH", path: pathTo(resource, object), type: MERGE, body }),
-  command: (resource, object) => [...words, slashName(resource, object)],
-  ...more,
-});
 
 /** @type {Action} */
 const SCALE = {
   id: "scale", label: t.scale, verb: "patch", subresource: "scale",
-  input: { label: t.replicas, type: "number", initial: (object) => String(object.spec?.replicas ?? 1), required: true },
-  request: (resource, object, input) => ({ method: "PATCH", path: pathTo(resource, object, "scale"), type: MERGE, body: { spec: { replicas: Number(input) } } }),
-  command: (resource, object, input) => ["kubectl", "scale", slashName(resource, object), `--replicas=${input}`],
+  fields: ([object]) => [{ id: "replicas", label: t.replicas, type: "number", initial: object.spec ? String(object.spec.replicas ?? 1) : "", min: 0, required: true }],
+  request: (resource, object, { replicas }) => ({ method: "PATCH", path: pathTo(resource, object, "scale"), type: MERGE, body: { spec: { replicas: Number(replicas) } } }),
+  command: (resource, object, { replicas }) => ["kubectl", "scale", slashName(resource, object), `--replicas=${replicas}`],
 };
 
 /** As `kubectl rollout restart`: a changed annotation of the template starts a rollout. @type {Action} */
 const RESTART = {
-  id: "restart", label: t.restart, verb: "patch", offered: (object) => !object.spec?.paused,
-  request: (resource, object, input, now) => ({
+  id: "restart", label: t.restart, verb: "patch", reads: true, offered: (object) => !object.spec?.paused,
+  request: (resource, object, values, now) => ({
     method: "PATCH", path: pathTo(resource, object), type: STRATEGIC,
     body: { spec: { template: { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": now.toISOString().replace(/\.\d+/, "") } } } } },
   }),
@@ -92,26 +47,27 @@ const EVICT = {
   id: "evict", label: t.evict, verb: "create", subresource: "eviction", danger: true, offered: (object) => !object.metadata.deletionTimestamp,
   request: (resource, object) => ({
     method: "POST", path: pathTo(resource, object, "eviction"),
-    body: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: object.metadata.name, namespace: object.metadata.namespace } },
+    body: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: object.metadata.name, namespace: object.metadata.namespace }, deleteOptions: { preconditions: { uid: object.metadata.uid } } },
   }),
   command: (resource, object) => ["kubectl", "create", "--raw", pathTo(resource, object, "eviction"), "-f", "-"],
 };
 
 /** The Job has the name and the annotation that `kubectl create job --from` gives it. @type {Action} */
 const TRIGGER = {
-  id: "trigger", label: t.trigger, verb: "create", input: { label: t.jobName, type: "text", initial: (object) => `${object.metadata.name.slice(0, 45)}-manual`, pattern: "[a-z0-9]([\\-a-z0-9]*[a-z0-9])?", required: true },
-  request: (resource, object, input) => {
+  id: "trigger", label: t.trigger, verb: "create", single: true,
+  fields: ([object]) => [{ id: "name", label: t.jobName, type: "text", initial: `${object.metadata.name.slice(0, 45)}-manual`, pattern: "[a-z0-9]([\\-a-z0-9]*[a-z0-9])?", required: true }],
+  request: (resource, object, { name }) => {
     const template = object.spec?.jobTemplate ?? {};
     const owner = { apiVersion: apiVersionOf(resource), kind: object.kind, name: object.metadata.name, uid: object.metadata.uid, controller: true };
-    const metadata = { ...template.metadata, name: input, namespace: object.metadata.namespace, annotations: { "cronjob.kubernetes.io/instantiate": "manual", ...template.metadata?.annotations }, ownerReferences: [owner] };
+    const metadata = { ...template.metadata, name, namespace: object.metadata.namespace, annotations: { "cronjob.kubernetes.io/instantiate": "manual", ...template.metadata?.annotations }, ownerReferences: [owner] };
     return { method: "POST", path: pathOf({ ...resource, resource: "jobs" }, object.metadata.namespace), body: { apiVersion: apiVersionOf(resource), kind: "Job", metadata, spec: template.spec } };
   },
-  command: (resource, object, input) => ["kubectl", "create", "job", input, `--from=${slashName({ ...resource, resource: "cronjob", group: "" }, object)}`],
+  command: (resource, object, { name }) => ["kubectl", "create", "job", name, `--from=${slashName({ ...resource, resource: "cronjob", group: "" }, object)}`],
 };
 
 /** @param {string} id @param {string} label @param {"Approved" | "Denied"} type @returns {Action} */
 const decideAction = (id, label, type) => ({
-  id, label, verb: "update", subresource: "approval", danger: type === "Denied",
+  id, label, verb: "update", subresource: "approval", reads: true, danger: type === "Denied",
   offered: (object) => !(object.status?.conditions ?? []).some((/** @type {any} */ one) => ["Approved", "Denied"].includes(one.type)),
   request: (resource, object) => {
     const condition = { type, status: "True", reason: "KubetwistUI", message: t.decidedBy };
@@ -120,20 +76,39 @@ const decideAction = (id, label, type) => ({
   command: (resource, object) => ["kubectl", "certificate", type === "Approved" ? "approve" : "deny", object.metadata.name],
 });
 
+/** The precondition protects a new object of the same name. @type {Action} */
+const DELETE = {
+  id: "delete", label: texts.delete, verb: "delete", danger: true,
+  fields: () => [{ id: "propagation", label: texts.dependents, type: "select", initial: "Background", options: Object.entries(texts.propagation).map(([policy, meaning]) => [policy, `${meaning} (${policy})`]) }],
+  request: (resource, object, { propagation }) => ({
+    method: "DELETE", path: pathTo(resource, object), body: { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: propagation, preconditions: { uid: object.metadata.uid } },
+  }),
+  command: (resource, object, { propagation }) => ["kubectl", "delete", slashName(resource, object), `--cascade=${propagation.toLowerCase()}`],
+};
+
+/** As `kubectl drain`: several requests, with a dialog of its own. @type {Action} */
+const DRAIN = {
+  id: "drain", label: texts.operations.drain, verb: "patch", danger: true, dialog: "drain",
+  also: [{ verb: "list", group: "", resource: "pods" }, { verb: "create", group: "", resource: "pods", subresource: "eviction" }],
+  request: (resource, object) => ({ method: "PATCH", path: pathTo(resource, object), type: MERGE, body: { spec: { unschedulable: true } } }),
+  command: (resource, object) => ["kubectl", "drain", object.metadata.name, "--ignore-daemonsets"],
+};
+
 /**
  * By group and kind.
  *
  * @type {Record<string, Action[]>}
  */
 const ACTIONS = {
-  "apps/Deployment": [SCALE, RESTART, PAUSE, RESUME],
-  "apps/StatefulSet": [SCALE, RESTART],
-  "apps/DaemonSet": [RESTART],
+  "apps/Deployment": [SCALE, RESTART, PAUSE, RESUME, SET_IMAGE],
+  "apps/StatefulSet": [SCALE, RESTART, SET_IMAGE],
+  "apps/DaemonSet": [RESTART, SET_IMAGE],
   "apps/ReplicaSet": [SCALE],
   "/ReplicationController": [SCALE],
-  "/Pod": [EVICT],
-  "/Node": [CORDON, UNCORDON],
-  "batch/CronJob": [TRIGGER, suspendAction("suspend", t.suspend, true), suspendAction("unsuspend", t.resume, false)],
+  "/Pod": [EVICT, SET_IMAGE],
+  "/ServiceAccount": [CREATE_TOKEN],
+  "/Node": [CORDON, UNCORDON, DRAIN, TAINT],
+  "batch/CronJob": [TRIGGER, suspendAction("suspend", t.suspend, true), suspendAction("unsuspend", t.resume, false), SET_IMAGE],
   "batch/Job": [suspendAction("suspend", t.suspend, true), suspendAction("unsuspend", t.resume, false)],
   "certificates.k8s.io/CertificateSigningRequest": [decideAction("approve", t.approve, "Approved"), decideAction("deny", t.deny, "Denied")],
 };
@@ -147,35 +122,32 @@ const ACTIONS = {
  */
 export function actionsOf(resource, object) {
   const key = kindKey(object);
-  if (Object.hasOwn(ACTIONS, key)) return ACTIONS[key];
-  return resource.subresources.includes("scale") ? [SCALE] : [];
+  const special = Object.hasOwn(ACTIONS, key) ? ACTIONS[key] : resource.subresources.includes("scale") ? [SCALE] : [];
+  return resource.verbs.includes("patch") ? [...special, LABELS, ANNOTATIONS] : special;
 }
 
 /**
- * Return the attributes of an action for authorization.
+ * Return the actions on many objects of a resource.
  *
- * @param {Action} action
  * @param {Resource} resource
- * @param {KubeObject} object
- * @returns {Record<string, string>}
+ * @returns {Action[]}
  */
-export function attributesOf({ id, verb, subresource }, resource, { metadata }) {
-  if (id === "trigger") return { verb, group: resource.group, version: resource.version, resource: "jobs", namespace: metadata.namespace ?? "" };
-  return { verb, group: resource.group, version: resource.version, resource: resource.resource, namespace: metadata.namespace ?? "", name: metadata.name, ...(subresource ? { subresource } : {}) };
+export function bulkActionsOf(resource) {
+  const found = actionsOf(resource, { apiVersion: apiVersionOf(resource), kind: resource.kind }).filter(({ single }) => !single);
+  return resource.verbs.includes("delete") ? [DELETE, ...found] : found;
 }
 
 /**
- * Return an action as a command of kubectl, to be copied.
+ * Return the attributes of the requests of an action for authorization; without a name those for all objects of a namespace.
  *
  * @param {Action} action
  * @param {Resource} resource
- * @param {KubeObject} object
- * @param {string} input
+ * @param {{ namespace?: string, name?: string }} metadata
+ * @returns {Record<string, string>[]}
  */
-export function kubectlText(action, resource, object, input) {
-  const [program, ...words] = action.command(resource, object, input);
-  const namespace = object.metadata.namespace;
-  return commandLine([program, ...words, ...(namespace && !words.includes("--raw") ? ["-n", namespace] : [])]);
+export function attributesOf({ id, verb, subresource, also = [] }, { group, version, resource }, { namespace = "", name }) {
+  if (id === "trigger") return [{ verb, group, version, resource: "jobs", namespace }];
+  return [{ verb, group, version, resource, namespace, ...(name ? { name } : {}), ...(subresource ? { subresource } : {}) }, ...also];
 }
 
 /**

@@ -56,7 +56,7 @@ export function revisionsOf(object, items) {
  * Return the action that makes a revision the newest, as `kubectl rollout undo --to-revision` does.
  *
  * @param {Revision} revision
- * @returns {import("./actions.js").Action}
+ * @returns {import("./actionmodel.js").Action}
  */
 export function undoAction(revision) {
   // The hash is of the ReplicaSet; `$patch` and $retainKeys are of stored ControllerRevisions.

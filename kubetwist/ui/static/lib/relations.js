@@ -1,6 +1,6 @@
 // Objects that are related to an object, and how they are found.
 
-import { kindKey } from "./describe/index.js";
+import { kindKey } from "./resources.js";
 import { selectorText, selects, selectsByMap } from "./labelselectors.js";
 import { texts } from "./texts.js";
 

@@ -53,6 +53,13 @@ export function pathOf(resource, namespace, name) {
 export const apiVersionOf = (resource) => (resource.group ? `${resource.group}/${resource.version}` : resource.version);
 
 /**
+ * Return the group and kind of an object as a key for tables.
+ *
+ * @param {{ apiVersion: string, kind: string }} object
+ */
+export const kindKey = ({ apiVersion, kind }) => `${apiVersion.includes("/") ? apiVersion.split("/")[0] : ""}/${kind}`;
+
+/**
  * Return the query for `/kubetwist/v1/why` about a forbidden request.
  *
  * @param {string} verb

@@ -42,7 +42,7 @@ export const texts = {
   notAllowed: "not allowed",
   keysHeading: "Keys",
   /** Keys, separated by spaces, and their meaning. @type {[string, string][]} */
-  keys: [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "select a row"], ["Enter", "open the row"], ["Ctrl Enter", "review changes"], ["Esc", "back to the list"]],
+  keys: [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "select a row"], ["Enter", "open the row"], ["x", "select it for actions"], ["Ctrl Enter", "review changes"], ["Esc", "back to the list"]],
 
   // Tables.
   filterRows: "Filter rows",
@@ -167,6 +167,47 @@ export const texts = {
     command: "Command", connect: "Connect", disconnect: "Disconnect", connected: "Connected", terminalOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Terminal of ${container} in ${pod}`,
     exited: (/** @type {number} */ code) => `The command has ended with exit code ${code}.`, notStarted: (/** @type {string} */ reason) => `The command was not started: ${reason}`,
     disconnected: "Disconnected.", refused: "The server refused the connection.", leaveTerminal: "Press Tab after Escape to leave the terminal.",
+  },
+
+  // Actions on one object or many.
+  operations: {
+    key: "Key", value: "Value", effect: "Effect", labels: "Labels", annotations: "Annotations", taints: "Taints", setImage: "Set image", createToken: "Create token", drain: "Drain",
+    added: "To add or change", removedKeys: "To remove", addRow: "Add", removeRow: "Remove",
+    invalidKey: (/** @type {string} */ key) => `"${key}" is not a valid key: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends.`,
+    invalidPrefix: (/** @type {string} */ key) => `"${key}" has an invalid prefix: it must be a DNS name in lower case.`,
+    invalidValue: (/** @type {string} */ value) => `"${value}" is not a valid value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends.`,
+    keyTwice: (/** @type {string} */ key) => `"${key}" is there twice.`,
+    annotationsTooLarge: "The annotations are larger than 256 KiB.",
+    nothingChanged: "Nothing is changed.",
+    tokenSeconds: "Seconds until it expires", tokenAudiences: "Audiences, separated by commas; without any, the API server",
+    shownOnce: "The token is shown only here, once.",
+    titleOfMany: (/** @type {string} */ action, /** @type {number} */ count, /** @type {string} */ resource) => `${action}: ${count} ${resource}`,
+    objects: (/** @type {number} */ count) => `The ${count} objects`,
+    asCommands: "As commands", asRequests: "As requests",
+    moreRequests: (/** @type {number} */ count) => `… and ${count} requests more`,
+    reading: (/** @type {number} */ count) => `Reading ${count} objects…`,
+    notRead: (/** @type {number} */ count) => `${count} could not be read.`,
+    notNeeded: (/** @type {number} */ count) => `${count} are left out: their state does not need or allow it.`,
+    anotherObject: (/** @type {string} */ name) => `${name} no longer exists`,
+    progress: (/** @type {number} */ done, /** @type {number} */ all, /** @type {number} */ failed) => `${done} of ${all}${failed ? `, ${failed} failed` : ""}`,
+    ended: (/** @type {number} */ done, /** @type {number} */ all, /** @type {number} */ failed) => `${done} of ${all} done${failed ? `, ${failed} failed` : ""}.`,
+    notSent: "not sent", save: "Save", stop: "Stop", close: "Close",
+    loadCurrent: "Load the current values", changedElsewhere: "They were changed by someone else in the meantime.",
+    selection: "Selection", clear: "Clear", noActions: "You may take no action on them.", selectAll: "Select all", selectRow: (/** @type {string} */ name) => `Select ${name}`,
+    selected: (/** @type {number} */ count, /** @type {number} */ hidden) => `${count} selected${hidden ? `, ${hidden} hidden by the filter` : ""}`,
+    gracePeriod: "Grace period in seconds; empty: that of each pod", drainReading: "Reading the pods…", drainPods: (/** @type {number} */ count) => `${count} pods to evict`,
+    noPods: "No pod has to be evicted.", unschedulable: "Cordoned.",
+    /** Why a pod stays, or what it needs. @type {Record<string, string>} */
+    drainReasons: {
+      daemonSet: "stays: a DaemonSet manages it", mirror: "stays: a static pod", terminating: "is being deleted", finished: "has finished",
+      force: "has no controller: it is not created again", emptyDir: "has an emptyDir volume: its data is lost",
+    },
+    /** @type {Record<string, string>} */
+    confirmations: { force: "Delete pods without a controller", emptyDir: "Delete the data of emptyDir volumes" },
+    /** @type {Record<string, string>} */
+    drainStates: { waiting: "waiting", evicting: "evicting", leaving: "terminating", gone: "gone", failed: "failed", cancelled: "not evicted" },
+    blocked: (/** @type {string} */ message, /** @type {number} */ seconds) => `a disruption budget does not allow it yet, tries again every ${seconds} s: ${message}`,
+    drained: (/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ stopped) => `${gone} of ${all} pods are gone.${stopped ? " Stopped; the nodes stay cordoned." : ""}`,
   },
 
   // The page of an object.

@@ -1,6 +1,7 @@
 // The overview of an object: what it is, how it is, and what belongs to it.
 
-import { ActionBar, openAction } from "../components/actionbar.js";
+import { ActionBar } from "../components/actionbar.js";
+import { openAction } from "../components/actiondialog.js";
 import { dataSection } from "../components/dataview.js";
 import { plainTable, sectionElement } from "../components/sections.js";
 import { TableView } from "../components/table.js";
@@ -168,7 +169,7 @@ class Details {
     try {
       const revisions = revisionsOf(object, await this.list(resource));
       if (!revisions.length) { place.remove(); return; }
-      const undo = (/** @type {import("../lib/history.js").Revision} */ revision) => button(t.undo, () => openAction(undoAction(revision), this.target.resource, this.bar.object ?? object), { "aria-label": `${t.undo} ${revision.number}` });
+      const undo = (/** @type {import("../lib/history.js").Revision} */ revision) => button(t.undo, () => openAction({ action: undoAction(revision), resource: this.target.resource, objects: [this.bar.object ?? object] }), { "aria-label": `${t.undo} ${revision.number}` });
       replace(place, h("h2", null, t.history), plainTable(t.historyColumns, revisions.map((one) => [
         String(one.number), one.images.join(", "), age(Date.parse(one.created)), one.cause, one.current ? h("span", { class: "quiet" }, t.current) : undo(one),
       ])));

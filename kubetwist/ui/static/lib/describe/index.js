@@ -2,6 +2,7 @@
 
 import { autoscalerSections, claimSections, definitionSections, namespaceSections, nodeSections } from "./cluster.js";
 import { conditionsSection, genericSections, metadataSection } from "./generic.js";
+import { kindKey } from "../resources.js";
 import { ingressSections, serviceSections } from "./network.js";
 import { podSections } from "./pods.js";
 import { cronJobSections, daemonSetSections, deploymentSections, jobSections, replicaSetSections, statefulSetSections } from "./workloads.js";
@@ -33,13 +34,6 @@ const KINDS = {
   "autoscaling/HorizontalPodAutoscaler": autoscalerSections,
   "apiextensions.k8s.io/CustomResourceDefinition": definitionSections,
 };
-
-/**
- * Return the key of a kind in tables like this one.
- *
- * @param {{ apiVersion: string, kind: string }} object
- */
-export const kindKey = ({ apiVersion, kind }) => `${apiVersion.includes("/") ? apiVersion.split("/")[0] : ""}/${kind}`;
 
 /**
  * Return the sections of an object.
