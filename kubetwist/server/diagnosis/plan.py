@@ -160,7 +160,10 @@ class Diagnosis:
     def _check_server(self) -> Iterator[Finding]:
         options = self._options
         if not self._in_memory and self._directory().holder:
-            yield from judge_server(read_server(self._path / "admin.kubeconfig"))
+            facts = read_server(self._path / "admin.kubeconfig")
+            yield from judge_server(facts)
+            if facts.skew is not None:
+                yield from judge_skews({facts.url: facts.skew})
         else:
             yield from check_port(
                 options["bind-address"], options["secure-port"], shared=options["permit-port-sharing"]

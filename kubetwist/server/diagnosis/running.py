@@ -9,6 +9,7 @@ import ssl
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from time import time
 from typing import Any, Final
 
 import yaml
@@ -30,12 +31,14 @@ class ServerFacts:
     @ivar problem: Why it did not answer; C{""} if it did.
     @ivar status: The status of C{/readyz}.
     @ivar failed: The names of failed checks.
+    @ivar skew: Seconds by which this clock is ahead of the one of the server; L{None} if it is not known.
     """
 
     url: str
     problem: str = ""
     status: int = 0
     failed: tuple[str, ...] = ()
+    skew: float | None = None
 
 
 def read_server(kubeconfig: Path) -> ServerFacts:
@@ -67,14 +70,18 @@ def read_server(kubeconfig: Path) -> ServerFacts:
         return ServerFacts(url, problem=str(failure))
     except RequestFailed as failure:
         return ServerFacts(url, problem=str(failure))
-    return facts_of(url, answer)
+    return facts_of(url, answer, time())
 
 
-def facts_of(url: str, answer: Answer) -> ServerFacts:
-    """Return the facts of a response of C{/readyz?verbose}."""
+def facts_of(url: str, answer: Answer, now: float) -> ServerFacts:
+    """
+    Return the facts of a response of C{/readyz?verbose}.
+
+    @param now: The time of its arrival, in seconds since 1970.
+    """
     lines = answer.body.decode("utf-8", "replace").splitlines()
     failed = tuple(line[3:].partition(" ")[0] for line in lines if line.startswith("[-]"))
-    return ServerFacts(url, "", answer.status, failed)
+    return ServerFacts(url, "", answer.status, failed, None if answer.date is None else now - answer.date)
 
 
 def _context(authority: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:

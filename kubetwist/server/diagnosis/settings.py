@@ -74,6 +74,11 @@ def _public(options: FlagValues) -> bool:
     return address in _WILDCARDS or not (address.startswith("127.") or address == "::1")
 
 
+def _permits_tls12(options: FlagValues) -> bool:
+    # The cipher suites of TLS 1.3 are not configurable, and none of them is weak.
+    return bool(options["tls-min-version"] != "VersionTLS13")
+
+
 #: Weak settings: identifier, condition, severity of the finding, message, remedy.
 _WEAK: Final[tuple[tuple[str, Callable[[FlagValues], Any], Callable[[str, str, str], Finding], str, str], ...]] = (
     (
@@ -94,14 +99,17 @@ _WEAK: Final[tuple[tuple[str, Callable[[FlagValues], Any], Callable[[str, str, s
     ),
     (
         "weak/encryption",
-        lambda options: not options["encryption-provider-config"] and options["storage-backend"] != "memory",
+        lambda options: (
+            not (options["encryption-provider-config"] or options["hardened"])
+            and options["storage-backend"] != "memory"
+        ),
         note,
         "Secrets are stored without encryption at rest",
         "set --encryption-provider-config (docs: encryption)",
     ),
     (
         "weak/audit",
-        lambda options: not options["audit-policy-file"],
+        lambda options: not (options["audit-policy-file"] or options["hardened"]),
         note,
         "there is no audit log",
         "set --audit-policy-file and --audit-log-path",
@@ -109,7 +117,8 @@ _WEAK: Final[tuple[tuple[str, Callable[[FlagValues], Any], Callable[[str, str, s
     (
         "weak/audit-destination",
         lambda options: (
-            options["audit-policy-file"] and not (options["audit-log-path"] or options["audit-webhook-config-file"])
+            options["audit-policy-file"]
+            and not (options["audit-log-path"] or options["audit-webhook-config-file"] or options["hardened"])
         ),
         warning,
         "--audit-policy-file is set, and events are written nowhere",
@@ -138,10 +147,20 @@ _WEAK: Final[tuple[tuple[str, Callable[[FlagValues], Any], Callable[[str, str, s
     ),
     (
         "weak/tls",
-        lambda options: any("_CBC_" in one or one.startswith("TLS_RSA_") for one in options["tls-cipher-suites"]),
+        lambda options: (
+            _permits_tls12(options)
+            and any("_CBC_" in one or one.startswith("TLS_RSA_") for one in options["tls-cipher-suites"])
+        ),
         warning,
         "--tls-cipher-suites enables suites with CBC or without forward secrecy",
         "omit the flag, or use suites with ECDHE and GCM or CHACHA20",
+    ),
+    (
+        "weak/tls-version",
+        lambda options: _permits_tls12(options) and _public(options),
+        note,
+        "clients may use TLS 1.2",
+        "set --tls-min-version=VersionTLS13 if all clients support it",
     ),
     (
         "weak/kubelet",

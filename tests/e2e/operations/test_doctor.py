@@ -185,7 +185,9 @@ def test_running_server(start_server: Callable[..., SubprocessServer]) -> None:
         path = "/api/v1/namespaces/default/configmaps"
         assert server.request("POST", path, {"metadata": {"name": f"m-{number}"}})[0] == 201
     code, found, output = doctor(f"--data-dir={server.data_dir}")
-    assert found["server/ready"] == found["store/mark"] == found["store/structure"] == "ok", output
+    assert found["server/ready"] == found["clock/skew"] == found["store/mark"] == found["store/structure"] == "ok", (
+        output
+    )
     assert (code, found["data-directory/lock"]) == (0, "ok"), output
     assert f"process {server.pid} uses" in output
     assert server.request("POST", path, {"metadata": {"name": "later"}})[0] == 201

@@ -28,7 +28,7 @@ class ClockTests(SynchronousTestCase):
 
     def test_skews(self) -> None:
         """The severity grows with the difference, in both directions."""
-        expected = {0.9: 0, -1.5: 0, 3.0: 1, -10.0: 2, 100.0: 3}
+        expected = {0.9: 0, -1.5: 0, 3.0: 2, -10.0: 2, 100.0: 3}
         for skew, severity in expected.items():
             (found,) = judge_skews({"etcd-1": skew})
             self.assertEqual(found.severity, severity, skew)

@@ -27,16 +27,21 @@ class ServerTests(SynchronousTestCase):
     def test_ready(self) -> None:
         """A ready server has no problem."""
         self.assertIs(
-            self.judge(facts_of(URL, Answer(200, b"[+]ping ok\nreadyz check passed\n"))).severity, Severity.OK
+            self.judge(facts_of(URL, Answer(200, b"[+]ping ok\nreadyz check passed\n"), 0)).severity, Severity.OK
         )
 
     def test_not_ready(self) -> None:
         """Failed checks are named."""
         body = b"[+]ping ok\n[-]etcd failed: reason withheld\n[-]shutdown failed: reason withheld\n"
-        found = self.judge(facts_of(URL, Answer(500, body)))
+        found = self.judge(facts_of(URL, Answer(500, body), 0))
         self.assertIs(found.severity, Severity.ERROR)
         self.assertIn("etcd, shutdown", found.message)
-        self.assertIn("answers 403", self.judge(facts_of(URL, Answer(403, b"{}"))).message)
+        self.assertIn("answers 403", self.judge(facts_of(URL, Answer(403, b"{}"), 0)).message)
+
+    def test_clock(self) -> None:
+        """The difference of the clocks is computed from the date of the answer, if it has one."""
+        self.assertEqual(facts_of(URL, Answer(200, b"", 1000.0), 1003.5).skew, 3.5)
+        self.assertIsNone(facts_of(URL, Answer(200, b""), 1003.5).skew)
 
     def test_unreachable(self) -> None:
         """A server that does not answer is an error, without its key in the message."""

@@ -36,6 +36,7 @@ class SettingTests(SynchronousTestCase):
             (("--allow-lost-writes",), "lost-writes", Severity.WARNING),
             (("--token-auth-file=x",), "static-tokens", Severity.WARNING),
             (("--tls-cipher-suites=TLS_RSA_WITH_AES_128_CBC_SHA",), "tls", Severity.WARNING),
+            (("--bind-address=0.0.0.0",), "tls-version", Severity.NOTE),
             (("--bind-address=0.0.0.0",), "kubelet", Severity.NOTE),
             (("--allow-loopback-proxy", "--bind-address=10.0.0.1"), "loopback-proxy", Severity.WARNING),
             (("--webhook-url-denied-cidrs=",), "webhook-networks", Severity.WARNING),
@@ -45,6 +46,14 @@ class SettingTests(SynchronousTestCase):
         for flags, name, expected in cases:
             self.assertIs(self.weak(*flags).get(f"weak/{name}"), expected, flags)
         self.assertEqual(self.weak("--in-memory", "--unsafe-no-fsync"), {})
+        strong = ("--tls-min-version=VersionTLS13", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_CBC_SHA")
+        self.assertEqual(self.weak(*strong), {})
+
+    def test_hardened(self) -> None:
+        """The hardened profile has no weak setting: it encrypts Secrets and writes an audit log."""
+        found = {one.id for one in judge_settings(parsed("--hardened", "--kubelet-certificate-authority=x"))}
+        self.assertEqual(found, {"weak"})
+        self.assertNotIn("weak/audit-destination", self.weak("--hardened", "--audit-policy-file=x"))
 
     def test_limited(self) -> None:
         """Flags without effect are notes with the reason."""
