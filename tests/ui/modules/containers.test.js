@@ -3,6 +3,8 @@ import test from "node:test";
 
 import { CLOSE, closeMessage, message, parseMessage, resizeMessage, resultOf, STDIN } from "../../../kubetwist/ui/static/lib/channels.js";
 import { containersOf, execPath, logPath, mainContainer } from "../../../kubetwist/ui/static/lib/containers.js";
+import { commandLine, wordsOf } from "../../../kubetwist/ui/static/lib/shellwords.js";
+import { forSeeds } from "./random.js";
 
 const pod = {
   metadata: { name: "a", annotations: { "kubectl.kubernetes.io/default-container": "app" } },
@@ -41,4 +43,16 @@ test("the error channel has the exit code", () => {
   assert.deepEqual(resultOf('{"status":"Failure","message":"no sh"}'), { code: null, message: "no sh" });
   assert.deepEqual(resultOf("text"), { code: null, message: "text" });
   assert.deepEqual(resultOf("null"), { code: null, message: "null" });
+});
+
+test("a command is divided into words as by a shell", () => {
+  assert.deepEqual(wordsOf(" sh -c 'echo  \"a\"' \"b \\\" \\n\" c\\ d'e'\"f\" '' "), ["sh", "-c", 'echo  "a"', 'b " \\n', "c def", ""]);
+  for (const line of ["", "  ", "a 'b", 'a "b', "a\\"]) assert.equal(wordsOf(line), null, line);
+});
+
+test("quoted words are read back", () => {
+  forSeeds(500, (random) => {
+    const words = Array.from({ length: 1 + Math.floor(random() * 4) }, () => Array.from({ length: Math.floor(random() * 6) }, () => "a'\"\\ $`\nb"[Math.floor(random() * 9)]).join(""));
+    assert.deepEqual(wordsOf(commandLine(words)), words);
+  });
 });

@@ -166,7 +166,8 @@ export const texts = {
     logOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Log of ${container} in ${pod}`,
     command: "Command", connect: "Connect", disconnect: "Disconnect", connected: "Connected", terminalOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Terminal of ${container} in ${pod}`,
     exited: (/** @type {number} */ code) => `The command has ended with exit code ${code}.`, notStarted: (/** @type {string} */ reason) => `The command was not started: ${reason}`,
-    disconnected: "Disconnected.", refused: "The server refused the connection.", leaveTerminal: "Press Tab after Escape to leave the terminal.",
+    badCommand: "A quote of the command is not closed, or there is no command.", outputOmitted: "[output omitted]",
+    disconnected: "Disconnected.", refused: "The server refused the connection.", leaveTerminal: "Escape, then Tab, leaves the terminal.",
   },
 
   // Actions on one object or many.

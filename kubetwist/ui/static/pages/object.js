@@ -19,7 +19,7 @@ const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,a
 /**
  * The tabs by the last part of the address; with `verb` for resources with this verb, with `pods` for kinds with pods.
  *
- * @type {Record<string, { title: string, show: Tab, verb?: string, pods?: { kinds: string[], verb: string, subresource: string } }>}
+ * @type {Record<string, { title: string, show: Tab, verb?: string, pods?: { kinds: string[], verbs: string[], subresource: string } }>}
  */
 const TABS = {
   overview: { title: texts.tabs.overview, show: async (...to) => (await import("./details.js")).detailsTab(...to) },
@@ -29,7 +29,11 @@ const TABS = {
   graph: { title: texts.tabs.graph, show: async (target, body, view) => (await import("./graph.js")).drawGraph(target, body, view) },
   logs: {
     title: texts.streams.logs, show: async (target, body, view) => (await import("./logs.js")).logsTab(target, body, view),
-    pods: { kinds: ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"], verb: "get", subresource: "log" },
+    pods: { kinds: ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"], verbs: ["get"], subresource: "log" },
+  },
+  terminal: {
+    title: texts.streams.terminal, show: async (target, body, view) => (await import("./terminal.js")).terminalTab(target, body, view),
+    pods: { kinds: ["Pod"], verbs: ["get", "create"], subresource: "exec" },
   },
 };
 const GROUPS_WITH_PODS = ["", "apps", "batch"];
@@ -66,10 +70,11 @@ export function objectView(resource, namespace, name, tab) {
   return view;
 }
 
-/** Show the link to a tab if the user may read what it shows. @param {HTMLElement} link @param {{ verb: string, subresource: string }} pods @param {Target} target */
-async function offer(link, { verb, subresource }, { resource, namespace, name }) {
-  const attributes = { verb, resource: "pods", subresource, namespace, ...(resource.kind === "Pod" ? { name } : {}) };
-  link.hidden = !(await api.mayI(attributes).catch(() => false));
+/** Show the link to a tab if the user may read what it shows. @param {HTMLElement} link @param {{ verbs: string[], subresource: string }} pods @param {Target} target */
+async function offer(link, { verbs, subresource }, { resource, namespace, name }) {
+  const attributes = { resource: "pods", subresource, namespace, ...(resource.kind === "Pod" ? { name } : {}) };
+  const answers = await Promise.all(verbs.map((verb) => api.mayI({ verb, ...attributes }).catch(() => false)));
+  link.hidden = !answers.every(Boolean);
 }
 
 /**
