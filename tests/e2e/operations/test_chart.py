@@ -1,9 +1,13 @@
-"""The Helm chart: rendered by the library of Helm, and applied to this server like the manifests."""
+"""The Helm chart: rendered by the library of Helm, applied to this server like the manifests, and installed by Helm."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
+import shlex
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,8 +16,9 @@ import yaml
 from kubetwist.cli.kubeapi import Options
 from kubetwist.testing import SubprocessServer
 
-from .files import DEPLOY
-from .test_manifests import check_manifests, server_flags
+from ..pages import DOCS
+from .files import DEPLOY, PROJECT
+from .test_manifests import TIMEOUT, check_manifests, server_flags, strict_namespace
 
 # No importorskip: trial imports this module too, and does not understand its exception.
 helm: Any = importlib.import_module("helm_python") if importlib.util.find_spec("helm_python") else None
@@ -118,3 +123,62 @@ def test_notes(chart: Any) -> None:
     for values, kind in (({}, "statefulset"), (ETCD, "deployment")):
         rendered = chart.render(values, name="demo", namespace="kubetwist")
         assert f"rollout status {kind}/demo-kubetwist" in rendered["kubetwist/templates/NOTES.txt"]
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Iterator[SubprocessServer]:
+    """A server with all controllers and simulated nodes."""
+    with SubprocessServer("--controllers=*,+workloads", "--fake-nodes=3", timeout=120) as server:
+        yield server
+        assert "Traceback" not in server.output(), server.output()
+
+
+@contextmanager
+def ending_pod(server: SubprocessServer, path: str) -> Iterator[None]:
+    """Let the simulated kubelet end the containers of a pod with success, as soon as it exists."""
+    patch = {"metadata": {"annotations": {"kubetwist.dev/run-seconds": "0"}}}
+    done = threading.Event()
+
+    def end() -> None:
+        while server.request("PATCH", path, patch, content_type="application/merge-patch+json")[0] != 200:
+            if done.wait(0.05):
+                return
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["sqlite", "etcd"])
+def test_installed(simulated: SubprocessServer, number: int) -> None:
+    """Helm installs the chart as on the page, waits for its pods, tests and upgrades the release, and removes it."""
+    (script,) = re.findall(r"```shell\n(helm .*?)```", (DOCS / "deployment.md").read_text("utf-8"), re.DOTALL)
+    *installs, tested = [shlex.split(line) for line in script.replace("\\\n", "").splitlines()]
+    program, action, name, chart, *flags = installs[number]
+    assert (program, action, PROJECT / chart, tested) == ("helm", "install", CHART, ["helm", "test", name])
+    assert set(flags[::2]) <= {"--set"}
+    values = helm.parse_set_string(",".join(flags[1::2])) if flags else {}
+    with strict_namespace(simulated) as namespace:
+        for secret in ("kubetwist-keys", "kubetwist-etcd-client") if values else ():
+            body = {"metadata": {"name": secret}, "stringData": {"key": "x"}}
+            assert simulated.request("POST", f"/api/v1/namespaces/{namespace}/secrets", body)[0] == 201
+        with helm.Config(kubeconfig_path=simulated.kubeconfig, namespace=namespace) as cluster:
+            more = {"namespace": namespace, "wait": "watcher", "timeout": int(TIMEOUT)}
+            assert cluster.install(CHART, name, values, **more)["status"] == "deployed"
+            pods = simulated.request("GET", f"/api/v1/namespaces/{namespace}/pods")[1]["items"]
+            assert len(pods) == values.get("replicas", 1)
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}-ready"
+            with ending_pod(simulated, path):
+                cluster.test(name, timeout=int(TIMEOUT))
+            upgraded = cluster.upgrade(CHART, name, values | {"podLabels": {"team": "a"}}, **more)
+            assert (upgraded["revision"], upgraded["status"]) == (2, "deployed")
+            pods = simulated.request("GET", f"/api/v1/namespaces/{namespace}/pods?labelSelector=team=a")[1]["items"]
+            assert len(pods) == values.get("replicas", 1)
+            cluster.uninstall(name)
+            for kind in ("services", "serviceaccounts", "secrets"):
+                items = simulated.request("GET", f"/api/v1/namespaces/{namespace}/{kind}")[1]["items"]
+                assert not [one for one in items if one["metadata"]["name"] == name or "helm" in one.get("type", "")]
