@@ -21,11 +21,28 @@ HOSTILE = [
     "\u202egnp.exe\u0000\u009b31m",
     "x" * 40_000,
 ]
+#: Lines of a web server, with colours.
+LEVELS = (
+    "\x1b[32mINFO\x1b[0m ",
+    "\x1b[32mINFO\x1b[0m ",
+    "\x1b[33mWARN\x1b[0m ",
+    "\x1b[32mINFO\x1b[0m ",
+    "\x1b[1;31mERROR\x1b[0m",
+)
+MESSAGES = (
+    "GET /cart 200 \x1b[2m12 ms\x1b[0m",
+    "POST /cart 201 \x1b[2m31 ms\x1b[0m",
+    "GET /stock took \x1b[33m840 ms\x1b[0m",
+)
+REQUESTS = [f"{LEVELS[n % 5]} \x1b[36m[worker-{n % 3}]\x1b[0m {MESSAGES[n % 7 % 3]}" for n in range(60)]
 IMAGES: dict[str, Any] = {
     "web": {"logs": {"lines": ["starting", "\x1b[31mERROR\x1b[0m one"], "every": "100ms", "line": "tick {n}"}},
     "proxy": {"logs": ["proxy ready"]},
     "once": {"logs": ["first", "last"], "run_for": "1s"},
     "failing": {"logs": {"lines": ["run begins"]}, "run_for": "1s", "exit": [3, 0]},
+    "shop": {
+        "logs": [*REQUESTS, "\x1b[1;31mERROR\x1b[0m \x1b[36m[worker-0]\x1b[0m GET /pay failed: connection refused"]
+    },
     "hostile": {"logs": [*HOSTILE, "after"]},
     "long": {"logs": [f"line {number} {'even' if number % 2 == 0 else 'odd'}" for number in range(3000)]},
     "fast": {"logs": {"every": "1ms", "line": "request {n} GET /index.html 200"}},
@@ -86,7 +103,6 @@ def test_follow(page: Page, server: ChildKubeAPI) -> None:
     assert len(page.all(".line")) == drawn
     page.find("#follow").click()
     page.until(lambda: len(page.all(".line")) > drawn + 5 and follows(page))
-    page.picture("logs")
     page.find("#follow").click()
     page.reads("Paused", "#log-state")
 
@@ -191,21 +207,25 @@ def test_end(page: Page, server: ChildKubeAPI) -> None:
 
 def test_workload(page: Page, server: ChildKubeAPI) -> None:
     """A workload has a choice of its pods."""
-    labels = {"app": "many"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "proxy"}]}}
+    labels = {"app": "shop"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "shop"}]}}
     spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
-    make(server, f"{APPS}/deployments", {"metadata": {"name": "many"}, "spec": spec})
-    server.wait_for("deployments/many", condition="Available")
-    page.open("#/object/apps/deployments/default/many/logs")
-    page.reads("proxy ready", ".log")
+    make(server, f"{APPS}/deployments", {"metadata": {"name": "shop"}, "spec": spec})
+    server.wait_for("deployments/shop", condition="Available")
+    page.open("#/object/apps/deployments/default/shop/logs")
+    page.reads("GET /pay failed", ".log")
     names = page.run("return [...document.querySelectorAll('#pod option')].map((one) => one.value)")
-    assert len(names) == 2 and all(name.startswith("many-") for name in names)
+    assert len(names) == 2 and all(name.startswith("shop-") for name in names)
     page.run(
         "const one = document.querySelector('#pod'); one.value = arguments[0]; one.dispatchEvent(new Event('change'))",
         names[1],
     )
     page.until(lambda: names[1] in page.run("return document.querySelector('.log').getAttribute('aria-label')"))
-    page.reads("proxy ready", ".log")
+    page.reads("GET /pay failed", ".log")
+    page.find("#search-log").send_keys("error")
+    page.find("#previous-match").click()
+    page.reads("13 of 13 lines", "#found")
+    page.picture("logs")
 
 
 def test_hostile(page: Page, server: ChildKubeAPI) -> None:
