@@ -338,14 +338,6 @@ def test_access_and_why(page: Page, server: SubprocessServer) -> None:
     page.reads("may not", "#verdict")
 
 
-def test_plots(page: Page) -> None:
-    """The plots show the metrics of the server."""
-    page.open("#/plots")
-    page.until(lambda: len(page.all(".plot path")) >= 4)
-    page.reads("resident", ".plots")
-    page.picture("plots")
-
-
 def fill(server: SubprocessServer, namespace: str, count: int) -> None:
     """Create many small objects over a few persistent connections."""
     parts = urlsplit(server.url)

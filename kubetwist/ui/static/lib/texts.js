@@ -132,22 +132,6 @@ export const texts = {
   noSimilarRules: "No similar rules.",
   toAllowIt: "To allow it",
 
-  // Plots.
-  plotsSource: (/** @type {number} */ seconds) => `from /metrics, every ${seconds} s`,
-  perSecond: "per second",
-  secondsAgo: (/** @type {number} */ seconds) => `${seconds} s ago`,
-  now: "now",
-  plotTitles: {
-    requests: { title: "Requests", note: "" },
-    errors: { title: "Errors", note: "" },
-    latency: { title: "Latency", note: "without watches" },
-    inFlight: { title: "Requests in flight", note: "" },
-    watchers: { title: "Watchers", note: "" },
-    memory: { title: "Memory", note: "" },
-    processor: { title: "Processor", note: "" },
-    revisions: { title: "Revisions", note: "stored writes" },
-  },
-
   // Logs and terminal.
   streams: {
     logs: "Logs", terminal: "Terminal", pod: "Pod", container: "Container",
@@ -226,6 +210,26 @@ export const texts = {
     later: "Later",
     nowUser: (/** @type {string} */ user, /** @type {string} */ before) => `You are now signed in as ${user}. Before, you were ${before}.`,
   },
+  // Plots.
+  charts: {
+    titles: {
+      requests: "Requests", latency: "Latency", errors: "Errors", levels: "Priority levels", longRunning: "Watches, logs and streams", loop: "Delay of the event loop",
+      memory: "Memory", processor: "Processor", storage: "Latency of the storage", writes: "Writes", size: "Size of the storage", members: "Members of etcd",
+    },
+    /** By kind. @type {Record<string, string>} */
+    marks: { start: "start", worker: "worker restarted", ready: "ready", unready: "not ready", reload: "reload", leader: "leader" },
+    /** By quantile. @type {Record<string, string>} */
+    quantiles: { 0.5: "p50", 0.99: "p99" },
+    byVerb: "by verb", byKind: "by verb and resource", byCode: "by code", allRequests: "all requests", executing: "executing", waiting: "waiting", rest: "rest",
+    open: "open", resident: "resident", used: "used", revisions: "revisions", storageRequests: "storage requests", database: "database", members: "members", healthy: "healthy",
+    tenMinutes: "10 min", hour: "1 h", span: "Time span", eventsTitle: "Events", table: "Data", time: "Time",
+    newest: (/** @type {string} */ time) => `until ${time}`,
+    none: "The first sample is taken in a moment.",
+    choice: (/** @type {string} */ title) => `${title}: what is shown`,
+    legend: (/** @type {string} */ title) => `${title}: shown lines`,
+    description: (/** @type {string} */ title, /** @type {string} */ values) => `${title}, now: ${values}. Arrow keys move to other times.`,
+  },
+
   describe: {
     metadata: "Metadata", created: "Created", deletionRequested: "Deletion requested", owner: "Owner", labels: "Labels", annotations: "Annotations", finalizers: "Finalizers",
     conditions: "Conditions", conditionColumns: ["Type", "Status", "Reason", "Message", "Since"],

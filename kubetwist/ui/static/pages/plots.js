@@ -1,154 +1,177 @@
-// Plots of metrics from /metrics, beginning when the view is opened.
+// Plots of the server's metrics: the last hour at once, then live.
 
+import { Chart, markText } from "../components/chart.js";
 import * as api from "../core/api.js";
-import { frame, h, problem, replace, svg } from "../core/dom.js";
-import { niceLimit, quantile, samples, shortNumber, sums } from "../lib/exposition.js";
+import { button, frame, h, loadStyle, problem, replace } from "../core/dom.js";
+import { joined, largest, noHistory, since, summed } from "../lib/plots.js";
 import { texts } from "../lib/texts.js";
 
-/** @typedef {import("../lib/exposition.js").Samples} Samples */
-/** @typedef {Record<string, number | null>} Values By series. */
+/** @typedef {import("../components/chart.js").Line} Line */
+/** @typedef {import("../lib/plots.js").History} History */
+/** @typedef {import("../lib/plots.js").Series} Series */
 
 /**
  * @typedef {object} Plot
- * @property {keyof typeof texts.plotTitles} id
- * @property {string} unit "" for a number of things; "/s" for a rate.
- * @property {boolean} [rate] Whether the increase per second is shown.
- * @property {boolean} [latency] Whether the quantiles of a histogram in seconds are shown, in milliseconds.
- * @property {(all: Samples) => Record<string, number>} read
+ * @property {keyof typeof texts.charts.titles} id
+ * @property {import("../lib/plots.js").Quantity} quantity
+ * @property {boolean} [stack]
+ * @property {(history: History) => [string, string][]} [choices] Values and texts; the first one is chosen at first.
+ * @property {(history: History, choice: string) => Line[]} lines
  */
 
-/**
- * @typedef {object} Drawn A plot on the page.
- * @property {Plot} plot
- * @property {{ at: number, shown: Values }[]} points
- * @property {Record<string, number> | null} before The values of the last scrape.
- * @property {Map<string, number>} colours By series.
- * @property {HTMLElement} area
- * @property {HTMLElement} legend
- */
+// Lines of a plot besides their rest, and the spans in seconds.
+const MOST = 7, SPANS = { tenMinutes: 600, hour: 3600 };
+// The shortest axis, in seconds, and the delay after the time at which a sample is due, in milliseconds.
+const SHORTEST = 120, LATE = 700;
 
-// Interval in milliseconds, number of scrapes, and sizes in the units of the drawing.
-const INTERVAL = 3000, MAX_POINTS = 200, WIDTH = 400, HEIGHT = 150, LEFT = 44, BOTTOM = 18, TOP = 10;
-// Series with the largest totals are shown, each in a colour of style.css.
-const COLOURS = [0, 1, 2, 3, 4, 5];
-// The shortest time that a plot shows, and the first interval, in milliseconds.
-const MIN_SPAN = 30000, FIRST_INTERVAL = 1000;
+/** What is chosen remains when the view is left. @type {{ span: number, of: Record<string, string> }} */
+const chosen = { span: SPANS.hour, of: {} };
 
+/** @param {History} history @param {string} name */
+const all = ({ series }, name) => series.filter((one) => one.name === name);
+/** @param {History} history @param {string} name @param {string} label @returns {Line[]} */
+const byLabel = (history, name, label) => all(history, name).map(({ labels, values }) => ({ name: labels[label] || texts.charts.rest, values }));
+/** @param {History} history @param {string} name @param {string} title @returns {Line[]} */
+const plain = (history, name, title) => all(history, name).map(({ values }) => ({ name: title, values }));
 /** @param {Record<string, string>} labels */
-const short = (labels) => !["WATCH", "CONNECT"].includes(labels.verb);
-/** @param {Record<string, number>} values @param {number} factor */
-const scaled = (values, factor) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value * factor]));
-/** @param {Samples} all */
-const revision = (all) => Math.max(0, ...(all.get("apiserver_watch_cache_resource_version") || []).map((one) => one.value));
+const kindOf = ({ verb, resource }) => `${verb} ${resource}`;
+
+/** Return the largest series by verb and resource, and the sum of the rest. @param {History} history @param {string} name @returns {Line[]} */
+function byKind(history, name) {
+  const series = all(history, name), top = largest(series.filter((one) => one.labels.verb), MOST), rest = series.filter((one) => !top.includes(one));
+  const lines = top.map(({ labels, values }) => ({ name: kindOf(labels), values }));
+  return rest.length ? [...lines, { name: texts.charts.rest, values: summed(rest, history.times.length) }] : lines;
+}
+
+/** Leave out series that are 0 all the time, unless all are. @param {Line[]} lines */
+const used = (lines) => {
+  const found = lines.filter((line) => line.values.some((value) => value));
+  return found.length ? found : lines.slice(0, 1);
+};
+
+/** @param {History} history @param {string} name @returns {Line[]} */
+const quantiles = (history, name) => all(history, name).map(({ labels, values }) => ({ name: texts.charts.quantiles[labels.quantile] ?? labels.quantile, values }));
+
+const KINDS = () => /** @type {[string, string][]} */ ([["", texts.charts.byVerb], ["kind", texts.charts.byKind]]);
 
 /** @type {Plot[]} */
 const PLOTS = [
-  { id: "requests", unit: "/s", rate: true, read: (all) => sums(all, "apiserver_request_total", (labels) => labels.verb) },
-  { id: "errors", unit: "/s", rate: true, read: (all) => sums(all, "apiserver_request_total", (labels) => labels.code, (labels) => Number(labels.code) >= 400) },
-  { id: "latency", unit: "ms", latency: true, read: (all) => sums(all, "apiserver_request_duration_seconds_bucket", (labels) => labels.le, short) },
-  { id: "inFlight", unit: "", read: (all) => sums(all, "apiserver_current_inflight_requests", (labels) => (labels.request_kind || "all").replace("readOnly", "read-only")) },
-  { id: "watchers", unit: "", read: (all) => sums(all, "apiserver_longrunning_requests", (labels) => labels.resource || "other", (labels) => labels.verb === "WATCH") },
-  { id: "memory", unit: "MiB", read: (all) => scaled(sums(all, "process_resident_memory_bytes", () => "resident"), 1 / 1048576) },
-  { id: "processor", unit: "%", rate: true, read: (all) => scaled(sums(all, "process_cpu_seconds_total", () => "used"), 100) },
-  { id: "revisions", unit: "/s", rate: true, read: (all) => ({ stored: revision(all) }) },
+  { id: "requests", quantity: "rate", stack: true, choices: KINDS, lines: (history, choice) => used(choice ? byKind(history, "requests") : byLabel(history, "verbs", "verb")) },
+  {
+    id: "latency", quantity: "seconds",
+    choices: (history) => [["", texts.charts.allRequests], ...largest(all(history, "requests").filter((one) => !["WATCH", "CONNECT"].includes(one.labels.verb)), 30).map(({ labels }) =>
+      /** @type {[string, string]} */ ([JSON.stringify(labels), labels.verb ? kindOf(labels) : texts.charts.rest]))],
+    lines: (history, choice) => {
+      if (!choice) return quantiles(history, "latency");
+      return [["request_p50", "0.5"], ["request_p99", "0.99"]].flatMap(([name, quantile]) =>
+        all(history, name).filter(({ labels }) => JSON.stringify(labels) === choice).map(({ values }) => ({ name: texts.charts.quantiles[quantile], values })));
+    },
+  },
+  {
+    id: "errors", quantity: "rate", stack: true, choices: () => [["", texts.charts.byCode], ["kind", texts.charts.byKind]],
+    lines: (history, choice) => used(choice ? byKind(history, "request_errors") : byLabel(history, "errors", "code")),
+  },
+  {
+    id: "levels", quantity: "count", choices: () => [["executing", texts.charts.executing], ["waiting", texts.charts.waiting]],
+    lines: (history, choice) => used(byLabel(history, choice || "executing", "level")),
+  },
+  { id: "longRunning", quantity: "count", lines: (history) => plain(history, "long_running", texts.charts.open) },
+  { id: "loop", quantity: "seconds", lines: (history) => quantiles(history, "loop") },
+  { id: "memory", quantity: "bytes", lines: (history) => plain(history, "memory", texts.charts.resident) },
+  { id: "processor", quantity: "share", lines: (history) => plain(history, "cpu", texts.charts.used) },
+  { id: "storage", quantity: "seconds", lines: (history) => quantiles(history, "storage") },
+  { id: "writes", quantity: "rate", lines: (history) => [...plain(history, "writes", texts.charts.revisions), ...plain(history, "storage_requests", texts.charts.storageRequests)] },
+  { id: "size", quantity: "bytes", lines: (history) => plain(history, "storage_size", texts.charts.database) },
+  { id: "members", quantity: "count", lines: (history) => [...plain(history, "etcd_members", texts.charts.members), ...plain(history, "etcd_healthy", texts.charts.healthy)] },
 ];
+/** Plots that are left out if the server has no values for them. */
+const OPTIONAL = ["members", "size", "levels"];
 
-/** @param {number | null} seconds */
-const milliseconds = (seconds) => (seconds === null ? null : seconds * 1000);
+/** Wait until the page is visible, or the signal is aborted. @param {AbortSignal} signal @returns {Promise<void>} */
+const visible = (signal) => new Promise((done) => {
+  const check = () => {
+    if (document.visibilityState !== "visible" && !signal.aborted) return;
+    document.removeEventListener("visibilitychange", check);
+    done();
+  };
+  document.addEventListener("visibilitychange", check);
+  signal.addEventListener("abort", check);
+  check();
+});
 
-/**
- * Return what is shown of a scrape.
- *
- * @param {Plot} plot
- * @param {Record<string, number>} values
- * @param {Record<string, number> | null} before The scrape before; null for the first one.
- * @param {number} seconds The time between them.
- * @returns {Values | null}
- */
-function shownOf(plot, values, before, seconds) {
-  if (!plot.latency && !plot.rate) return values;
-  if (!before) return null;
-  if (plot.latency) return { p50: milliseconds(quantile(0.5, before, values)), p99: milliseconds(quantile(0.99, before, values)) };
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Math.max(0, value - (before[name] || 0)) / seconds]));
+/** @param {Plot} plot @param {() => void} changed */
+function makeChart(plot, changed) {
+  const title = texts.charts.titles[plot.id];
+  const select = plot.choices ? h("select", { "aria-label": texts.charts.choice(title), onchange: () => { chosen.of[plot.id] = select?.value ?? ""; changed(); } }) : null;
+  return { plot, select, chart: new Chart(title, plot.quantity, { stack: plot.stack, control: select }) };
 }
 
-/** @param {Drawn} drawn */
-function section({ plot, area, legend }) {
-  const { title, note } = texts.plotTitles[plot.id];
-  return h("section", { class: "plot" }, h("h2", null, title, h("small", null, [plot.unit === "/s" ? texts.perSecond : plot.unit, note].filter(Boolean).join(", "))), area, legend);
+/** @param {ReturnType<typeof makeChart>} made @param {History} history */
+function fillChoices({ plot, select }, history) {
+  if (!select || !plot.choices) return "";
+  const choices = plot.choices(history), current = chosen.of[plot.id] ?? "";
+  if (current && !choices.some(([value]) => value === current)) choices.push([current, select.selectedOptions[0]?.textContent ?? current]);
+  const text = JSON.stringify(choices);
+  if (select.dataset.choices !== text) {
+    select.dataset.choices = text;
+    replace(select, choices.map(([value, name]) => h("option", { value }, name)));
+    select.value = current;
+    if (select.selectedIndex < 0) select.selectedIndex = 0;
+  }
+  return select.value;
 }
 
 /**
  * Return the view of all plots.
  *
- * @returns {import("../lib/types.js").View}
+ * @returns {Promise<import("../lib/types.js").View>}
  */
-export function plotsView() {
+export async function plotsView() {
+  await loadStyle("plots");
   const stop = new AbortController();
-  const note = h("div");
-  /** @type {Drawn[]} */
-  const plots = PLOTS.map((plot) => ({ plot, points: [], before: null, colours: new Map(), area: h("div"), legend: h("div", { class: "legend" }) }));
-  const element = frame([h("h1", null, texts.plots), h("span", { class: "kind" }, texts.plotsSource(INTERVAL / 1000))],
-    h("div", { class: "page", tabindex: "0", role: "region", "aria-label": texts.plots }, note, h("div", { class: "plots" }, plots.map(section))));
-  let last = 0;
-  const read = async () => {
-    const text = await api.text("/metrics", { accept: "text/plain", signal: stop.signal, question: { verb: "get", path: "/metrics" } });
-    const all = samples(text), now = performance.now(), seconds = (now - last) / 1000;
-    for (const drawn of plots) {
-      const values = drawn.plot.read(all), shown = shownOf(drawn.plot, values, drawn.before, seconds);
-      drawn.before = values;
-      if (!shown) continue;
-      drawn.points.push({ at: now, shown });
-      if (drawn.points.length > MAX_POINTS) drawn.points.shift();
-      draw(drawn, now);
+  let history = noHistory();
+  const note = h("div"), events = h("ol", { class: "events" }), newest = h("span", { class: "kind" });
+  const charts = PLOTS.map((plot) => makeChart(plot, () => draw()));
+  const span = (/** @type {number} */ seconds, /** @type {string} */ text) => button(text, () => { chosen.span = seconds; draw(); }, { "data-span": seconds });
+  const spans = [span(SPANS.tenMinutes, texts.charts.tenMinutes), span(SPANS.hour, texts.charts.hour)];
+  const list = h("section", { class: "chart marks", "aria-label": texts.charts.eventsTitle }, h("h2", null, texts.charts.eventsTitle), events);
+  const element = frame([h("h1", null, texts.plots), newest, h("span", { class: "grow" }), h("div", { class: "spans", role: "group", "aria-label": texts.charts.span }, spans)],
+    h("div", { class: "page", tabindex: "0", role: "region", "aria-label": texts.plots }, note, h("div", { class: "charts" }, charts.map(({ chart }) => chart.element), list)));
+
+  function draw() {
+    for (const one of spans) one.setAttribute("aria-pressed", String(Number(one.dataset.span) === chosen.span));
+    const to = history.times.at(-1);
+    if (to === undefined) return;
+    const begin = Math.min(history.times[0], ...history.marks.map((mark) => mark.time));
+    const from = Math.min(to - SHORTEST, Math.max(to - chosen.span, begin));
+    const part = since(history, from);
+    for (const made of charts) {
+      const lines = made.plot.lines(part, fillChoices(made, history));
+      made.chart.element.hidden = !lines.length && OPTIONAL.includes(made.plot.id);
+      made.chart.update({ times: part.times, from, to, interval: history.interval, lines, marks: part.marks });
     }
-    last = now;
-    replace(note);
+    newest.textContent = texts.charts.newest(new Date(to * 1000).toLocaleTimeString([], { hour12: false }));
+    list.hidden = !part.marks.length;
+    replace(events, [...part.marks].reverse().map((mark) => h("li", null, h("time", { datetime: new Date(mark.time * 1000).toISOString() }, new Date(mark.time * 1000).toLocaleTimeString([], { hour12: false })), " ", markText(mark))));
+  }
+
+  const read = async () => {
+    const answer = await api.json(`/ui/history?since=${history.times.at(-1) ?? 0}`, { signal: stop.signal, question: { verb: "get", path: "/metrics" } });
+    history = joined(history, answer);
+    replace(note, history.times.length ? null : h("p", { class: "quiet" }, texts.charts.none));
+    draw();
   };
   (async () => {
     while (!stop.signal.aborted) {
+      await visible(stop.signal);
+      if (stop.signal.aborted) return;
       try { await read(); } catch (error) {
         if (stop.signal.aborted) return;
         replace(note, problem(error));
-        if (error.code === 401 || error.code === 403) return;
+        if ([401, 403, 404].includes(error.code)) return;
       }
-      await api.pause(plots[0].points.length > 1 ? INTERVAL : FIRST_INTERVAL, stop.signal);
+      await api.pause(history.times.length > 1 ? history.interval * 1000 + LATE : 2000, stop.signal);
     }
   })();
-  return { element, title: texts.plots, close: () => stop.abort() };
-}
-
-/** Choose the series to show; a line keeps its colour while it is shown. @param {Drawn} drawn */
-function chooseSeries({ points, colours }) {
-  /** @type {Record<string, number>} */
-  const totals = {};
-  for (const { shown } of points) for (const [name, value] of Object.entries(shown)) totals[name] = (totals[name] || 0) + (value || 0);
-  const chosen = Object.entries(totals).sort((a, b) => b[1] - a[1]).slice(0, COLOURS.length).map(([name]) => name);
-  for (const name of [...colours.keys()]) if (!chosen.includes(name)) colours.delete(name);
-  for (const name of chosen) {
-    if (!colours.has(name)) colours.set(name, COLOURS.find((one) => ![...colours.values()].includes(one)) ?? 0);
-  }
-}
-
-/** @param {Drawn} drawn @param {number} now */
-function draw(drawn, now) {
-  chooseSeries(drawn);
-  const { plot, points, colours, area, legend } = drawn;
-  const span = Math.max(MIN_SPAN, now - points[0].at);
-  const highest = niceLimit(Math.max(plot.rate ? 0.1 : 1, ...points.flatMap(({ shown }) => [...colours.keys()].map((name) => shown[name] || 0))));
-  const x = (/** @type {number} */ at) => LEFT + (1 - (now - at) / span) * (WIDTH - LEFT - 6);
-  const y = (/** @type {number} */ value) => TOP + (1 - value / highest) * (HEIGHT - TOP - BOTTOM);
-  const rules = [0, highest / 2, highest].map((value) => [svg("line", { class: "rule", x1: LEFT, x2: WIDTH - 6, y1: y(value), y2: y(value) }),
-    svg("text", { x: LEFT - 6, y: y(value) + 3, "text-anchor": "end" }, shortNumber(value))]);
-  const lines = [...colours].map(([name, colour]) => {
-    const path = points.flatMap(({ at, shown }) => {
-      const value = shown[name];
-      return value === undefined || value === null ? [] : [`${x(at).toFixed(1)} ${y(value).toFixed(1)}`];
-    });
-    return path.length > 1 ? svg("path", { class: `s${colour}`, fill: "none", "stroke-width": 1.6, "stroke-linejoin": "round", d: `M${path.join("L")}` }) : null;
-  });
-  replace(area, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": texts.plotTitles[plot.id].title }, rules, lines,
-    svg("text", { x: LEFT, y: HEIGHT - 3 }, texts.secondsAgo(Math.round(span / 1000))), svg("text", { x: WIDTH - 6, y: HEIGHT - 3, "text-anchor": "end" }, texts.now)));
-  const newest = points.at(-1)?.shown ?? {};
-  replace(legend, [...colours].map(([name, colour]) => h("span", null, h("i", { class: `s${colour}` }), `${name} ${shortNumber(newest[name] === undefined ? 0 : newest[name])}`)));
+  return { element, title: texts.plots, close: () => { stop.abort(); charts.forEach(({ chart }) => chart.close()); } };
 }
