@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { listedRelations, liveRelations, uses } from "../../../kubetwist/ui/static/lib/relations.js";
+import { leadsTo, listedRelations, liveRelations, uses } from "../../../kubetwist/ui/static/lib/relations.js";
 
 const object = (apiVersion, kind, spec = {}, meta = {}) => ({ apiVersion, kind, metadata: { name: "one", namespace: "here", uid: "u", ...meta }, spec });
 const found = (one, title, candidate) => listedRelations(one).find((relation) => relation.title.startsWith(title)).keep(candidate);
@@ -44,4 +44,16 @@ test("all ways to use a ConfigMap, Secret or claim are found", () => {
     }
   }
   assert.equal(uses({}, "Secret", "n"), false);
+});
+
+test("ingresses of a service or secret, and pods of an account are found", () => {
+  const backend = { service: { name: "one" } }, ingress = { spec: { rules: [{ host: "h" }, { http: { paths: [{ backend }] } }], tls: [{ secretName: "one" }, {}] } };
+  assert.equal(leadsTo(ingress, "one"), true);
+  assert.equal(leadsTo(ingress, "two"), false);
+  assert.equal(leadsTo({ spec: { defaultBackend: backend } }, "one"), true);
+  assert.equal(leadsTo({}, "one"), false);
+  assert.equal(found(object("v1", "Service"), "Ingresses", ingress), true);
+  assert.equal(found(object("v1", "Secret"), "Ingresses", ingress), true);
+  assert.equal(found(object("v1", "ServiceAccount"), "Pods", { spec: { serviceAccountName: "one" } }), true);
+  assert.equal(found(object("v1", "ServiceAccount"), "Pods", { spec: { serviceAccountName: "two" } }), false);
 });

@@ -43,7 +43,7 @@ function valueOf(value) {
  */
 export function sectionElement({ title, fields, table }) {
   return h("section", { class: "section" }, h("h2", null, title),
-    fields ? h("dl", null, fields.map(([name, value]) => [h("dt", null, name), h("dd", null, valueOf(value))])) : null,
+    fields ? h("dl", null, fields.map(([name, value, meaning]) => [h("dt", { title: meaning || null, class: meaning ? "explained" : null }, name), h("dd", null, valueOf(value))])) : null,
     table ? plainTable(table.columns, table.rows.map((row) => row.map(valueOf))) : null);
 }
 

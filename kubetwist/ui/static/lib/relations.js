@@ -60,14 +60,15 @@ export function liveRelations(object) {
 }
 
 /**
- * Return whether the volumes or variables of a pod use an object.
+ * Return whether a pod uses an object: in volumes or variables, or as its account.
  *
  * @param {any} pod
- * @param {string} kind ConfigMap, Secret or PersistentVolumeClaim.
+ * @param {string} kind ConfigMap, Secret, PersistentVolumeClaim or ServiceAccount.
  * @param {string} name
  */
 export function uses(pod, kind, name) {
   const spec = pod.spec ?? {};
+  if (kind === "ServiceAccount") return spec.serviceAccountName === name;
   const sources = (/** @type {any} */ volume) => [volume, ...(volume.projected?.sources ?? [])];
   const inVolume = (/** @type {any} */ source) => ({
     ConfigMap: source.configMap?.name === name, Secret: (source.secret?.secretName ?? source.secret?.name) === name, PersistentVolumeClaim: source.persistentVolumeClaim?.claimName === name,
@@ -82,6 +83,17 @@ export function uses(pod, kind, name) {
 }
 
 /**
+ * Return whether an Ingress leads to a Service.
+ *
+ * @param {any} ingress
+ * @param {string} name
+ */
+export function leadsTo({ spec = {} }, name) {
+  const backends = [spec.defaultBackend, ...(spec.rules ?? []).flatMap((/** @type {any} */ rule) => (rule.http?.paths ?? []).map((/** @type {any} */ path) => path.backend))];
+  return backends.some((backend) => backend?.service?.name === name);
+}
+
+/**
  * Return the objects to list for an object's page.
  *
  * @param {any} object
@@ -90,9 +102,13 @@ export function uses(pod, kind, name) {
 export function listedRelations(object) {
   const { metadata, kind } = object;
   const key = kindKey(object);
-  if (["/ConfigMap", "/Secret", "/PersistentVolumeClaim"].includes(key)) {
-    return [{ title: t.usedBy, group: "", resource: "pods", keep: (pod) => uses(pod, kind, metadata.name) }];
+  /** @param {string} title @param {(object: any) => boolean} keep @returns {ListedRelation} */
+  const ingresses = (title, keep) => ({ title, group: "networking.k8s.io", resource: "ingresses", keep });
+  if (["/ConfigMap", "/Secret", "/PersistentVolumeClaim", "/ServiceAccount"].includes(key)) {
+    const inTLS = ingresses(t.ingressesWith, ({ spec }) => (spec?.tls ?? []).some((/** @type {any} */ one) => one.secretName === metadata.name));
+    return [{ title: t.usedBy, group: "", resource: "pods", keep: (pod) => uses(pod, kind, metadata.name) }, ...(key === "/Secret" ? [inTLS] : [])];
   }
+  if (key === "/Service") return [ingresses(t.ingresses, (one) => leadsTo(one, metadata.name))];
   const labels = key === "/Pod" ? metadata.labels : templateOf(object)?.metadata?.labels;
   if (!labels) return [];
   /** @type {ListedRelation[]} */

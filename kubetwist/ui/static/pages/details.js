@@ -2,13 +2,17 @@
 
 import { ActionBar } from "../components/actionbar.js";
 import { openAction } from "../components/actiondialog.js";
+import { contextOf } from "../components/customview.js";
 import { dataSection } from "../components/dataview.js";
+import { contentsOf } from "../components/namespaceview.js";
+import { RecentEvents } from "../components/recentevents.js";
 import { plainTable, sectionElement } from "../components/sections.js";
 import { TableView } from "../components/table.js";
+import { UsageView } from "../components/usage.js";
 import * as api from "../core/api.js";
-import { button, h, problem, replace } from "../core/dom.js";
+import { button, h, loadStyle, problem, replace } from "../core/dom.js";
 import { objectAddress } from "../lib/addresses.js";
-import { describe } from "../lib/describe/index.js";
+import { describe, isGeneric } from "../lib/describe/index.js";
 import { age } from "../lib/durations.js";
 import { historyResource, revisionsOf, undoAction } from "../lib/history.js";
 import { listedRelations, liveRelations } from "../lib/relations.js";
@@ -42,7 +46,15 @@ class Details {
   constructor(target, body, view, actions) {
     this.target = target;
     this.stop = new AbortController();
+    loadStyle("details");
     this.bar = new ActionBar(target.resource);
+    this.usage = new UsageView(this.stop.signal);
+    this.events = new RecentEvents(target, this.stop.signal);
+    /** What else is known of a custom resource. @type {import("../lib/describe/generic.js").Context} */
+    this.context = {};
+    /** @type {any} */
+    this.object = null;
+    this.reading = false;
     /** The keys of a Secret whose values are shown. @type {Set<string>} */
     this.shown = new Set();
     this.notes = h("div", { "aria-live": "polite" });
@@ -54,7 +66,7 @@ class Details {
     /** What is shown of the object, to keep the focus and a selection of text while it does not change. */
     this.drawn = "";
     this.timer = setInterval(() => this.grow(), 1000);
-    this.page = h("div", { class: "page details", tabindex: "0", role: "region", "aria-label": texts.tabs.overview }, this.notes, this.sections, this.related);
+    this.page = h("div", { class: "page details", tabindex: "0", role: "region", "aria-label": texts.tabs.overview }, this.notes, this.sections, this.related, this.events.element);
     replace(actions, this.bar.element);
     replace(body, this.page);
     view.close = () => this.close();
@@ -102,13 +114,37 @@ class Details {
   draw(object) {
     replace(this.notes);
     const withData = object.apiVersion === "v1" && WITH_DATA.includes(object.kind);
+    this.object = object;
     this.bar.update(object);
-    const sections = describe(object), drawn = JSON.stringify([sections, withData ? [object.data, object.binaryData] : null]);
-    if (drawn !== this.drawn) replace(this.sections, withData ? dataSection(object, this.shown) : null, sections.map(sectionElement));
-    this.drawn = drawn;
+    this.usage.update(object);
+    this.events.update(object);
+    if (isGeneric(object)) this.readContext();
+    this.drawSections(object, withData);
     if (object.metadata.uid === this.uid) return;
     this.uid = object.metadata.uid;
     this.showRelated(object);
+  }
+
+  /** @param {any} object @param {boolean} withData */
+  drawSections(object, withData) {
+    const sections = describe(object, this.context), drawn = JSON.stringify([sections, withData ? [object.data, object.binaryData] : null]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    replace(this.sections, withData ? dataSection(object, this.shown) : null, sections.map(sectionElement));
+    this.sections.firstElementChild?.after(this.usage.element);
+  }
+
+  /** Read what else is known of a custom resource, again after each change of the object. */
+  async readContext() {
+    if (this.reading) return;
+    this.reading = true;
+    let read = null;
+    while (read !== this.object && !this.stop.signal.aborted) {
+      read = this.object;
+      this.context = await contextOf(this.target, this.stop.signal);
+      if (!this.stop.signal.aborted) this.drawSections(this.object, false);
+    }
+    this.reading = false;
   }
 
   /** Update the ages. */
@@ -132,6 +168,7 @@ class Details {
       this.tables.push(table);
       this.related.append(h("section", { class: "section" }, h("h2", null, title, " ", table.count), h("div", { class: "inner-table" }, table.element)));
     }
+    this.related.append(...contentsOf(object, this.stop.signal));
     const history = historyResource(object);
     if (history) this.showHistory(object, history);
     for (const relation of listedRelations(object)) {

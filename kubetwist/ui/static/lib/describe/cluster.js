@@ -1,8 +1,8 @@
-// Nodes, volumes, namespaces, autoscalers and definitions of custom resources.
+// Nodes, volumes, namespaces, service accounts, autoscalers, budgets and definitions of custom resources.
 
 import { bytesText, quantityOf } from "../quantities.js";
 import { texts } from "../texts.js";
-import { code, fieldsSection, link, listOf, progress, since, state, tableSection } from "./model.js";
+import { chips, code, fieldsSection, link, listOf, progress, since, state, tableSection } from "./model.js";
 
 /** @typedef {import("../types.js").KubeObject} KubeObject */
 /** @typedef {import("./model.js").Section} Section */
@@ -71,3 +71,17 @@ export function definitionSections({ spec = {}, status = {} }) {
     tableSection(t.versions, t.versionColumns, listOf(spec.versions).map((one) => [one.name, one.served ? t.yes : t.no, one.storage ? t.yes : t.no, one.deprecated ? { text: t.yes, tone: "waiting" } : t.no, Object.keys(one.subresources ?? {}).join(", ")])),
   ];
 }
+
+/** @param {KubeObject} object @returns {(Section | null)[]} */
+export const serviceAccountSections = (object) => {
+  const { metadata, secrets, imagePullSecrets, automountServiceAccountToken: mounted } = /** @type {any} */ (object);
+  const secret = (/** @type {any} */ one) => link("v1", "Secret", one.name, metadata.namespace);
+  return [fieldsSection(t.status, [[t.mountsToken, mounted === false ? t.no : t.yes], [t.secrets, listOf(secrets).map(secret)], [t.pullSecrets, listOf(imagePullSecrets).map(secret)]])];
+};
+
+/** @param {KubeObject} object @returns {(Section | null)[]} */
+export const budgetSections = ({ spec = {}, status = {} }) => [fieldsSection(t.status, [
+  [t.disruptions, { text: String(status.disruptionsAllowed ?? 0), tone: status.disruptionsAllowed ? "good" : "waiting" }],
+  [t.healthy, `${status.currentHealthy ?? 0} / ${status.desiredHealthy ?? 0}`], [t.expectedPods, status.expectedPods],
+  [t.minAvailable, spec.minAvailable], [t.maxUnavailable, spec.maxUnavailable], [t.selector, chips(spec.selector?.matchLabels)],
+])];

@@ -1,11 +1,19 @@
 // Sections that all objects have: metadata, conditions, and for custom resources their fields.
 
+import { toneOf } from "../rows.js";
+import { meaningOf, memberSchema, namesInOrder } from "../schema.js";
 import { texts } from "../texts.js";
 import { chips, code, fieldsSection, listOf, since, tableSection } from "./model.js";
 
 /** @typedef {import("../types.js").KubeObject} KubeObject */
 /** @typedef {import("./model.js").Field} Field */
 /** @typedef {import("./model.js").Section} Section */
+
+/**
+ * @typedef {object} Context What else is known of a custom resource.
+ * @property {import("../schema.js").Schema} [schema] Of the object.
+ * @property {{ name: string, description: string, value: unknown }[]} [columns] The columns that the server prints.
+ */
 
 const t = texts.describe;
 // Fields of custom resources that are shown; the others are in the YAML.
@@ -51,22 +59,26 @@ export function conditionsSection({ status }) {
 }
 
 /**
- * Return the scalar fields of a part of an object, by their path.
+ * Return the scalar fields of a part of an object, by their path, in the order of the schema.
  *
  * @param {any} value
+ * @param {import("../schema.js").Schema} [schema]
  * @param {string} [path]
  * @param {number} [depth]
  * @returns {Field[]}
  */
-export function scalars(value, path = "", depth = 0) {
+export function scalars(value, schema, path = "", depth = 0) {
   if (value === null || value === undefined) return [];
-  if (typeof value !== "object") return [[path, typeof value === "string" ? shortened(value) : String(value)]];
-  if (depth >= MAX_DEPTH) return [[path, "…"]];
-  if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.length ? [[path, shortened(value.join(", "))]] : [];
+  const meaning = meaningOf(schema);
+  if (typeof value !== "object") return [[path, schema?.format === "date-time" && typeof value === "string" ? since(value) : typeof value === "string" ? shortened(value) : String(value), meaning]];
+  if (depth >= MAX_DEPTH) return [[path, "…", meaning]];
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.length ? [[path, shortened(value.join(", ")), meaning]] : [];
   const found = [];
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of namesInOrder(value, schema)) {
+    // Authorities have sections of their own.
+    if (name === "caBundle") continue;
     const here = Array.isArray(value) ? `${path}[${name}]` : path ? `${path}.${name}` : name;
-    for (const field of scalars(member, here, depth + 1)) {
+    for (const field of scalars(value[name], memberSchema(schema, name), here, depth + 1)) {
       if (found.length >= MAX_FIELDS) return found;
       found.push(field);
     }
@@ -78,15 +90,16 @@ export function scalars(value, path = "", depth = 0) {
  * Return the sections of a kind that has none of its own.
  *
  * @param {KubeObject} object
+ * @param {Context} [context]
  * @returns {(Section | null)[]}
  */
-export function genericSections(object) {
+export function genericSections(object, { schema, columns = [] } = {}) {
   const { spec, status = {}, apiVersion, kind, metadata, ...others } = /** @type {any} */ (object);
   const { conditions, ...state } = status;
   return [
-    fieldsSection(t.specification, scalars(spec)),
-    fieldsSection(t.otherFields, scalars(others)),
-    fieldsSection(t.status, scalars(state)),
+    fieldsSection(t.columns, columns.filter(({ value }) => value !== null && value !== undefined).map(({ name, description, value }) => [name, { text: String(value), tone: toneOf(String(value), name) }, description])),
+    fieldsSection(t.specification, scalars(spec, memberSchema(schema, "spec"))),
+    fieldsSection(t.otherFields, scalars(others, schema)),
+    fieldsSection(t.status, scalars(state, memberSchema(schema, "status"))),
   ];
 }
-

@@ -1,6 +1,7 @@
 // The sections of the page of an object, by its kind.
 
-import { autoscalerSections, claimSections, definitionSections, namespaceSections, nodeSections } from "./cluster.js";
+import { certificateSections, signingRequestSections } from "./certificates.js";
+import { autoscalerSections, budgetSections, claimSections, definitionSections, namespaceSections, nodeSections, serviceAccountSections } from "./cluster.js";
 import { conditionsSection, genericSections, metadataSection } from "./generic.js";
 import { kindKey } from "../resources.js";
 import { ingressSections, serviceSections } from "./network.js";
@@ -20,6 +21,7 @@ const KINDS = {
   "/Node": nodeSections,
   "/Service": serviceSections,
   "/Namespace": namespaceSections,
+  "/ServiceAccount": serviceAccountSections,
   "/PersistentVolumeClaim": claimSections,
   "/ReplicationController": replicaSetSections,
   "/ConfigMap": () => [],
@@ -32,18 +34,27 @@ const KINDS = {
   "batch/CronJob": cronJobSections,
   "networking.k8s.io/Ingress": ingressSections,
   "autoscaling/HorizontalPodAutoscaler": autoscalerSections,
+  "policy/PodDisruptionBudget": budgetSections,
+  "certificates.k8s.io/CertificateSigningRequest": signingRequestSections,
   "apiextensions.k8s.io/CustomResourceDefinition": definitionSections,
 };
+
+/**
+ * Return whether a kind has no sections of its own.
+ *
+ * @param {{ apiVersion: string, kind: string }} object
+ */
+export const isGeneric = (object) => !Object.hasOwn(KINDS, kindKey(object));
 
 /**
  * Return the sections of an object.
  *
  * @param {KubeObject} object
+ * @param {import("./generic.js").Context} [context] What else is known of a custom resource.
+ * @param {number} [now] Milliseconds since 1970.
  * @returns {Section[]}
  */
-export function describe(object) {
-  const key = kindKey(object);
-  const special = Object.hasOwn(KINDS, key) ? KINDS[key] : genericSections;
-  const [first, ...rest] = special(object);
-  return [first, conditionsSection(object), ...rest, metadataSection(object)].flatMap((section) => section ?? []);
+export function describe(object, context = {}, now = Date.now()) {
+  const [first, ...rest] = isGeneric(object) ? genericSections(object, context) : KINDS[kindKey(object)](object);
+  return [first, conditionsSection(object), ...rest, ...certificateSections(object, now), metadataSection(object)].flatMap((section) => section ?? []);
 }

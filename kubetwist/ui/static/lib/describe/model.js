@@ -25,7 +25,7 @@ import { texts } from "../texts.js";
 /** @typedef {{ key: string, value: string }} Chip A label. */
 /** @typedef {string | number | boolean | null | undefined | Rich} Single */
 /** @typedef {Single | Single[]} Value */
-/** @typedef {[string, Value]} Field */
+/** @typedef {[name: string, value: Value, meaning?: string]} Field */
 
 /**
  * @typedef {object} Section
