@@ -38,7 +38,7 @@ _MAX_RESPONSE_BYTES: Final = 1024 * 1024
 _MAX_KEYS: Final = 100
 #: Minimum and maximum size of an RSA key in bits; larger keys make verification slow.
 _RSA_BITS: Final = (1024, 8192)
-_WELL_KNOWN: Final = "/.well-known/openid-configuration"
+WELL_KNOWN: Final = "/.well-known/openid-configuration"
 _CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
 
 
@@ -174,13 +174,20 @@ class Provider:
             self.changed()
 
     def _discovery_url(self) -> str:
-        return self.issuer.discovery or self.issuer.url.removesuffix("/") + _WELL_KNOWN
+        return self.issuer.discovery or self.issuer.url.removesuffix("/") + WELL_KNOWN
 
     async def _get(self, url: str) -> JSONValue:
         return decoded(await get(self.outgoing, url, self.issuer.authorities), url)
 
 
-async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str = "", guarded: bool = False) -> bytes:
+async def get(
+    outgoing: ClientFactory,
+    url: str,
+    authorities: bytes,
+    token: str = "",
+    guarded: bool = False,
+    timeout: float = _TIMEOUT,
+) -> bytes:
     """
     Fetch a document.
 
@@ -189,6 +196,7 @@ async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str 
     @param authorities: CA certificates in PEM; C{b""} for the CAs of the system.
     @param token: A bearer token; C{""} for none.
     @param guarded: Whether addresses of this machine and its network are rejected.
+    @param timeout: The timeout in seconds.
     @raise AuthenticationFailed: The server did not return the document.
     @raise CallError: The call failed.
     """
@@ -198,7 +206,7 @@ async def get(outgoing: ClientFactory, url: str, authorities: bytes, token: str 
     settings = RESTConfig(url=url, ca=authorities, token=token, deny_internal=guarded)
     client = outgoing.client(settings, limit=_MAX_RESPONSE_BYTES)
     try:
-        response = await client.get(timeout=_TIMEOUT, accept="*/*", query=query)
+        response = await client.get(timeout=timeout, accept="*/*", query=query)
     finally:
         await client.close()
     if not 200 <= response.code < 300:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..http.request import KubeRequest
     from ..interfaces import IAuthenticationRequest
     from ._context import AuthenticationContext
+    from .oidcsignin import OIDCSignIn
 
 #: The header with the CSRF token of a session.
 CSRF_HEADER: Final = b"x-kubetwist-ui"
@@ -65,6 +66,9 @@ class Session:
     @ivar user: The user at the beginning; without a token, the user of each request.
     @ivar expires_at: The latest time at which the session ends, in seconds of the store's clock.
     @ivar last_used_at: The time of the last request, in seconds of the store's clock.
+    @ivar refresh_token: Obtains a new C{token} before it expires; C{""} for none.
+    @ivar next_refresh_at: The time before which no further refresh begins, in seconds since the epoch.
+    @ivar waiting: Fired when the current refresh ends; L{None} without one.
     """
 
     csrf_token_digest: bytes
@@ -72,12 +76,15 @@ class Session:
     user: UserInfo
     expires_at: float
     last_used_at: float
+    refresh_token: str = ""
+    next_refresh_at: float = 0.0
+    waiting: list[Deferred[None]] | None = None
 
 
 class Sessions(Protocol):
     """The sessions of a server; in a server of several processes one of them has the sessions of all."""
 
-    def begin(self, token: str, user: UserInfo) -> tuple[str, str] | Deferred[tuple[str, str]]:
+    def begin(self, token: str, user: UserInfo, refresh_token: str = "") -> tuple[str, str] | Deferred[tuple[str, str]]:
         """See L{SessionStore.begin}."""
 
     def find(self, session_id: bytes, csrf_token: bytes) -> Session | Deferred[Session | None] | None:
@@ -98,7 +105,13 @@ class Links(Protocol):
 
 
 class SessionStore:
-    """Sessions by the digest of their id, limited in number and duration."""
+    """
+    Sessions by the digest of their id, limited in number and duration.
+
+    @ivar refresh: Refreshes the token of a session, see L{kubetwist.authentication.tokenrefresh}.
+    """
+
+    refresh: Callable[[Session], Deferred[None] | None] | None = None
 
     def __init__(self, now: Callable[[], float], posix_now: Callable[[], float] = posix_now) -> None:
         """
@@ -113,11 +126,12 @@ class SessionStore:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, token: str, user: UserInfo) -> tuple[str, str]:
+    def begin(self, token: str, user: UserInfo, refresh_token: str = "") -> tuple[str, str]:
         """
         Begin a session.
 
         @param token: The token of the user, or C{""} if a sign-in link was used.
+        @param refresh_token: Obtains a new token; C{""} for none.
         @return: The session id, for the cookie, and the CSRF token.
         """
         self._evict_expired()
@@ -129,12 +143,16 @@ class SessionStore:
         session_id, csrf_token = token_urlsafe(32), token_urlsafe(32)
         now = self._now()
         self._sessions[_digest(session_id.encode())] = Session(
-            _digest(csrf_token.encode()), token, user, now + SESSION_TIMEOUT, now
+            _digest(csrf_token.encode()), token, user, now + SESSION_TIMEOUT, now, refresh_token
         )
         return session_id, csrf_token
 
-    def find(self, session_id: bytes, csrf_token: bytes) -> Session | None:
-        """Return the session with this id and CSRF token and record its use; L{None} if there is none or it expired."""
+    def find(self, session_id: bytes, csrf_token: bytes) -> Session | Deferred[Session | None] | None:
+        """
+        Return the session with this id and CSRF token and record its use; L{None} if there is none or it expired.
+
+        If its token has expired and can be refreshed, the result is a Deferred.
+        """
         session = self._peek(session_id, csrf_token)
         if session is None:
             return None
@@ -143,7 +161,8 @@ class SessionStore:
         del self._sessions[digest]
         session.last_used_at = self._now()
         self._sessions[digest] = session
-        return session
+        refreshing = self.refresh(session) if self.refresh is not None and session.refresh_token else None
+        return session if refreshing is None else refreshing.addCallback(lambda _: session)
 
     def remaining(self, session_id: bytes, csrf_token: bytes) -> float | None:
         """
@@ -156,7 +175,7 @@ class SessionStore:
             return None
         now = self._now()
         remaining = min(session.expires_at - now, session.last_used_at + IDLE_TIMEOUT - now)
-        token_expires_at = expiry_of(session.token)
+        token_expires_at = None if session.refresh_token else expiry_of(session.token)
         if token_expires_at is not None:
             remaining = min(remaining, token_expires_at - self._posix_now())
         return max(remaining, 0.0)
@@ -176,7 +195,7 @@ class SessionStore:
 
     def end(self, session_id: bytes, csrf_token: bytes) -> None:
         """End the session with this id and CSRF token, if there is one."""
-        if self.find(session_id, csrf_token) is not None:
+        if self._peek(session_id, csrf_token) is not None:
             del self._sessions[_digest(session_id)]
 
     def _evict_expired(self) -> None:
@@ -217,6 +236,8 @@ class SessionAuthenticator:
         self.links = links
         self.cookie = cookie
         self.authenticate_token = authenticate_token
+        #: Signs users in with an OpenID Connect provider; L{None} if that is not configured.
+        self.oidc: OIDCSignIn | None = None
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
@@ -228,6 +249,8 @@ class SessionAuthenticator:
         if b"cookie" not in fields:
             return None
         session_id = pop_cookie(fields, self.cookie())
+        if self.oidc is not None:
+            pop_cookie(fields, self.oidc.cookie())
         csrf_tokens = fields.pop(CSRF_HEADER, None)
         if session_id is not None:
             request.signed_in = True
@@ -354,8 +377,14 @@ def make(options: FlagValues, server: AuthenticationContext) -> SessionAuthentic
         issuer = server.token_issuer
         return server.authenticate_token(token, () if issuer is None else issuer.audiences)
 
-    authenticator = SessionAuthenticator(
-        SessionStore(server.reactor.seconds), cookie, authenticate_token, SignInLinks(server.reactor.seconds)
-    )
+    sessions = SessionStore(server.reactor.seconds)
+    authenticator = SessionAuthenticator(sessions, cookie, authenticate_token, SignInLinks(server.reactor.seconds))
+    if options["ui-oidc-client-id"]:
+        # Imported late: most servers have no provider.
+        from .oidcsignin import make_sign_in
+        from .tokenrefresh import TokenRefresher
+
+        authenticator.oidc = sign_in = make_sign_in(options, server)
+        sessions.refresh = TokenRefresher(sign_in.client, authenticate_token).refresh
     server.sessions = authenticator
     return authenticator

@@ -13,7 +13,7 @@ from ..logs.verbosity import Verbosity
 from ..metrics.options import MetricsOptions
 from ..server.hardening import ProfileError, apply_profile
 from .commandline import HELP, FlagOptions
-from .flags import auditing, authentication, authorization, metrics
+from .flags import auditing, authentication, authorization, kubetwist, metrics
 from .flagtable import FLAGS
 from .flagtypes import BOOLEAN, Flag, FlagError, describe_flags
 
@@ -98,6 +98,7 @@ class Options(FlagOptions):
             features = FeatureGates.from_options(self)
             _check_emulation(self, features)
             authentication.check_flags(self)
+            kubetwist.check_flags(self)
             authorization.check_flags(self, features)
             auditing.check_flags(self)
             self.metrics_options = metrics.make_metrics_options(self)

@@ -152,7 +152,14 @@ class APIServer:
             from ..ui.page import with_ui
 
             swagger_ui = options["enable-swagger-ui"]
-            handler = with_ui(handler, config.sessions, self._reactor, swagger_ui=swagger_ui, auditor=config.auditor)
+            handler = with_ui(
+                handler,
+                config.sessions,
+                self._reactor,
+                swagger_ui=swagger_ui,
+                oidc_button=options["ui-oidc-button"],
+                auditor=config.auditor,
+            )
         site = self._make_site(handler, metrics, release_seats, guard)
         if config.sessions is not None:
             from .history.endpoint import install_history

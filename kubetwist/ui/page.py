@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
@@ -16,6 +17,7 @@ from twisted.internet.threads import deferToThreadPool
 from ..authentication.sessions import SessionAuthenticator
 from ..filters.authorization import HISTORY
 from ..http.request import Handler, KubeRequest
+from .oidc import CALLBACK, START, OIDCEndpoint
 from .session import (
     SESSION,
     SessionEndpoint,
@@ -56,20 +58,27 @@ def with_ui(
     reactor: IServerReactor,
     *,
     swagger_ui: bool = True,
+    oidc_button: str = "",
     auditor: Auditor | None = None,
 ) -> Handler:
     """
     Route the paths of the pages, and pass other requests to C{handler}.
 
     @param swagger_ui: Whether C{/swagger-ui} is enabled.
+    @param oidc_button: The text of the button for signing in with OpenID Connect.
     @param auditor: Audits sign-in and sign-out.
     """
-    replacements = {b"{{swagger-ui}}": b"yes" if swagger_ui else b"no"}
+    button = escape(oidc_button) if authenticator.oidc is not None else ""
+    replacements = {b"{{swagger-ui}}": b"yes" if swagger_ui else b"no", b"{{oidc-button}}": button.encode()}
     ui = Page(PATH, POLICY, partial(_read_ui, replacements), reactor)
     session = SessionEndpoint(authenticator, auditor)
     answers = {SESSION: with_security_headers(session.answer, POLICY), PATH: ui.answer}
     # The filters authenticate and authorize requests for metrics, as they do with all other data.
     answers[HISTORY.encode()] = with_security_headers(handler, POLICY)
+    if authenticator.oidc is not None:
+        oidc = OIDCEndpoint(authenticator.oidc)
+        answers[START] = with_security_headers(oidc.start, POLICY)
+        answers[CALLBACK] = with_security_headers(oidc.callback, POLICY)
     if swagger_ui:
         answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, _read_swagger_ui, reactor).answer
 

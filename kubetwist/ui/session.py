@@ -19,6 +19,7 @@ from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
 from ..api.resource import UserInfo
+from ..authentication.oidcclient import SignInFailed
 from ..authentication.sessions import (
     CSRF_HEADER,
     SESSION_TIMEOUT,
@@ -36,9 +37,11 @@ from ..http.request import (
     Handler,
     KubeRequest,
 )
+from .oidc import add_cookie
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
+    from ..authentication.oidcsignin import OIDCSignIn
 
 T = TypeVar("T")
 
@@ -65,6 +68,7 @@ class SessionEndpoint:
         self._links = authenticator.links
         self._cookie = authenticator.cookie
         self._authenticate_token = authenticator.authenticate_token
+        self._oidc = authenticator.oidc
         self._auditor = auditor
         self.answer: Handler = with_audit_id(with_panic_recovery(with_request_info(self._answer)))
 
@@ -88,7 +92,39 @@ class SessionEndpoint:
 
     def _sign_in(self, request: KubeRequest) -> None:
         kind, secret = _read_credential(request)
-        token = secret if kind == "token" else ""
+        if kind != "oidc":
+            self._sign_in_with(kind, secret, request)
+        elif self._oidc is None:
+            raise APIStatusError.bad_request("OpenID Connect is not configured for /ui")
+        else:
+            redeeming = Deferred.fromCoroutine(self._redeem(self._oidc, secret, request))
+            redeeming.addErrback(request.handle_failure)
+
+    async def _redeem(self, oidc: OIDCSignIn, query: str, request: KubeRequest) -> None:
+        """
+        Begin a session with the response of a provider.
+
+        @param query: The parameters of the response.
+        """
+        binding = pop_cookie(dict(request.fields), oidc.cookie()) or b""
+        # A response can be used once.
+        add_cookie(request, oidc.cookie(), b"", 0)
+        try:
+            tokens = await oidc.redeem(binding.decode("latin-1"), request, query)
+        except SignInFailed as error:
+            if not request.is_done:
+                request.fail(APIStatusError.unauthorized(str(error)))
+            return
+        if not request.is_done:
+            self._sign_in_with("oidc", tokens.id_token, request, tokens.refresh_token)
+
+    def _sign_in_with(self, kind: str, secret: str, request: KubeRequest, refresh_token: str = "") -> None:
+        """
+        Begin a session with a credential.
+
+        @param kind: C{"token"}, C{"link"} or C{"oidc"}, for an ID token.
+        """
+        token = "" if kind == "link" else secret
 
         def begin(user: UserInfo, request: KubeRequest) -> None:
             def begun(secrets: tuple[str, str]) -> None:
@@ -104,10 +140,11 @@ class SessionEndpoint:
                 answer = {"user": {"username": user.name, "groups": list(user.groups)}, "key": key}
                 request.respond(201, orjson.dumps(answer), b"application/json")
 
-            _continue_with(self._sessions.begin(token, user), begun, request)
+            _continue_with(self._sessions.begin(token, user, refresh_token), begun, request)
 
         def reject(request: KubeRequest) -> None:
-            request.fail(APIStatusError.unauthorized())
+            text = "Unauthorized" if kind != "oidc" else "the server does not accept the ID token of the provider"
+            request.fail(APIStatusError.unauthorized(text))
 
         def redeemed(user: UserInfo | None) -> None:
             if user is None:
@@ -206,8 +243,7 @@ class SessionEndpoint:
         request.respond(204, b"", b"")
 
     def _set_cookie(self, request: KubeRequest, value: bytes, seconds: int) -> None:
-        cookie = b"%b=%b; Path=/; Max-Age=%d; Secure; HttpOnly; SameSite=Strict" % (self._cookie(), value, seconds)
-        request.setHeader(b"Set-Cookie", cookie)
+        add_cookie(request, self._cookie(), value, seconds)
 
 
 def _continue_with(result: T | Deferred[T], use: Callable[[T], object], request: KubeRequest) -> None:
@@ -225,9 +261,9 @@ def _continue_with(result: T | Deferred[T], use: Callable[[T], object], request:
 
 def _read_credential(request: KubeRequest) -> tuple[str, str]:
     """
-    Return the credential in the body: C{("token", token)} or C{("link", secret)}.
+    Return the credential in the body: C{("token", token)}, C{("link", secret)} or C{("oidc", parameters)}.
 
-    @raise APIStatusError: There is none, or both.
+    @raise APIStatusError: There is none, or more than one.
     """
     body = request.read_body()
     if len(body) > _MAX_BODY_SIZE:
@@ -238,6 +274,11 @@ def _read_credential(request: KubeRequest) -> tuple[str, str]:
         ((kind, secret),) = orjson.loads(body).items()
     except (ValueError, AttributeError):
         kind = secret = None
-    if kind not in ("token", "link") or not isinstance(secret, str) or not secret.strip() or not secret.isprintable():
-        raise APIStatusError.bad_request('the body must be {"token": "..."} or {"link": "..."}')
+    if (
+        kind not in ("token", "link", "oidc")
+        or not isinstance(secret, str)
+        or not secret.strip()
+        or not secret.isprintable()
+    ):
+        raise APIStatusError.bad_request('the body must be {"token": "..."}, {"link": "..."} or {"oidc": "..."}')
     return kind, secret.strip()

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from kubetwist.testing import SubprocessServer
+from tests.oidcprovider import CLIENT, Provider
 
 from .browser import Page, make
+from .oidcserver import serve_provider
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 MAPS = "/api/v1/namespaces/team/configmaps"
@@ -29,7 +31,7 @@ def confined() -> Iterator[SubprocessServer]:
 
 
 def bind(server: SubprocessServer, user: str, rule: dict[str, Any]) -> None:
-    """Allow a user what a rule says, in namespace "team"."""
+    """Give a user the permissions of a rule, in namespace "team"."""
     make(server, f"{RBAC}/namespaces/team/roles", {"metadata": {"name": user}, "rules": [rule]})
     subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}
     role = {"kind": "Role", "apiGroup": "rbac.authorization.k8s.io", "name": user}
@@ -96,7 +98,7 @@ def test_one_namespace(browser: Any, confined: SubprocessServer) -> None:
 
 
 def test_only_get(browser: Any, confined: SubprocessServer) -> None:
-    """A user who may list nothing is told so, and can open an object by its address."""
+    """A user who may list nothing sees a message, and can open an object by its address."""
     page = fresh(browser, confined)
     enter(page, user_token(confined, "carol"))
     choose_namespace(page, "team")
@@ -172,3 +174,124 @@ def test_session_ends(browser: Any, confined: SubprocessServer) -> None:
     confined.request("DELETE", "/api/v1/namespaces/team/serviceaccounts/other-editor")
     page.find("main.signin input[name=token]").send_keys(f"{confined.token}\n")
     page.reads("mine, too", ".yaml")
+
+
+@pytest.fixture(scope="module", params=[0, 2], ids=["one", "workers"])
+def provided(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[SubprocessServer, Provider]]:
+    """A server of one or several processes, whose users sign in with a provider."""
+    folder = tmp_path_factory.mktemp("provider")
+    secret = folder / "secret"
+    secret.write_text("the-secret-of-the-client\n")
+    with serve_provider(folder) as (provider, certificate):
+        provider.secret = "the-secret-of-the-client"
+        flags = (
+            f"--oidc-issuer-url={provider.url}",
+            f"--oidc-client-id={CLIENT}",
+            f"--oidc-ca-file={certificate}",
+            f"--ui-oidc-client-id={CLIENT}",
+            f"--ui-oidc-client-secret-file={secret}",
+            "--ui-oidc-button=Use the <b>provider</b>",
+            "--ui-oidc-scopes=email,offline_access",
+            "--oidc-username-prefix=-",
+            f"--workers={request.param}",
+        )
+        with SubprocessServer("--in-memory", *flags) as server:
+            make(server, MAPS.replace("/team/", "/default/"), {"metadata": {"name": "settings"}, "data": {"a": "1"}})
+            subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "dora"}
+            role = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": "cluster-admin"}
+            binding = {"metadata": {"name": "dora"}, "subjects": [subject], "roleRef": role}
+            make(server, f"{RBAC}/clusterrolebindings", binding)
+            yield server, provider
+            output = server.output()
+            assert "Traceback" not in output, output
+            assert "code=" not in output, output
+
+
+def at_provider(page: Page, user: str) -> None:
+    """Sign in at the provider."""
+    page.reads("Provider", "h1")
+    page.find("input[name=user]").send_keys(user)
+    page.find("button").click()
+
+
+def test_provider(browser: Any, provided: tuple[SubprocessServer, Provider]) -> None:
+    """
+    A user signs in with the provider and returns to the view; neither the address, nor the history, nor the storage of
+    the browser has a code or a token; the session survives a reload, and its token is refreshed.
+    """
+    server, provider = provided
+    provider.refreshes, provider.lifetime = True, 50
+    page = fresh(browser, server)
+    page.open("#/object/-/configmaps/default/settings/yaml")
+    page.reads("Use the <b>provider</b>", "#oidc")
+    page.find("#oidc").click()
+    at_provider(page, "dora")
+    page.reads("name: settings", ".yaml")
+    page.reads("dora", ".who")
+    assert page.run("return location.hash") == "#/object/-/configmaps/default/settings/yaml"
+    names = {one["name"].rpartition("-")[0]: one["sameSite"] for one in browser.get_cookies()}
+    assert names == {"__Host-kubetwist": "Strict"}
+    stored = page.run("return JSON.stringify([localStorage, sessionStorage])")
+    assert "eyJ" not in stored and "code" not in stored
+    entries = browser.execute_cdp_cmd("Page.getNavigationHistory", {})["entries"]
+    assert not any("code=" in one["url"] for one in entries), entries
+    page.load()
+    page.reads("dora", ".who")
+    page.until(lambda: "refresh_token" in provider.grants)
+    assert provider.grants[0] == "authorization_code"
+    page.open("#/list/-/configmaps")
+    page.until(lambda: "settings" in [row[1] for row in page.rows()])
+    page.find("header.top button").click()
+    page.find("#oidc")
+    assert browser.get_cookies() == []
+
+
+def test_provider_refuses(browser: Any, provided: tuple[SubprocessServer, Provider]) -> None:
+    """An error of the provider, and a response that this browser has not asked for, are shown as text."""
+    server, _ = provided
+    page = fresh(browser, server)
+    page.find("#oidc").click()
+    page.reads("Provider", "h1")
+    page.find("#deny").click()
+    page.reads("the provider refused the sign-in: access_denied: <b>No.</b>", ".problem")
+    page.find("#oidc")
+    browser.get("about:blank")
+    browser.get(f"{page.url}/ui/oidc/callback?error=x&error_description=Call+us&code=stolen&state=guessed")
+    page.reads("this sign-in was not started in this browser", ".problem")
+    assert "Call us" not in page.text()
+    assert page.run("return location.hash") == "#/"
+
+
+def test_token_ends(browser: Any, provided: tuple[SubprocessServer, Provider]) -> None:
+    """
+    Without a refresh token the session ends with the ID token. It is announced, and the user signs in again with the
+    provider in another window, without leaving the view.
+    """
+    server, provider = provided
+    provider.refreshes, provider.lifetime = False, 200
+    page = fresh(browser, server)
+    page.find("#oidc").click()
+    at_provider(page, "dora")
+    page.reads("You will be signed out in 4 minutes.", ".session-notice")
+    page.open("#/new/-/configmaps")
+    page.write("name: ", "name: kept")
+    page.find("#sign-in-again").click()
+    page.reads("The page stays as it is, with your unsaved changes.", "dialog")
+    page.picture("sign-in-again")
+    provider.lifetime = 900
+    first = browser.current_window_handle
+    page.find("dialog #oidc").click()
+    page.until(lambda: len(browser.window_handles) == 2)
+    (other,) = set(browser.window_handles) - {first}
+    browser.switch_to.window(other)
+    at_provider(page, "dora")
+    page.until(lambda: other not in browser.window_handles or page.all(".who"))
+    if other in browser.window_handles:
+        browser.close()
+    browser.switch_to.window(first)
+    page.until(lambda: not page.all("dialog") and not page.all(".session-notice"))
+    page.find("#review").click()
+    page.find("#save").click()
+    page.reads("name: kept", ".yaml")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from typing import Final
 
-from ..flagtypes import BOOLEAN, NATURAL, PAIR, STRING, FlagType, flag_group
+from ...api.flagvalues import FlagValues
+from ..flagtypes import BOOLEAN, NATURAL, PAIR, STRING, STRINGS, FlagType, flag_group
 
 #: Default of --kubernetes-version.
 DEFAULT_KUBERNETES_VERSION: Final = "1.36"
@@ -77,6 +80,46 @@ FLAGS: Final = flag_group(
             " within 15 minutes.",
         ),
         (
+            "ui-external-url",
+            STRING,
+            "",
+            "URL (https) at which browsers reach the web UI, without a path. Default: the host of each request, if it"
+            " is this machine, the advertised address or --external-hostname.",
+        ),
+        (
+            "ui-oidc-client-id",
+            STRING,
+            "",
+            "Client ID for signing in to the web UI with OpenID Connect; an accepted audience of the issuer's tokens."
+            " The provider must allow the redirect URI https://HOST/ui/oidc/callback.",
+        ),
+        (
+            "ui-oidc-client-secret-file",
+            STRING,
+            "",
+            "File with the secret of --ui-oidc-client-id; read again when it changes. Default: a public client, with"
+            " PKCE only.",
+        ),
+        (
+            "ui-oidc-issuer-url",
+            STRING,
+            "",
+            "Issuer for signing in to the web UI. Default: --oidc-issuer-url, or the first JWT issuer of"
+            " --authentication-config.",
+        ),
+        (
+            "ui-oidc-scopes",
+            STRINGS,
+            ("profile", "email"),
+            "Scopes that are requested in addition to openid. With offline_access, sessions outlast their ID tokens.",
+        ),
+        (
+            "ui-oidc-button",
+            STRING,
+            "Sign in with OpenID Connect",
+            "Text of the button of the web UI that begins this.",
+        ),
+        (
             "enable-swagger-ui",
             BOOLEAN,
             True,
@@ -91,3 +134,35 @@ FLAGS: Final = flag_group(
         ),
     ],
 )
+
+#: An origin of https: a host, and optionally a port.
+_ORIGIN: Final = re.compile(r"https://([a-zA-Z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?/?")
+
+
+def check_flags(options: FlagValues) -> None:
+    """
+    Validate the flags of the web UI.
+
+    @raise ValueError: Flags are invalid; the text lists all problems.
+    """
+    problems = "; ".join(_ui(options))
+    if problems:
+        raise ValueError(problems)
+
+
+def _ui(options: FlagValues) -> Iterator[str]:
+    if options["ui-external-url"] and not _ORIGIN.fullmatch(options["ui-external-url"]):
+        yield "--ui-external-url must be https://HOST or https://HOST:PORT"
+    if not options["ui-oidc-client-id"]:
+        if any(name.startswith("ui-oidc-") for name in options.changed):
+            yield "--ui-oidc-* flags need --ui-oidc-client-id"
+        return
+    if not options["enable-ui"]:
+        yield "--ui-oidc-client-id needs --enable-ui"
+    if not options["oidc-issuer-url"] and not options["authentication-config"]:
+        yield "--ui-oidc-client-id needs --oidc-issuer-url or --authentication-config"
+    if not options["ui-oidc-button"].strip():
+        yield "--ui-oidc-button must not be empty"
+    for scope in options["ui-oidc-scopes"]:
+        if not re.fullmatch(r"[!#-\[\]-~]+", scope):
+            yield f"--ui-oidc-scopes: {scope!r} is not a scope"

@@ -41,9 +41,9 @@ class RemoteSessions:
         """@param call: Calls a function of the storage process."""
         self._call = call
 
-    def begin(self, token: str, user: UserInfo) -> Deferred[tuple[str, str]]:
+    def begin(self, token: str, user: UserInfo, refresh_token: str = "") -> Deferred[tuple[str, str]]:
         """Begin a session."""
-        return self._call("begin session", token, encode_user(user)).addCallback(tuple)
+        return self._call("begin session", token, encode_user(user), refresh_token).addCallback(tuple)
 
     def find(self, session_id: bytes, csrf_token: bytes) -> Deferred[Session | None]:
         """Find a session."""
@@ -92,8 +92,12 @@ def session_handlers(authenticator: SessionAuthenticator) -> Handlers:
 
     def find(session_id: str, csrf_token: str) -> object:
         session = sessions.find(_bytes(session_id), _bytes(csrf_token))
+        return session.addCallback(encode) if isinstance(session, Deferred) else encode(session)
+
+    def encode(session: Session | None) -> object:
         if session is None:
             return None
+        # The refresh token stays here.
         return [session.token, encode_user(session.user), session.expires_at, session.last_used_at]
 
     def redeem(secret: str) -> object:
@@ -101,7 +105,7 @@ def session_handlers(authenticator: SessionAuthenticator) -> Handlers:
         return None if user is None else encode_user(user)
 
     return {
-        "begin session": lambda token, user: sessions.begin(token, decode_user(user)),
+        "begin session": lambda token, user, refresh_token: sessions.begin(token, decode_user(user), refresh_token),
         "find session": find,
         "remaining seconds of session": lambda session_id, csrf_token: sessions.remaining(
             _bytes(session_id), _bytes(csrf_token)

@@ -128,7 +128,8 @@ function forget() {
 /**
  * Begin a session.
  *
- * @param {{ token: string } | { link: string }} credential A token, or the secret of a sign-in link.
+ * @param {{ token: string } | { link: string } | { oidc: string }} credential A token, the secret of a sign-in link, or the
+ *   parameters with which an OpenID Connect provider has redirected the browser.
  */
 export async function signIn(credential) {
   // The request has the key of the previous session, which the server ends.
@@ -144,6 +145,17 @@ export async function signIn(credential) {
  * @returns {Promise<number>}
  */
 export const secondsLeft = async () => (await json("/ui/session")).secondsLeft;
+
+/**
+ * Return the address at which an OpenID Connect provider signs the user in.
+ *
+ * @returns {Promise<string>}
+ */
+export async function providerAddress() {
+  const { location } = await json("/ui/oidc/start", { method: "POST" });
+  if (new URL(location).protocol !== "https:") throw new Error(texts.oidc.invalidAddress);
+  return location;
+}
 
 export async function signOut() {
   try { await ask("/ui/session", { method: "DELETE" }); } finally { forget(); }

@@ -201,6 +201,11 @@ export const texts = {
     nothingHere: (/** @type {string} */ name) => `You may not list these kinds in namespace ${name}.`,
     choose: "Choose a namespace",
   },
+  oidc: {
+    invalidAddress: "The address of the provider is invalid.",
+    or: "or",
+    link: ["On the server's machine, the link that the server logs at its start, or that ", "kubetwist token signin-link", " prints."],
+  },
   session: {
     heading: "Sign in again",
     endsIn: (/** @type {number} */ minutes) => (minutes > 1 ? `You will be signed out in ${minutes} minutes.` : "You will be signed out within a minute."),

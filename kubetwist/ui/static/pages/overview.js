@@ -1,7 +1,7 @@
 // The first view: counts of objects, and the keys.
 
 import * as api from "../core/api.js";
-import { button, frame, h, replace } from "../core/dom.js";
+import { button, frame, h } from "../core/dom.js";
 import { listAddress } from "../lib/addresses.js";
 import { pathOf } from "../lib/resources.js";
 import { texts } from "../lib/texts.js";
@@ -40,7 +40,7 @@ export function overview(namespace, choose) {
   const cards = h("div", { class: "cards" });
   const removed = () => {
     if (cards.firstChild) return;
-    replace(cards, h("p", { class: "quiet" }, namespace ? texts.namespaces.nothingHere(namespace) : texts.namespaces.nothing), h("div", null, button(texts.namespaces.choose, choose, { class: "main", id: "choose-namespace" })));
+    cards.replaceWith(h("p", { class: "quiet" }, namespace ? texts.namespaces.nothingHere(namespace) : texts.namespaces.nothing), h("div", null, button(texts.namespaces.choose, choose, { class: "main", id: "choose-namespace" })));
   };
   cards.append(...COUNTED.flatMap((name) => api.resources().find((one) => one.resource === name) || []).map((one) => card(one, namespace, removed)));
   const element = frame([h("h1", null, namespace ? texts.oneNamespace(namespace) : texts.allNamespaces), version], h("div", { class: "page" },

@@ -9,13 +9,42 @@ import { texts } from "../lib/texts.js";
 
 const CERTIFICATE = "certificate";
 
-/** Use the sign-in link in the address, if there is one, and remove it from the address and the history. */
-async function followSignInLink() {
-  const found = /^#sign-in=([\w-]+)$/.exec(location.hash);
-  if (!found) return;
-  history.replaceState(null, "", "#/");
-  try { await api.signIn({ link: found[1] }); } catch (error) {
-    throw error.code === 401 ? new Error(texts.invalidLink) : error;
+/** The address of the view to return to, and whether this window was opened to sign in. */
+const RETURN = "kubetwist-return", OPENED = "kubetwist-opened";
+/** The fragment of a window that was opened to sign in with OpenID Connect. */
+const SIGN_IN_WINDOW = "#oidc";
+const oidcButton = document.querySelector('meta[name="oidc-button"]')?.getAttribute("content") || "";
+
+/** Leave the page, to sign in with OpenID Connect. */
+async function goToProvider() {
+  const address = await api.providerAddress();
+  if (location.hash.startsWith("#/")) sessionStorage.setItem(RETURN, location.hash);
+  location.assign(address);
+}
+
+/** Use what signs in and is in the address, if there is such, and remove it from the address and the history. */
+async function followAddress() {
+  const link = /^#sign-in=([\w-]+)$/.exec(location.hash), response = /^#oidc\?(.*)$/s.exec(location.hash);
+  if (link) {
+    history.replaceState(null, "", "#/");
+    try { await api.signIn({ link: link[1] }); } catch (error) {
+      throw error.code === 401 ? new Error(texts.invalidLink) : error;
+    }
+  } else if (response) {
+    const view = sessionStorage.getItem(RETURN) || "#/", opened = sessionStorage.getItem(OPENED);
+    history.replaceState(null, "", view);
+    sessionStorage.removeItem(RETURN);
+    sessionStorage.removeItem(OPENED);
+    try { await api.signIn({ oidc: response[1] || "none" }); } catch (error) {
+      throw error.code === 401 ? new Error(error.message) : error;
+    }
+    if (opened) close();
+  } else if (oidcButton && location.hash === SIGN_IN_WINDOW) {
+    history.replaceState(null, "", "#/");
+    sessionStorage.setItem(OPENED, "1");
+    await goToProvider();
+    // The page is left now.
+    await new Promise(() => {});
   }
 }
 
@@ -27,7 +56,7 @@ async function followSignInLink() {
  */
 export async function currentUser() {
   try {
-    await followSignInLink();
+    await followAddress();
     const user = await api.whoAmI();
     if (user.username === "system:anonymous") return { user: null, certified: null, error: null };
     if (api.hasSession() || sessionStorage.getItem(CERTIFICATE)) return { user, certified: null, error: null };
@@ -44,15 +73,15 @@ export async function signOut() {
 }
 
 /**
- * Return a form for a token.
+ * Return a form for the ways to sign in: a token, and OpenID Connect if it is configured.
  *
  * @param {() => void} signedIn Called once somebody has signed in.
- * @param {unknown} [failed] An error to show.
+ * @param {{ failed?: unknown, apart?: boolean }} [options] An error to show; whether OpenID Connect opens a window.
  */
-export function signInForm(signedIn, failed) {
+export function signInForm(signedIn, { failed, apart = false } = {}) {
   const field = h("input", { type: "password", name: "token", autocomplete: "off", placeholder: texts.bearerToken, "aria-label": texts.bearerToken, required: true });
   const messages = h("div", { "aria-live": "polite" }, failed ? problem(failed) : null);
-  const send = h("button", { class: "button main", type: "submit" }, texts.signIn);
+  const send = h("button", { class: oidcButton ? "button" : "button main", type: "submit" }, texts.signIn);
   const submit = async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     send.disabled = true;
@@ -65,7 +94,13 @@ export function signInForm(signedIn, failed) {
       field.select();
     } finally { send.disabled = false; }
   };
-  return { element: h("form", { class: "ways", onsubmit: submit }, field, send, messages), field };
+  const useProvider = async () => {
+    if (apart) { open(`${location.pathname}${SIGN_IN_WINDOW}`); return; }
+    replace(messages);
+    try { await goToProvider(); } catch (error) { replace(messages, problem(error)); }
+  };
+  const provider = oidcButton ? [button(oidcButton, useProvider, { class: "main", id: "oidc" }), h("div", { class: "or quiet" }, texts.oidc.or)] : null;
+  return { element: h("form", { class: "ways", onsubmit: submit }, provider, field, send, messages), field };
 }
 
 /**
@@ -77,13 +112,13 @@ export function signInForm(signedIn, failed) {
  * @param {(user: User) => void} signedIn Called once somebody has signed in.
  */
 export function showSignIn(root, certified, failed, signedIn) {
-  const { element, field } = signInForm(async () => signedIn(await api.whoAmI()), failed);
+  const { element, field } = signInForm(async () => signedIn(await api.whoAmI()), { failed });
   const confirm = (/** @type {User} */ user) => { sessionStorage.setItem(CERTIFICATE, "1"); signedIn(user); };
   replace(root, h("main", { class: "signin" },
     h("h1", { class: "brand" }, logo(), "kubetwist"),
     element,
     certified
       ? h("p", null, button(texts.continueAs(certified.username), () => confirm(certified)), h("span", { class: "quiet" }, texts.withCertificate))
-      : h("p", { class: "quiet" }, texts.tokenSources.map((source, index) => (index % 2 ? h("code", null, source) : source)))));
+      : [texts.tokenSources, texts.oidc.link].map((text) => h("p", { class: "quiet" }, text.map((part, index) => (index % 2 ? h("code", null, part) : part))))));
   field.focus();
 }
