@@ -12,19 +12,20 @@ import pytest
 from kubetwist.testing.etcd import etcd_skip_reason
 from tests.checkout import CHECKOUT
 
+from .commands import console
+
 pytestmark = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
 SCRIPT = CHECKOUT / "deploy" / "ha" / "run.py"
-BALANCER = pytest.param(
-    "--haproxy", marks=pytest.mark.skipif(not shutil.which("haproxy"), reason="haproxy is not on PATH")
-)
 
 
-@pytest.mark.parametrize("flag", [BALANCER])
-def test_no_loss(flag: str) -> None:
-    """No read fails after its retries, no acknowledged write is lost, and the watches are complete."""
-    command = [sys.executable, str(SCRIPT), "--steady=1", flag]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+@pytest.mark.skipif(not shutil.which("haproxy"), reason="haproxy is not on PATH")
+def test_no_loss() -> None:
+    """With the command of the page no read fails, no acknowledged write is lost, and the watches are complete."""
+    (command,) = [one for one in console("high-availability.md") if one[0] == "python"]
+    assert command == ["python", "deploy/ha/run.py", "--steady", "5", "--haproxy"]
+    quick = [sys.executable, str(SCRIPT), "--steady=1", *command[4:]]
+    done = subprocess.run(quick, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"^acknowledged writes: (\d+), lost: 0, failed after retries: 0$", done.stdout, re.MULTILINE)
     assert found is not None, done.stdout

@@ -7,6 +7,7 @@ systemd runs in a container of systemd-nspawn, with the /usr of this machine and
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 import kubetwist
 
+from ..pages import DOCS
 from .files import DEPLOY
 
 UNIT = DEPLOY / "systemd" / "kubetwist.service"
@@ -137,6 +139,37 @@ def test_flags() -> None:
     ]
     (flags,) = shlex.split(line.partition("=")[2])
     Options().parseOptions(flags.split())
+
+
+def test_installation(tmp_path: Path) -> None:
+    """The commands of the page install the files, create the user, and enable the unit, here below another root."""
+    programs = [shutil.which(name) for name in ("systemctl", "systemd-sysusers")]
+    if not all(programs):
+        pytest.skip("systemd is not installed")
+    (script,) = re.findall(
+        r"```shell\n(python3 -m venv .*?)```", (DOCS / "deployment.md").read_text("utf-8"), re.DOTALL
+    )
+    virtual, *installs, start = script.splitlines()
+    assert virtual == "python3 -m venv /opt/kubetwist && /opt/kubetwist/bin/pip install kubetwist"
+    assert start == "systemd-sysusers && systemctl daemon-reload && systemctl enable --now kubetwist"
+    (tmp_path / "etc").mkdir()
+    program = tmp_path / "opt" / "kubetwist" / "bin" / "kubetwist"
+    program.parent.mkdir(parents=True)
+    program.symlink_to("/bin/true")
+    for line in installs:
+        *command, target = shlex.split(line)
+        assert command[:2] == ["install", "-D"] and target.startswith("/etc/")
+        subprocess.run([*command, f"{tmp_path}{target}"], cwd=DEPLOY.parent, check=True)
+    assert (tmp_path / "etc" / "kubetwist" / "kubetwist.env").stat().st_mode & 0o777 == 0o640
+    for command in (
+        ["systemd-sysusers", f"--root={tmp_path}"],
+        ["systemctl", f"--root={tmp_path}", "enable", "kubetwist"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    assert "kubetwist:" in (tmp_path / "etc" / "passwd").read_text()
+    link = tmp_path / "etc" / "systemd" / "system" / "multi-user.target.wants" / "kubetwist.service"
+    assert os.readlink(link) == "/etc/systemd/system/kubetwist.service"
 
 
 def _write_environment(folder: Path) -> list[str]:
