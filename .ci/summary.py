@@ -2,7 +2,8 @@
 """
 Print the results of a run in short: environments, totals, and the tests that failed, each with its exception.
 
-Usage: .ci/summary.py FOLDER, which has the output of tox in `checks.log`, `openapi.log` and `parity.log`.
+Usage: .ci/summary.py FOLDER, which has the output of tox in `checks.log`, `openapi.log` and `parity.log`, and
+that of .ci/pythons in `pythons.log`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ KEPT = {
         r"|instructions: .*(TOO MANY|--update|without a limit|not counted|figures failed)"
     ),
     "openapi.log": r"openapi: ",
+    "pythons.log": r"pythons: ",
     "parity.log": (
         r"parity: ([0-9]|at or|below|corpus|[a-z0-9]+: [a-z]+ (code|shape|exact)|no |the comparison|[a-z0-9]+ not )"
         r"|area |[a-z]+ +[0-9]+ .*%"

@@ -25,7 +25,7 @@ from .commands import console
 from .files import PROJECT
 from .tlsetcd import tls_etcd
 
-#: The shells of the page about the installation, and how they read a script without their own files.
+#: The shells of the page about the installation, and how they read a script without the files of a user.
 SHELLS = {"bash": ["bash", "--noprofile", "--norc", "-e", "-c"], "zsh": ["zsh", "-f", "-e", "-c"]}
 needs_etcd = pytest.mark.skipif(bool(etcd_skip_reason()), reason=etcd_skip_reason() or "etcd is there")
 
