@@ -265,17 +265,17 @@ def test_create_and_delete(page: Page, server: SubprocessServer) -> None:
     page.reads("name: made-here", ".yaml")
     assert server.request("GET", f"{MAPS}/made-here")[0] == 200
     page.find("#delete").click()
-    page.find("#really:enabled")
+    page.find("#run:enabled")
     # It is this object that one has seen: one of the same name is another.
     server.request("DELETE", f"{MAPS}/made-here")
     make(server, MAPS, config_map("made-here"))
-    page.find("#really:enabled").click()
+    page.find("#run:enabled").click()
     page.reads("might have been deleted and then recreated", "dialog")
     page.find("dialog button").click()
     page.open("#/list/-/configmaps")
     page.open("#/object/-/configmaps/default/made-here")
     page.find("#delete").click()
-    page.find("#really:enabled").click()
+    page.find("#run:enabled").click()
     page.until(lambda: server.request("GET", f"{MAPS}/made-here")[0] == 404)
     page.find(".grid")
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from kubetwist.testing import SubprocessServer
 
@@ -66,7 +72,7 @@ def only(page: Page, words: str) -> None:
 
 
 def selected(page: Page) -> str:
-    """Return how many rows are selected, as the page says it."""
+    """Return the announced number of selected rows."""
     return page.text(".selected-count")
 
 
@@ -217,6 +223,49 @@ def test_many_deployments(page: Page, server: SubprocessServer) -> None:
     assert [one["metadata"]["labels"]["team/x"] for one in fleet()] == ["blue", "blue"]
 
 
+def act_on_all(page: Page, server: SubprocessServer, address: str, words: str, action: str, result: str) -> None:
+    """Select all rows with some words, and take an action on them."""
+    page.open(address)
+    only(page, words)
+    page.find("th.tick input").click()
+    page.find(f"#selected-{action}").click()
+    page.until(lambda: page.find("#run").is_enabled())
+    finish(page, result)
+
+
+def test_many_of_other_kinds(page: Page, server: SubprocessServer) -> None:
+    """Pods are evicted, CronJobs suspended, workloads restarted, and signing requests approved together."""
+    pod = {"containers": [{"name": "c", "image": "c"}], "terminationGracePeriodSeconds": 0}
+    job = {"template": {"spec": {"restartPolicy": "Never", "containers": pod["containers"]}}}
+    crons = "/apis/batch/v1/namespaces/default/cronjobs"
+    for name in ("crowd-a", "crowd-b"):
+        make(server, f"{CORE}/pods", {"metadata": {"name": name}, "spec": pod})
+        make(
+            server, crons, {"metadata": {"name": name}, "spec": {"schedule": "0 3 1 1 *", "jobTemplate": {"spec": job}}}
+        )
+        workload(server, name, 0)
+    act_on_all(page, server, "#/list/-/pods", "crowd-", "evict", "2 of 2 done.")
+    page.until(lambda: not {"crowd-a", "crowd-b"} & set(names(server, f"{CORE}/pods")))
+    act_on_all(page, server, "#/list/batch/cronjobs", "crowd-", "suspend", "2 of 2 done.")
+    assert [get(server, f"{crons}/crowd-{name}")["spec"]["suspend"] for name in "ab"] == [True, True]
+    act_on_all(page, server, "#/list/apps/deployments", "crowd-", "restart", "2 of 2 done.")
+    for name in "ab":
+        template = get(server, f"{APPS}/deployments/crowd-{name}")["spec"]["template"]
+        assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    for name in ("crowd-a", "crowd-b"):
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        pem = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+        request = base64.b64encode(pem.public_bytes(Encoding.PEM)).decode()
+        spec = {"request": request, "signerName": "example.com/crowd", "usages": ["client auth"]}
+        make(server, path, {"metadata": {"name": name}, "spec": spec})
+    address = "#/list/certificates.k8s.io/certificatesigningrequests"
+    act_on_all(page, server, address, "crowd-", "approve", "2 of 2 done.")
+    for name in "ab":
+        assert get(server, f"{path}/crowd-{name}")["status"]["conditions"][0]["type"] == "Approved"
+
+
 def test_labels_and_annotations(page: Page, server: SubprocessServer) -> None:
     """Labels are edited in a form; a change by someone else is not overwritten, unless it does not touch them."""
     path = f"{CORE}/configmaps/marked"
@@ -342,7 +391,7 @@ def test_drain(page: Page, server: SubprocessServer) -> None:
     assert {"agent", "guarded"} <= set(dict(phases()))
     server.request("PATCH", f"{budgets}/guarded", {"spec": {"minAvailable": 0}}, content_type=MERGE)
     page.until(lambda: "guarded" not in dict(phases()))
-    page.reads(" pods are gone.", "dialog")
+    page.reads(" pods have ended.", "dialog")
     page.until(lambda: page.find("#leave-action").is_displayed())
     assert "agent" in dict(phases())
     page.find("#leave-action").click()

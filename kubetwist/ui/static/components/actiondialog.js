@@ -116,7 +116,7 @@ class ActionDialog {
   async read({ metadata }) {
     const { resource } = this, { namespace, name, uid } = metadata;
     const object = await api.json(pathOf(resource, namespace, name), { signal: this.stop.signal, question: questionOf("get", resource, namespace, name) });
-    if (object.metadata.uid !== uid) throw new api.APIError(404, {}, o.anotherObject(name));
+    if (uid && object.metadata.uid !== uid) throw new api.APIError(404, {}, o.anotherObject(name));
     return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object };
   }
 
@@ -125,7 +125,8 @@ class ActionDialog {
     const { action, resource, todo = [] } = this, { values } = this.form;
     const wrong = action.check?.(values, todo) ?? "";
     this.run.disabled = wrong !== "" || this.begun;
-    replace(this.messages, wrong && wrong !== o.nothingChanged ? h("p", { class: "bad", id: "invalid" }, wrong) : null);
+    const apparent = wrong === o.nothingChanged || wrong === o.keyMissing;
+    replace(this.messages, wrong && !apparent ? h("p", { class: "bad", id: "invalid" }, wrong) : null);
     this.command.textContent = kubectlLines(action, resource, todo, values).join("\n");
     const shown = todo.slice(0, SHOWN).map((object) => httpText(action.request(resource, object, values, new Date())));
     if (todo.length > SHOWN) shown.push(o.moreRequests(todo.length - SHOWN));

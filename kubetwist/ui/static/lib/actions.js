@@ -77,7 +77,7 @@ const decideAction = (id, label, type) => ({
 });
 
 /** The precondition protects a new object of the same name. @type {Action} */
-const DELETE = {
+export const DELETE = {
   id: "delete", label: texts.delete, verb: "delete", danger: true,
   fields: () => [{ id: "propagation", label: texts.dependents, type: "select", initial: "Background", options: Object.entries(texts.propagation).map(([policy, meaning]) => [policy, `${meaning} (${policy})`]) }],
   request: (resource, object, { propagation }) => ({

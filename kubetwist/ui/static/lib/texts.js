@@ -60,7 +60,6 @@ export const texts = {
   deleted: "The object was deleted.",
   noEvents: "The server has no events.",
   delete: "Delete",
-  deleteThis: (/** @type {string} */ kind) => `Delete this ${kind}?`,
   dependents: "Dependents",
   /** By propagation policy. @type {Record<string, string>} */
   propagation: { Background: "are deleted afterwards", Foreground: "are deleted first", Orphan: "are kept" },
@@ -161,6 +160,7 @@ export const texts = {
     invalidKey: (/** @type {string} */ key) => `"${key}" is not a valid key: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends.`,
     invalidPrefix: (/** @type {string} */ key) => `"${key}" has an invalid prefix: it must be a DNS name in lower case.`,
     invalidValue: (/** @type {string} */ value) => `"${value}" is not a valid value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends.`,
+    keyMissing: "A key is missing.",
     keyTwice: (/** @type {string} */ key) => `"${key}" is there twice.`,
     annotationsTooLarge: "The annotations are larger than 256 KiB.",
     nothingChanged: "Nothing is changed.",
@@ -190,9 +190,9 @@ export const texts = {
     /** @type {Record<string, string>} */
     confirmations: { force: "Delete pods without a controller", emptyDir: "Delete the data of emptyDir volumes" },
     /** @type {Record<string, string>} */
-    drainStates: { waiting: "waiting", evicting: "evicting", leaving: "terminating", gone: "gone", failed: "failed", cancelled: "not evicted" },
+    drainStates: { waiting: "waiting", evicting: "evicting", leaving: "terminating", gone: "ended", failed: "failed", cancelled: "not evicted" },
     blocked: (/** @type {string} */ message, /** @type {number} */ seconds) => `a disruption budget does not allow it yet, tries again every ${seconds} s: ${message}`,
-    drained: (/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ stopped) => `${gone} of ${all} pods are gone.${stopped ? " Stopped; the nodes stay cordoned." : ""}`,
+    drained: (/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ stopped) => `${gone} of ${all} pods have ended.${stopped ? " Stopped; the nodes stay cordoned." : ""}`,
   },
 
   // The page of an object.

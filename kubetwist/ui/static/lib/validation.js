@@ -13,6 +13,7 @@ const MAX_NAME = 63, MAX_PREFIX = 253, MAX_ANNOTATIONS = 256 * 1024;
  * @param {string} key
  */
 export function keyProblem(key) {
+  if (key === "") return t.keyMissing;
   const parts = key.split("/"), name = parts.at(-1) ?? "";
   if (parts.length > 2 || !NAME.test(name) || name.length > MAX_NAME) return t.invalidKey(key);
   if (parts.length === 2 && (!SUBDOMAIN.test(parts[0]) || parts[0].length > MAX_PREFIX)) return t.invalidPrefix(key);

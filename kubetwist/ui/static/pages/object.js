@@ -3,9 +3,9 @@
 import { TableView } from "../components/table.js";
 import { YAMLView } from "../components/yamlview.js";
 import * as api from "../core/api.js";
-import { button, frame, h, openDialog, problem, replace } from "../core/dom.js";
+import { button, frame, h, problem, replace } from "../core/dom.js";
 import { listAddress, objectAddress } from "../lib/addresses.js";
-import { pathOf, questionOf } from "../lib/resources.js";
+import { apiVersionOf, pathOf, questionOf } from "../lib/resources.js";
 import { texts } from "../lib/texts.js";
 
 /** @typedef {import("../lib/types.js").Resource} Resource */
@@ -49,12 +49,12 @@ const GROUPS_WITH_PODS = ["", "apps", "batch"];
  */
 export function objectView(resource, namespace, name, tab) {
   const target = { resource, namespace, name, path: pathOf(resource, namespace, name) };
-  const body = h("div", { class: "main fills" }), actions = h("span");
+  const body = h("div", { class: "main fills" }), actions = h("span"), deletion = h("span");
   const tabs = Object.entries(TABS).filter(([, { verb, pods }]) => (!verb || resource.verbs.includes(verb)) && (!pods || (GROUPS_WITH_PODS.includes(resource.group) && pods.kinds.includes(resource.kind))));
   const element = frame([
     h("h1", null, name), h("span", { class: "kind" }, h("a", { href: listAddress(resource) }, resource.kind), namespace ? texts.inNamespace(namespace) : ""),
     h("span", { class: "grow" }), actions,
-    resource.verbs.includes("delete") ? button(texts.delete, () => askToDelete(target), { class: "danger", id: "delete" }) : null,
+    deletion,
   ], [
     h("nav", { class: "tabs", "aria-label": texts.views }, tabs.map(([id, { title, pods }]) => {
       const link = h("a", { href: objectAddress(resource, namespace, name, id), "aria-current": id === tab ? "page" : null, hidden: pods && id !== tab }, title);
@@ -65,6 +65,7 @@ export function objectView(resource, namespace, name, tab) {
   ]);
   /** @type {View} */
   const view = { element, title: name, close: null };
+  offerDeletion(target, deletion);
   const shown = (TABS[tab] || TABS.overview).show(target, body, view, actions);
   if (shown instanceof Promise) shown.catch((error) => replace(body, h("div", { class: "page" }, problem(error))));
   return view;
@@ -149,27 +150,16 @@ async function eventsTab({ namespace, path }, body, view) {
   replace(body, table.element);
 }
 
-/** @param {Target} target */
-function askToDelete({ resource, namespace, name, path }) {
-  const messages = h("div", { "aria-live": "polite" });
-  const how = h("select", { id: "propagation" }, Object.entries(texts.propagation).map(([policy, meaning]) => h("option", { value: policy }, `${meaning} (${policy})`)));
-  // The precondition protects a new object of the same name.
-  let preconditions = {};
-  api.json(path, { accept: METADATA }).then((object) => {
-    preconditions = { uid: object.metadata.uid };
-    really.disabled = false;
-  }, (error) => replace(messages, problem(error)));
-  const really = button(texts.delete, async () => {
-    try {
-      const options = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: how.value, preconditions };
-      await api.ask(path, { method: "DELETE", question: questionOf("delete", resource, namespace, name), body: JSON.stringify(options) });
-      dialog.close();
-      location.hash = listAddress(resource);
-    } catch (error) { replace(messages, problem(error)); }
-  }, { class: "danger", id: "really", disabled: true });
-  const dialog = openDialog(texts.delete, () => [
-    h("h1", null, texts.deleteThis(resource.kind)), h("p", null, h("code", null, name), namespace ? texts.inNamespace(namespace) : ""),
-    h("label", { class: "row", for: "propagation" }, texts.dependents, how), messages,
-    h("div", { class: "row" }, button(texts.cancel, () => dialog.close()), really),
-  ]);
+/** Offer the deletion of an object if the user may delete it. @param {Target} target @param {Element} place */
+async function offerDeletion({ resource, namespace, name }, place) {
+  if (!resource.verbs.includes("delete")) return;
+  const { group, version, resource: plural, kind } = resource;
+  if (!(await api.mayI({ verb: "delete", group, version, resource: plural, namespace: namespace || "", name }).catch(() => false))) return;
+  const ask = async () => {
+    const [{ DELETE }, { openAction }] = await Promise.all([import("../lib/actions.js"), import("../components/actiondialog.js")]);
+    const object = { apiVersion: apiVersionOf(resource), kind, metadata: { name, uid: "", creationTimestamp: "", ...(namespace ? { namespace } : {}) } };
+    // The object is read for its uid, the precondition.
+    openAction({ action: { ...DELETE, reads: true }, resource, objects: [object], partial: true, succeeded: () => { location.hash = listAddress(resource); } });
+  };
+  replace(place, button(texts.delete, ask, { class: "danger", id: "delete" }));
 }
