@@ -16,6 +16,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakKeyDictionary
 
 from attrs import define
 
@@ -28,6 +29,7 @@ from ..api.times import posix_now
 from ..interfaces import IAuthenticator
 from ._tokenparts import expiry_of
 from .errors import RequestRefused
+from .proxytickets import ProxyTickets
 from .signinlinks import SignInLinks
 from .union import TokenAuthentication
 
@@ -104,6 +106,16 @@ class Links(Protocol):
         """See L{SignInLinks.redeem}."""
 
 
+class Tickets(Protocol):
+    """The tickets of a server for pages of pods and services."""
+
+    def issue(self, session_id: bytes, csrf_token: bytes, target: str) -> str | Deferred[str | None] | None:
+        """See L{ProxyTickets.issue}."""
+
+    def find(self, secret: bytes) -> tuple[Session, str] | Deferred[tuple[Session, str] | None] | None:
+        """See L{ProxyTickets.find}."""
+
+
 class SessionStore:
     """
     Sessions by the digest of their id, limited in number and duration.
@@ -118,7 +130,8 @@ class SessionStore:
         @param now: Returns the time in seconds, from any epoch.
         @param posix_now: Returns the time in seconds since the epoch.
         """
-        self._now = now
+        self.now = now
+        self.digest = _digest
         self._posix_now = posix_now
         #: Sessions by digest of the session id, least recently used first.
         self._sessions: dict[bytes, Session] = {}
@@ -141,7 +154,7 @@ class SessionStore:
         while len(self._sessions) >= MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         session_id, csrf_token = token_urlsafe(32), token_urlsafe(32)
-        now = self._now()
+        now = self.now()
         self._sessions[_digest(session_id.encode())] = Session(
             _digest(csrf_token.encode()), token, user, now + SESSION_TIMEOUT, now, refresh_token
         )
@@ -159,8 +172,12 @@ class SessionStore:
         # Sessions are ordered by their last use.
         digest = _digest(session_id)
         del self._sessions[digest]
-        session.last_used_at = self._now()
+        session.last_used_at = self.now()
         self._sessions[digest] = session
+        return self.refreshed(session)
+
+    def refreshed(self, session: Session) -> Session | Deferred[Session | None]:
+        """Return a session after its token was refreshed, if it has expired and can be refreshed."""
         refreshing = self.refresh(session) if self.refresh is not None and session.refresh_token else None
         return session if refreshing is None else refreshing.addCallback(lambda _: session)
 
@@ -173,12 +190,17 @@ class SessionStore:
         session = self._peek(session_id, csrf_token)
         if session is None:
             return None
-        now = self._now()
+        now = self.now()
         remaining = min(session.expires_at - now, session.last_used_at + IDLE_TIMEOUT - now)
         token_expires_at = None if session.refresh_token else expiry_of(session.token)
         if token_expires_at is not None:
             remaining = min(remaining, token_expires_at - self._posix_now())
         return max(remaining, 0.0)
+
+    def with_digest(self, digest: bytes) -> Session | None:
+        """Return the session whose id has this digest; this does not count as a use of it."""
+        session = self._sessions.get(digest)
+        return None if session is None or self._is_expired(session, self.now()) else session
 
     def _peek(self, session_id: bytes, csrf_token: bytes) -> Session | None:
         """Return a session; remove it instead if it has expired."""
@@ -188,7 +210,7 @@ class SessionStore:
         session = self._sessions.get(digest)
         if session is None or not compare_digest(session.csrf_token_digest, _digest(csrf_token)):
             return None
-        if self._is_expired(session, self._now()):
+        if self._is_expired(session, self.now()):
             del self._sessions[digest]
             return None
         return session
@@ -199,7 +221,7 @@ class SessionStore:
             del self._sessions[_digest(session_id)]
 
     def _evict_expired(self) -> None:
-        now = self._now()
+        now = self.now()
         for digest in [digest for digest, session in self._sessions.items() if self._is_expired(session, now)]:
             del self._sessions[digest]
 
@@ -221,7 +243,7 @@ class SessionAuthenticator:
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: SessionStore,
         cookie: Callable[[], bytes],
         authenticate_token: Callable[[str], TokenAuthentication | Deferred[TokenAuthentication]],
         links: Links,
@@ -232,15 +254,25 @@ class SessionAuthenticator:
         @param authenticate_token: Authenticates a token that must be valid for this server.
         @param links: Sign-in links that begin sessions without a token.
         """
-        self.sessions = sessions
+        self.sessions: Sessions = sessions
+        self.tickets: Tickets = ProxyTickets(sessions)
+        #: The sessions of requests that have a ticket.
+        self._assigned: WeakKeyDictionary[IAuthenticationRequest, Session] = WeakKeyDictionary()
         self.links = links
         self.cookie = cookie
         self.authenticate_token = authenticate_token
         #: Signs users in with an OpenID Connect provider; L{None} if that is not configured.
         self.oidc: OIDCSignIn | None = None
 
+    def assign(self, request: IAuthenticationRequest, session: Session) -> None:
+        """Authenticate a request by this session, which its ticket belongs to."""
+        self._assigned[request] = session
+
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
+        if self._assigned and (assigned := self._assigned.pop(request, None)) is not None:
+            request.signed_in = True
+            return self._authenticate_session(assigned)
         fields = request.fields
         if SEC_FETCH_SITE in fields or b"origin" in fields:
             self._reject_cross_site(request)

@@ -79,6 +79,8 @@ class KubeRequest(Request):
     @ivar cache_is_current: The caches are known to be as new as the storage was when the request arrived.
     @ivar consistency_error: The failure of that check.
     @ivar signed_in: The request has a session cookie of the web page, valid or not.
+    @ivar shown_prefix: The path under which a browser knows the proxied backend, instead of the API's; C{b""} for the
+        latter. It is set for requests with a ticket (L{kubetwist.ui.proxied}).
     @ivar read_from_storage: The caches are outdated: the request reads from the storage.
     @ivar apf_headers: Header fields of the response that name its flow schema and priority level.
     @ivar response_fields: Header fields of the response that were set; L{None} without any.
@@ -119,6 +121,7 @@ class KubeRequest(Request):
     consistency_error: Failure | None = None
     read_from_storage = False
     signed_in = False
+    shown_prefix = b""
     streamed: StreamedBody | None = None
     switched = False
     disconnected = False

@@ -18,6 +18,7 @@ from ..authentication.sessions import SessionAuthenticator
 from ..filters.authorization import HISTORY
 from ..http.request import Handler, KubeRequest
 from .oidc import CALLBACK, START, OIDCEndpoint
+from .proxied import PROXY, ProxyEndpoint
 from .session import (
     SESSION,
     SessionEndpoint,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"
 _PATHS: Final = (PATH, SWAGGER_PATH)
+_WITH_TICKET: Final = PROXY + b"/"
 _CACHE_IMMUTABLE: Final = b"public, max-age=31536000, immutable"
 _POLICY: Final = (
     b"default-src 'self'; script-src 'self'; style-src 'self'; img-src %b; font-src 'self'; connect-src 'self';"
@@ -72,6 +74,7 @@ def with_ui(
     replacements = {b"{{swagger-ui}}": b"yes" if swagger_ui else b"no", b"{{oidc-button}}": button.encode()}
     ui = Page(PATH, POLICY, partial(_read_ui, replacements), reactor)
     session = SessionEndpoint(authenticator, auditor)
+    proxy = ProxyEndpoint(authenticator, handler)
     answers = {SESSION: with_security_headers(session.answer, POLICY), PATH: ui.answer}
     # The filters authenticate and authorize requests for metrics, as they do with all other data.
     answers[HISTORY.encode()] = with_security_headers(handler, POLICY)
@@ -81,6 +84,8 @@ def with_ui(
         answers[CALLBACK] = with_security_headers(oidc.callback, POLICY)
     if swagger_ui:
         answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, _read_swagger_ui, reactor).answer
+
+    answers[PROXY] = with_security_headers(proxy.issue, POLICY)
 
     def front(request: KubeRequest) -> None:
         if request.uri == b"/" and request.method == b"GET" and _prefers_html(request.header(b"accept")):
@@ -92,6 +97,9 @@ def with_ui(
             return
         if request.uri.startswith(_PATHS):
             path = request.path
+            if path.startswith(_WITH_TICKET):
+                proxy.open(request)
+                return
             if path in _PATHS and not _accepts_html(request.header(b"accept")):
                 # API clients that search for paths find none here, as in the reference.
                 handler(request)

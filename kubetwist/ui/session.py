@@ -140,7 +140,7 @@ class SessionEndpoint:
                 answer = {"user": {"username": user.name, "groups": list(user.groups)}, "key": key}
                 request.respond(201, orjson.dumps(answer), b"application/json")
 
-            _continue_with(self._sessions.begin(token, user, refresh_token), begun, request)
+            continue_with(self._sessions.begin(token, user, refresh_token), begun, request)
 
         def reject(request: KubeRequest) -> None:
             text = "Unauthorized" if kind != "oidc" else "the server does not accept the ID token of the provider"
@@ -153,7 +153,7 @@ class SessionEndpoint:
                 self._run_audited(begin, user, request)
 
         if kind == "link":
-            _continue_with(self._links.redeem(secret, request), redeemed, request)
+            continue_with(self._links.redeem(secret, request), redeemed, request)
         else:
             self._authenticate_then(token, request, begin, reject)
 
@@ -179,7 +179,7 @@ class SessionEndpoint:
         if secret is None:
             report(None)
         else:
-            _continue_with(self._sessions.remaining(secret, request.header(CSRF_HEADER) or b""), report, request)
+            continue_with(self._sessions.remaining(secret, request.header(CSRF_HEADER) or b""), report, request)
 
     def _sign_out(self, request: KubeRequest) -> None:
         key = request.header(CSRF_HEADER) or b""
@@ -187,7 +187,7 @@ class SessionEndpoint:
 
         def end(user: UserInfo, request: KubeRequest) -> None:
             assert secret is not None
-            _continue_with(self._sessions.end(secret, key), lambda _: self._clear_cookie(request), request)
+            continue_with(self._sessions.end(secret, key), lambda _: self._clear_cookie(request), request)
 
         def found(session: Session | None) -> None:
             if session is None:
@@ -204,7 +204,7 @@ class SessionEndpoint:
         if secret is None:
             found(None)
         else:
-            _continue_with(self._sessions.find(secret, key), found, request)
+            continue_with(self._sessions.find(secret, key), found, request)
 
     def _authenticate_then(
         self, token: str, request: KubeRequest, on_user: Callable[[UserInfo, KubeRequest], None], on_unknown: Handler
@@ -246,7 +246,7 @@ class SessionEndpoint:
         add_cookie(request, self._cookie(), value, seconds)
 
 
-def _continue_with(result: T | Deferred[T], use: Callable[[T], object], request: KubeRequest) -> None:
+def continue_with(result: T | Deferred[T], use: Callable[[T], object], request: KubeRequest) -> None:
     """Continue a request with a result, which another process may have to send."""
     if not isinstance(result, Deferred):
         use(result)

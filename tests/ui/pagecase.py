@@ -14,6 +14,7 @@ from kubetwist.authentication.sessions import SessionAuthenticator, SessionStore
 from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import AuthenticatorUnion, TokenAuthentication
 from kubetwist.filters.handlerchain import build_handler_chain
+from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import traverse
 from kubetwist.ui.page import with_ui
 from tests.http.harness import Allow, Answer, Client, Leaf, echo, make_site
@@ -52,12 +53,16 @@ class PageTestCase(SynchronousTestCase):
         )
         self.authenticator = authenticator
         self.handler = handler = build_handler_chain(
-            traverse(Leaf(echo)),
+            traverse(Leaf(self.serve)),
             reactor=clock,
             authenticator=AuthenticatorUnion([authenticator]),
             authorizer=Allow(),
         )
         self.site = make_site(with_ui(handler, authenticator, AtOnce()), clock)
+
+    def serve(self, request: KubeRequest) -> None:
+        """Answer a request to the API."""
+        echo(request)
 
     def authenticate_token(self, token: str) -> Any:
         """Authenticate the valid token only."""

@@ -64,6 +64,17 @@ BLOCKED_RESPONSE_HEADERS: Final = frozenset(
 #: The policy for content of backends in a browser with a session: it runs in an opaque origin, so that it cannot read
 #: the session's key.
 SANDBOX: Final = b"sandbox allow-downloads allow-forms allow-popups allow-scripts"
+#: Response fields that would affect the page of the UI, or other backends, in a browser with a session.
+_ORIGIN_HEADERS: Final = frozenset(
+    (
+        b"alt-svc",
+        b"clear-site-data",
+        b"nel",
+        b"report-to",
+        b"service-worker-allowed",
+        b"strict-transport-security",
+    )
+)
 #: Prefix of the names of the server's own cookies: L{kubetwist.authentication.sessions}.
 _SERVER_COOKIES: Final = b"__host-kubetwist-"
 #: The protocols of upgrades.
@@ -257,11 +268,16 @@ class _Exchange:
                 name == b"cache-control" and value == request.cache_control
             ):
                 continue
+            if request.signed_in and name in _ORIGIN_HEADERS:
+                continue
+            if request.shown_prefix and name in (b"set-cookie", b"referrer-policy"):
+                # All backends have the same host, so that each would get the cookies of all.
+                continue
             if name == b"content-length" and answer.code == 204:
                 # There is no body that the length could describe.
                 continue
             if name == b"location" and location is not None:
-                value = location
+                value = self._shown(location)
             headers.addRawHeader(name, value)
         if request.cache_control:
             headers.addRawHeader(b"cache-control", request.cache_control)
@@ -362,6 +378,11 @@ class _Exchange:
         return fields
 
     # Redirects.
+
+    def _shown(self, location: bytes) -> bytes:
+        """Return a path of a backend as the browser knows it."""
+        shown, prefix = self.request.shown_prefix, self.prefix.rstrip(b"/")
+        return shown + location[len(prefix) :] if shown and location.startswith(prefix) else location
 
     def _rewrite(self, location: bytes) -> bytes | None:
         """Map a backend's C{Location} to our path; L{None} if it is not below our path for the backend."""

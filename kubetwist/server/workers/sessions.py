@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 
 from ...api.resource import UserInfo
+from ...authentication.proxytickets import ProxyTickets
 from ...authentication.sessions import Session, SessionAuthenticator, SessionStore
 from ...authentication.signinlinks import SignInLinks, is_local
 
@@ -34,6 +35,17 @@ def decode_user(value: Any) -> UserInfo:
     return UserInfo(name, uid, tuple(groups), {key: tuple(values) for key, values in extra.items()})
 
 
+def encode_session(session: Session) -> list[object]:
+    """Return a session as a JSON value, without its CSRF token, and without its refresh token, which stays here."""
+    return [session.token, encode_user(session.user), session.expires_at, session.last_used_at]
+
+
+def decode_session(value: Any) -> Session:
+    """Return the session of a JSON value."""
+    token, user, expires_at, last_used_at = value
+    return Session(b"", token, decode_user(user), expires_at, last_used_at)
+
+
 class RemoteSessions:
     """The sessions of a front; see L{kubetwist.authentication.sessions.Sessions}."""
 
@@ -48,9 +60,7 @@ class RemoteSessions:
     def find(self, session_id: bytes, csrf_token: bytes) -> Deferred[Session | None]:
         """Find a session."""
         found: Deferred[Any] = self._call("find session", _text(session_id), _text(csrf_token))
-        return found.addCallback(
-            lambda value: value and Session(b"", value[0], decode_user(value[1]), value[2], value[3])
-        )
+        return found.addCallback(lambda value: value and decode_session(value))
 
     def remaining(self, session_id: bytes, csrf_token: bytes) -> Deferred[float | None]:
         """Return the seconds until a session ends."""
@@ -76,6 +86,23 @@ class RemoteLinks:
         return user.addCallback(lambda value: value and decode_user(value))
 
 
+class RemoteTickets:
+    """The tickets of a front; see L{kubetwist.authentication.sessions.Tickets}."""
+
+    def __init__(self, call: Call) -> None:
+        """@param call: Calls a function of the storage process."""
+        self._call = call
+
+    def issue(self, session_id: bytes, csrf_token: bytes, target: str) -> Deferred[str | None]:
+        """Issue a ticket."""
+        return self._call("issue ticket", _text(session_id), _text(csrf_token), target)
+
+    def find(self, secret: bytes) -> Deferred[tuple[Session, str] | None]:
+        """Find a ticket."""
+        found: Deferred[Any] = self._call("find ticket", _text(secret))
+        return found.addCallback(lambda value: value and (decode_session(value[0]), value[1]))
+
+
 def use_remote_sessions(authenticator: SessionAuthenticator, call: Call) -> None:
     """
     Let a front use the sessions of the storage process.
@@ -83,22 +110,28 @@ def use_remote_sessions(authenticator: SessionAuthenticator, call: Call) -> None
     @param call: Calls a function of the storage process.
     """
     authenticator.sessions, authenticator.links = RemoteSessions(call), RemoteLinks(call)
+    authenticator.tickets = RemoteTickets(call)
 
 
 def session_handlers(authenticator: SessionAuthenticator) -> Handlers:
     """Return the functions of the storage process that fronts call."""
-    sessions, links = authenticator.sessions, authenticator.links
+    sessions, links, tickets = authenticator.sessions, authenticator.links, authenticator.tickets
     assert isinstance(sessions, SessionStore) and isinstance(links, SignInLinks), "the storage process has the sessions"
+    assert isinstance(tickets, ProxyTickets), "the storage process has the tickets"
 
     def find(session_id: str, csrf_token: str) -> object:
         session = sessions.find(_bytes(session_id), _bytes(csrf_token))
         return session.addCallback(encode) if isinstance(session, Deferred) else encode(session)
 
     def encode(session: Session | None) -> object:
-        if session is None:
-            return None
-        # The refresh token stays here.
-        return [session.token, encode_user(session.user), session.expires_at, session.last_used_at]
+        return None if session is None else encode_session(session)
+
+    def find_ticket(secret: str) -> object:
+        found = tickets.find(_bytes(secret))
+        return found.addCallback(encode_found) if isinstance(found, Deferred) else encode_found(found)
+
+    def encode_found(found: tuple[Session, str] | None) -> object:
+        return None if found is None else [encode_session(found[0]), found[1]]
 
     def redeem(secret: str) -> object:
         user = links.take(secret)
@@ -112,6 +145,10 @@ def session_handlers(authenticator: SessionAuthenticator) -> Handlers:
         ),
         "end session": lambda session_id, csrf_token: sessions.end(_bytes(session_id), _bytes(csrf_token)),
         "redeem link": redeem,
+        "issue ticket": lambda session_id, csrf_token, target: tickets.issue(
+            _bytes(session_id), _bytes(csrf_token), target
+        ),
+        "find ticket": find_ticket,
     }
 
 

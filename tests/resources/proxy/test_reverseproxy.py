@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.request import KubeRequest
 from kubetwist.resources.proxy.reverseproxy import (
+    SANDBOX,
     fail_with_status,
     fail_with_text,
     joined_path,
@@ -266,6 +267,51 @@ class RedirectTests(Proxied):
         self.assertNotIn(b"evil", head)
         await wire.until(b'"message":"invalid upgrade response: status code 302"')
         await there.end()
+
+
+class BrowserTests(Proxied):
+    """SECURITY: responses to a browser with a session of the page, perhaps through a ticket."""
+
+    shown = b"/ui/proxy/secret"
+
+    def _answer(self, request: KubeRequest) -> None:
+        request.signed_in = True
+        request.shown_prefix = self.shown
+        super()._answer(request)
+
+    async def get(self, fields: bytes, code: bytes = b"200 OK") -> bytes:
+        """Return the head of the response, given fields of the backend's response."""
+        wire, there, _ = await self.ask(b"GET /proxy/a HTTP/1.1\r\nHost: front\r\n\r\n")
+        there.send(b"HTTP/1.1 " + code + b"\r\n" + fields + b"Content-Length: 0\r\n\r\n")
+        head = await wire.until(b"\r\n\r\n")
+        there.kill()
+        await self.settled(lambda: not self.client.idle)
+        return head
+
+    async def test_sandbox(self) -> None:
+        """The response is sandboxed, and cannot change what belongs to the whole origin."""
+        fields = (
+            b"Clear-Site-Data: *\r\nStrict-Transport-Security: max-age=9\r\nAlt-Svc: h3=x\r\nNEL: {}\r\nX-Own: 1\r\n"
+        )
+        for shown in (b"", self.shown):
+            self.shown = shown
+            head = await self.get(fields + b"Content-Security-Policy: default-src *\r\n")
+            self.assertIn(b"Content-Security-Policy: " + SANDBOX + b"\r\n", head)
+            self.assertIn(b"\r\nX-Own: 1\r\n", head)
+            for name in (b"clear-site-data", b"strict-transport", b"alt-svc", b"nel:"):
+                self.assertNotIn(name, head.lower())
+
+    async def test_ticket(self) -> None:
+        """Through a ticket, redirects lead to its path, and backends cannot set cookies or reveal the path."""
+        self.options = {"redirects": True, "prefix": b"/proxy"}
+        head = await self.get(b"Location: /login?x\r\nSet-Cookie: a=b\r\nReferrer-Policy: unsafe-url\r\n", b"302 Found")
+        self.assertIn(b"\r\nLocation: /ui/proxy/secret/login?x\r\n", head)
+        self.assertNotIn(b"cookie", head.lower())
+        self.assertNotIn(b"unsafe-url", head)
+        self.shown = b""
+        head = await self.get(b"Location: /login?x\r\nSet-Cookie: a=b\r\n", b"302 Found")
+        self.assertIn(b"\r\nLocation: /proxy/login?x\r\n", head)
+        self.assertIn(b"\r\nSet-Cookie: a=b\r\n", head)
 
 
 class LocationTests(SynchronousTestCase):

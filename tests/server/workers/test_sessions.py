@@ -64,6 +64,16 @@ class SessionTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(self.other.sessions.remaining(*secrets)), IDLE_TIMEOUT - 100)
         self.assertIsNone(self.successResultOf(self.other.sessions.remaining(secrets[0], b"x")))
 
+    def test_ticket(self) -> None:
+        """A ticket that one front has issued is found at the other one, with the session and the target."""
+        secrets = self.begin()
+        target = "/api/v1/namespaces/default/pods/a:80/proxy/"
+        ticket = self.successResultOf(self.one.tickets.issue(*secrets, target))
+        session, found = self.successResultOf(self.other.tickets.find(ticket.encode()))
+        self.assertEqual((session.user, session.token, found), (USER, "token", target))
+        self.assertIsNone(self.successResultOf(self.other.tickets.find(b"\xff")))
+        self.assertIsNone(self.successResultOf(self.one.tickets.issue(secrets[0], b"x", target)))
+
     def test_wrong_secret(self) -> None:
         """A session is not found with another CSRF token, nor with bytes that are no text."""
         session_id, _ = self.begin()

@@ -9,6 +9,7 @@ import { RecentEvents } from "../components/recentevents.js";
 import { plainTable, sectionElement } from "../components/sections.js";
 import { TableView } from "../components/table.js";
 import { UsageView } from "../components/usage.js";
+import { webSection } from "../components/weblinks.js";
 import * as api from "../core/api.js";
 import { button, h, loadStyle, problem, replace } from "../core/dom.js";
 import { objectAddress } from "../lib/addresses.js";
@@ -161,6 +162,8 @@ class Details {
     this.tables = [];
     replace(this.related);
     const { namespace } = this.target;
+    const web = webSection(object, this.target);
+    if (web) this.related.append(web);
     for (const { title, group, resource, ...selection } of liveRelations(object)) {
       const found = api.resourceOf(group, resource);
       if (!found) continue;
