@@ -73,7 +73,7 @@ class SampleRing:
         self._columns[column] = array("f", [MISSING]) * self.capacity
 
     def add_column(self, source: int, target: int) -> None:
-        """Add the values of a column to those of another one, and remove them."""
+        """Add the values of a column to another one, and remove them."""
         added, sums = self._columns[source], self._columns[target]
         for row, value in enumerate(added):
             if not isnan(value):

@@ -53,7 +53,7 @@ class Slots(Generic[Key]):
 
     def update(self, numbers: Mapping[Key, float]) -> None:
         """
-        Assign the columns anew, before a sample is added.
+        Assign the columns again, before a sample is added.
 
         @param numbers: By key: what the sample has counted.
         """
@@ -86,7 +86,9 @@ class Slots(Generic[Key]):
     def _forget(self) -> None:
         """Limit the number of keys that are remembered."""
         weights = self._weights
-        others = sorted((key for key in weights if key not in self._assigned), key=weights.__getitem__, reverse=True)
-        for number, key in enumerate(others):
+        candidates = sorted(
+            (key for key in weights if key not in self._assigned), key=weights.__getitem__, reverse=True
+        )
+        for number, key in enumerate(candidates):
             if number >= MAX_CANDIDATES or weights[key] < _MIN_WEIGHT:
                 del weights[key]

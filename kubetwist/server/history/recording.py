@@ -110,7 +110,7 @@ class Recording:
         except FileNotFoundError:
             pass
         except (OSError, zlib.error, ValueError) as error:
-            self._log.warn("the history of metrics cannot be read, and begins anew: error={error}", error=error)
+            self._log.warn("the history of metrics cannot be read, and begins again: error={error}", error=error)
 
     def _later(self, delay: float) -> None:
         if not self._stopped:

@@ -81,6 +81,7 @@ const RESOURCE_VIEWS = {
  */
 const VIEWS = {
   access: async (query, namespace) => (await import("./pages/access.js")).accessView(namespace),
+  who: async (query, namespace) => (await import("./pages/who.js")).whoView(query, namespace),
   why: async (query) => (await import("./pages/access.js")).whyView(query),
   plots: async () => (await import("./pages/plots.js")).plotsView(),
 };

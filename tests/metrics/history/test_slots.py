@@ -18,7 +18,7 @@ class SlotsTests(SynchronousTestCase):
 
     @given(st.lists(NUMBERS, max_size=25))
     def test_sum(self, samples: list[dict[int, float]]) -> None:
-        """Each key has columns of its own or belongs to the rest, and nothing is lost in the sum."""
+        """Each key has columns, or belongs to the rest, and nothing is lost in the sum."""
         ring = SampleRing(5 * 2, 100)
         slots: Slots[int] = Slots(ring, 0, 4, 2, (0,))
         for time, numbers in enumerate(samples):

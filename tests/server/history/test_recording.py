@@ -126,7 +126,7 @@ class RecordingTests(SynchronousTestCase):
         self.assertEqual((self.document()["times"], len(self.document()["marks"])), ([], 1))
 
     def test_damaged(self) -> None:
-        """A file that cannot be used is ignored, whatever is in it."""
+        """A file that cannot be used is ignored."""
         whole = gzip.compress(b'{"times": [], "series": [], "marks": []}')
         for content in (b"", b"x", whole[:20], gzip.compress(b"{}"), gzip.compress(b" " * 20_000_000)):
             (self.folder / FILE).write_bytes(content)

@@ -216,6 +216,30 @@ export const texts = {
     later: "Later",
     nowUser: (/** @type {string} */ user, /** @type {string} */ before) => `You are now signed in as ${user}. Before, you were ${before}.`,
   },
+  // Who may do what.
+  grants: {
+    title: "Who may do what", pages: "Pages about permissions",
+    tabs: { "#/access": "My permissions", "#/who": "Who may do what", "#/why": "Explain a decision" },
+    modes: { resource: "subjects of a resource", subject: "resources of a subject" },
+    fields: { by: "Show", resource: "Resource", namespace: "Namespace", subject: "Subject" },
+    /** By kind. @type {Record<string, string>} */
+    kinds: { User: "user", Group: "group", ServiceAccount: "account" },
+    cells: {
+      yes: { sign: "✓", meaning: "allowed", tone: "good" }, named: { sign: "some", meaning: "allowed for some names only", tone: "waiting" },
+      no: { sign: "·", meaning: "not allowed", tone: "bad" },
+    },
+    wholeCluster: "the whole cluster", filter: "Filter", system: "system subjects", rule: "Rule",
+    note: "By RBAC. Users may have more by their groups, or by another authorizer: a click asks the server.",
+    nothing: "Nothing to show.",
+    hidden: (/** @type {number} */ count) => `${count} more rows: use the filter.`,
+    ownOnly: "You may not list roles and their bindings, so only your permissions are shown.",
+    noExplanation: "The server explains decisions to users who may create a SubjectAccessReview.",
+    cellLabel: (/** @type {string} */ who, /** @type {string} */ verb, /** @type {string} */ what, /** @type {string} */ answer) => `${who}: ${verb} ${what}: ${answer}`,
+    question: (/** @type {string} */ who, /** @type {string} */ verb, /** @type {string} */ what, /** @type {string} */ namespace) => `${who}: ${verb} ${what} ${namespace ? `in ${namespace}` : "in the whole cluster"}`,
+    member: (/** @type {string} */ group) => `a member of ${group}`,
+    copyCommand: "Copy command", copyYAML: "Copy YAML", review: "Review in the editor", reasons: "Why not", close: "Close",
+  },
+
   // Plots.
   charts: {
     titles: {

@@ -2,3 +2,5 @@
 export const CORE_SCHEMA: object;
 /** @throws An error with `reason` and `mark.line`. */
 export function load(text: string, options?: { schema?: object }): unknown;
+/** Return a value as YAML. */
+export function dump(value: unknown): string;
