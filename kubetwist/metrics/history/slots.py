@@ -34,7 +34,7 @@ class Slots(Generic[Key]):
         @param first: The first column.
         @param count: The number of keys that have columns.
         @param width: The number of columns of a key.
-        @param summed: Those of them whose values are added to the rest when a key loses its columns.
+        @param summed: Columns among them whose values are added to the rest when a key loses its columns.
         """
         self._ring = ring
         self.first = first

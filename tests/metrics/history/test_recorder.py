@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
@@ -131,7 +131,7 @@ class HistoryRecorderTests(SynchronousTestCase):
     @given(JSON)
     def test_bad_documents(self, document: object) -> None:
         """Other JSON is refused, or has no samples."""
-        with suppress(ValueError):
+        with contextlib.suppress(ValueError):
             self.recorder.restore(json.dumps(document).encode(), 0.0)
         self.assertEqual(self.recorder.ring.count, 0)
 
