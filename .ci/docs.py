@@ -34,6 +34,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         if mark not in markdown:
             raise SystemExit(f"docs/flags.md has no {mark}")
         markdown = markdown.replace(mark, flag_tables(flags))
+    for name, command in _click_commands().items():
+        mark = MARK.format(name)
+        if mark not in markdown:
+            raise SystemExit(f"docs/flags.md has no {mark}")
+        markdown = markdown.replace(mark, option_table(name, command))
     return markdown
 
 
@@ -75,6 +80,26 @@ def flag_tables(flags: Iterable[Any]) -> str:
     for section, rows in sections.items():
         parts += [f"### {section}", "", "| flag | default | |", "|---|---|---|", *rows, ""]
     return "\n".join(parts)
+
+
+def option_table(name: str, command: Any) -> str:
+    """
+    Return the usage and the table of a command of click.
+
+    @param name: The words of the command line.
+    """
+    import click
+
+    context = click.Context(command, info_name=name)
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    rows = [
+        f"| `{', '.join(option.opts)}`{'' if option.is_flag else f' {_cell(option.make_metavar(context))}'} |"
+        f" {f'`{option.default}`' if isinstance(option.default, str) and option.default else ''} |"
+        f" {_cell(option.help or '')} |"
+        for option in command.params
+        if isinstance(option, click.Option)
+    ]
+    return "\n".join([f"`{usage}`", "", "| flag | default | |", "|---|---|---|", *rows])
 
 
 def gates_table(notes: Path) -> str:
@@ -128,6 +153,14 @@ def fetched_elsewhere(html: str) -> list[str]:
 
 def _cell(text: str) -> str:
     return escape(text, quote=False).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def _click_commands() -> dict[str, Any]:
+    """Return the commands that have options of click, by their words."""
+    from kubetwist.cli.commands import token, why
+
+    of_token = {f"kubetwist token {name}": command for name, command in token.command.commands.items()}
+    return {**of_token, "kubetwist why": why.command}
 
 
 def _commands() -> dict[str, tuple[Any, ...]]:

@@ -66,7 +66,7 @@ class Provider(Issuer):
         """
         Sign a user in.
 
-        @param url: The URL with which the browser came.
+        @param url: The URL that the browser requests.
         @param more: Further parameters of the response.
         @return: The URL to which the browser is redirected.
         """

@@ -216,7 +216,7 @@ class OIDCClient:
         @raise SignInFailed: The response does not belong to the browser or to the provider, or the exchange failed.
         """
         parameters = parse_parameters(query)
-        # The state first: without it, the response may be from anybody, and nothing of it is used.
+        # The state first: without it, the response may be from any site, and nothing of it is used.
         if not _SECRET.fullmatch(secret) or not _equal(_derive(secret, "state"), parameters.get("state", "")):
             raise SignInFailed("this sign-in was not started in this browser, or took longer than ten minutes")
         issuer = self.issuer()

@@ -100,7 +100,10 @@ class Sessions(Protocol):
 
 
 class Links(Protocol):
-    """The sign-in links of a server, which one of its processes issues."""
+    """The sign-in links of a server, which one of its processes keeps."""
+
+    def issue(self, user: UserInfo) -> str | Deferred[str]:
+        """See L{SignInLinks.issue}."""
 
     def redeem(self, secret: str, request: KubeRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """See L{SignInLinks.redeem}."""

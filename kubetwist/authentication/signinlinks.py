@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Lifetime of a link, in seconds.
 LIFETIME: Final = 15 * 60.0
+#: Maximum number of unused links.
+MAX_LINKS: Final = 100
 #: Maximum length of a secret, in characters.
 _MAX_SECRET_LENGTH: Final = 128
 #: Headers of proxies: a request with one may come from a client on another machine.
@@ -35,7 +37,11 @@ class SignInLinks:
         self._links: dict[bytes, tuple[float, UserInfo]] = {}
 
     def issue(self, user: UserInfo) -> str:
-        """Return the secret of a new link that signs in as C{user}."""
+        """Return the secret of a new link that signs in as C{user}; the oldest of too many links becomes invalid."""
+        now = self._now()
+        self._links = {digest: link for digest, link in self._links.items() if now < link[0]}
+        while len(self._links) >= MAX_LINKS:
+            del self._links[next(iter(self._links))]
         secret = token_urlsafe(24)
         self._links[_digest(secret)] = (self._now() + LIFETIME, user)
         return secret

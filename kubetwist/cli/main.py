@@ -62,7 +62,10 @@ COMMANDS: Final[Mapping[str, Row]] = {
     "restore": Row("kubetwist.cli.commands.restore:command", "Create a data directory from a backup."),
     "migrate": Row("kubetwist.cli.commands.migrate:command", "Copy all objects to another storage backend."),
     "certs": Row("kubetwist.cli.commands.certs:command", "Check, renew and rotate keys and certificates."),
-    "token": Row("kubetwist.cli.commands.token:command", "Create tokens of service accounts and of users."),
+    "token": Row(
+        "kubetwist.cli.commands.token:command",
+        "Create tokens of service accounts and users, and sign-in links of the web UI.",
+    ),
     "why": Row("kubetwist.cli.commands.why:command", "Explain an authorization decision of a server."),
     "hardening": Row("kubetwist.cli.commands.hardening:command", "Check flags of a server by the CIS benchmark."),
     "doctor": Row("kubetwist.cli.commands.doctor:command", "Check the environment and the flags of a server."),

@@ -6,7 +6,6 @@ The first server of a chain: it installs what all servers have, and builds the f
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -45,6 +44,7 @@ from .endpoints.flagz import install_flagz
 from .endpoints.logs import install_logs
 from .endpoints.metrics import ServedResourceNames, install_metrics
 from .endpoints.openid import serve_documents
+from .endpoints.signinlinks import install_sign_in_links, sign_in_url
 from .endpoints.statusz import install_statusz
 from .endpoints.version import VersionEndpoint
 from .etcdbackend import register_etcd_metrics
@@ -167,6 +167,7 @@ class APIServer:
 
             source = ProcessSource(config, apis, site, sampler, delays, lambda: state.ready and not state.stopping)
             install_history(config, front, source, None if apis is None else apis.registry.stores)
+            install_sign_in_links(config, front)
         liveness = partial(checks.liveness_problem, front)
         return self.prepared_type(config, front, apis, site, state, self.announce, liveness)
 
@@ -315,12 +316,9 @@ class APIServer:
         if sessions is not None and isinstance(sessions.links, SignInLinks) and self._options["ui-sign-in-link"]:
             secret = sessions.links.issue(_ADMIN_USER)
             self._log.info(
-                "web page, signed in as the admin (valid once, for {minutes} minutes, on this machine):"
-                " https://{host}:{port}/ui/#sign-in={secret}",
+                "web page, signed in as the admin (valid once, for {minutes} minutes, on this machine): {url}",
                 minutes=int(LIFETIME // 60),
-                host=_local_host(self._options["bind-address"]),
-                port=self.config.bound.port,
-                secret=secret,
+                url=sign_in_url(self._options["bind-address"], self.config.bound.port, secret),
             )
 
 
@@ -342,14 +340,6 @@ def _for_browsers(handler: Handler, options: ServerOptions) -> Handler:
         if directives:
             handler = with_hsts(handler, directives)
     return handler
-
-
-def _local_host(bind_address: str) -> str:
-    """Return the host under which a browser on this machine reaches the server."""
-    address = ipaddress.ip_address(bind_address)
-    if address.is_unspecified:
-        return "127.0.0.1" if address.version == 4 else "[::1]"
-    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def _make_why_app(config: ServerConfig) -> Klein:

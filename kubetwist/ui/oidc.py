@@ -77,7 +77,7 @@ class OIDCEndpoint:
 
 def add_cookie(request: KubeRequest, name: bytes, value: bytes, seconds: int) -> None:
     """
-    Set a cookie that only this server gets, and only with requests of its own pages.
+    Set a cookie that is sent to this server only, with requests of its pages.
 
     @param seconds: The lifetime; 0 removes the cookie.
     """

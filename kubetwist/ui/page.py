@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"
+SIGN_IN_LINKS: Final = b"/ui/sign-in-links"
 _PATHS: Final = (PATH, SWAGGER_PATH)
 _WITH_TICKET: Final = PROXY + b"/"
 _CACHE_IMMUTABLE: Final = b"public, max-age=31536000, immutable"
@@ -76,8 +77,9 @@ def with_ui(
     session = SessionEndpoint(authenticator, auditor)
     proxy = ProxyEndpoint(authenticator, handler)
     answers = {SESSION: with_security_headers(session.answer, POLICY), PATH: ui.answer}
-    # The filters authenticate and authorize requests for metrics, as they do with all other data.
+    # The filters authenticate and authorize requests for metrics and links, as they do with all other data.
     answers[HISTORY.encode()] = with_security_headers(handler, POLICY)
+    answers[SIGN_IN_LINKS] = with_security_headers(handler, POLICY)
     if authenticator.oidc is not None:
         oidc = OIDCEndpoint(authenticator.oidc)
         answers[START] = with_security_headers(oidc.start, POLICY)

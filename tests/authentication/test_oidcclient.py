@@ -332,7 +332,7 @@ class MetadataTests(ClientCase):
         self.issuers.append(other)
         self.assertEqual(self.client.issuer().url, URL)
         self.assertEqual(self.make(issuer_url=URL).issuer().url, URL)
-        for client in (self.make(issuer_url=other.url), self.make(issuer_url="https://nobody.example.com")):
+        for client in (self.make(issuer_url=other.url), self.make(issuer_url="https://unknown.example.com")):
             self.assertRaises(SignInFailed, client.issuer)
         self.issuers.clear()
         self.assertRaises(SignInFailed, self.client.issuer)

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.signinlinks import LIFETIME, SignInLinks, is_local
+from kubetwist.authentication.signinlinks import LIFETIME, MAX_LINKS, SignInLinks, is_local
 
 ALICE = UserInfo("alice")
 
@@ -46,6 +46,16 @@ class LinkTests(SynchronousTestCase):
         self.links.issue(ALICE)
         for secret in ("", "x", "x" * 10_000, "\ud800"):
             self.assertIsNone(self.links.redeem(secret, request()))
+
+    def test_many(self) -> None:
+        """The number of unused links is limited; expired ones are forgotten first."""
+        expired = self.links.issue(ALICE)
+        self.clock.advance(LIFETIME)
+        secrets = [self.links.issue(ALICE) for _ in range(MAX_LINKS + 1)]
+        self.assertEqual(len(self.links._links), MAX_LINKS)
+        self.assertIsNone(self.links.redeem(expired, request()))
+        self.assertIsNone(self.links.redeem(secrets[0], request()))
+        self.assertEqual(self.links.redeem(secrets[1], request()), ALICE)
 
     def test_elsewhere(self) -> None:
         """A client on another machine cannot use a link, and the link stays valid."""

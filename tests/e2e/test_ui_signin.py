@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -295,3 +297,30 @@ def test_token_ends(browser: Any, provided: tuple[SubprocessServer, Provider]) -
     page.find("#review").click()
     page.find("#save").click()
     page.reads("name: kept", ".yaml")
+
+
+def test_signin_link(browser: Any, provided: tuple[SubprocessServer, Provider]) -> None:
+    """An operator creates a link with the kubeconfig in the data directory; it signs in once."""
+    server, _ = provided
+    command = [sys.executable, "-m", "kubetwist", "token", "signin-link"]
+    kubeconfig = f"--kubeconfig={server.data_dir / 'admin.kubeconfig'}"
+    done = subprocess.run([*command, kubeconfig], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    link = done.stdout.strip()
+    page = fresh(browser, server)
+    browser.get("about:blank")
+    browser.get(link)
+    page.reads("kubernetes-admin", ".who")
+    assert page.run("return location.hash") == "#/"
+    page = fresh(browser, server)
+    browser.get("about:blank")
+    browser.get(link)
+    page.reads("This link was used before", ".problem")
+    refused = subprocess.run(
+        [*command, f"--kubeconfig={server.connection.as_user('eve').kubeconfig}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert refused.returncode == 1
+    assert "forbidden" in refused.stderr

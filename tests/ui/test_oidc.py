@@ -188,7 +188,7 @@ class AttackTests(SignInCase):
     """What other sites, other users and the provider may try."""
 
     def refused(self, answer: Answer, text: str) -> None:
-        """Check that a sign-in was refused, and that the cookie of the sign-in is gone."""
+        """Check that a sign-in was refused, and that the cookie of the sign-in is removed."""
         self.assertEqual((answer.code, json.loads(answer.body)["message"]), (401, text))
         self.assertEqual(len(self.sessions), 0)
         self.assertNotIn(BINDING, self.browser.cookies)

@@ -1,4 +1,4 @@
-"""C{kubetwist token}: create tokens of service accounts and of users."""
+"""C{kubetwist token}: create tokens of service accounts and of users, and sign-in links of the web UI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..tokenentries import add_entry, new_entry
 
 @click.group("token")
 def command() -> None:
-    """Create tokens of service accounts and of users."""
+    """Create tokens of service accounts and of users, and sign-in links of the web UI."""
 
 
 def seconds_of(duration: str) -> int | None:
@@ -110,6 +110,22 @@ def user(name: str, groups: Sequence[str], uid: str, file: str, key_file: str) -
         click.echo(add_entry(Path(file), name, uid, groups))
     else:
         click.echo(new_entry(name, uid, groups)[1], nl=False)
+
+
+@command.command("signin-link")
+@kubeconfig_option
+def signin_link(kubeconfig: str) -> None:
+    """
+    Print a link that signs in to the web UI.
+
+    The link works once, within 15 minutes, for browsers on the machine of the server, and signs in as the user of the
+    kubeconfig. The user must be in the group system:masters, as the one of admin.kubeconfig.
+    """
+    answer = call_server(kubeconfig, "POST", "/ui/sign-in-links")
+    url = answer.get("url")
+    if answer.get("kind") != "SignInLink" or not isinstance(url, str) or not url.isprintable():
+        raise CommandError("the server answered with another object than SignInLink")
+    click.echo(url)
 
 
 def signed_token(path: Path, user: UserInfo) -> str:

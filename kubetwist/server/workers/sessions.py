@@ -78,6 +78,10 @@ class RemoteLinks:
         """@param call: Calls a function of the storage process."""
         self._call = call
 
+    def issue(self, user: UserInfo) -> Deferred[str]:
+        """Issue a link."""
+        return self._call("issue link", encode_user(user))
+
     def redeem(self, secret: str, request: KubeRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """Redeem a link."""
         if not is_local(request):
@@ -144,6 +148,7 @@ def session_handlers(authenticator: SessionAuthenticator) -> Handlers:
             _bytes(session_id), _bytes(csrf_token)
         ),
         "end session": lambda session_id, csrf_token: sessions.end(_bytes(session_id), _bytes(csrf_token)),
+        "issue link": lambda user: links.issue(decode_user(user)),
         "redeem link": redeem,
         "issue ticket": lambda session_id, csrf_token, target: tickets.issue(
             _bytes(session_id), _bytes(csrf_token), target

@@ -101,3 +101,9 @@ class SessionTests(SynchronousTestCase):
         self.assertIsNone(self.one.links.redeem(secret, remote))
         self.assertEqual(self.successResultOf(self.one.links.redeem(secret, local)), USER)
         self.assertIsNone(self.successResultOf(self.other.links.redeem(secret, local)))
+
+    def test_issued_link(self) -> None:
+        """A link that one front has issued can be used at another one."""
+        local: Any = Request("127.0.0.1")
+        secret = self.successResultOf(self.one.links.issue(USER))
+        self.assertEqual(self.successResultOf(self.other.links.redeem(secret, local)), USER)
