@@ -18,12 +18,12 @@ const CONTAINER = {
 
 test("a pod has its containers with states, and its volumes", () => {
   const pod = object("v1", "Pod", {
-    spec: { nodeName: "n", containers: [CONTAINER], initContainers: [{ name: "side", image: "s", restartPolicy: "Always" }, { name: "setup", image: "i" }], volumes: [{ name: "v", secret: { secretName: "s" } }, { name: "e", emptyDir: {} }] },
+    spec: { nodeName: "n", containers: [CONTAINER], initContainers: [{ name: "side", image: "s", restartPolicy: "Always" }, { name: "setup", image: "i" }], volumes: [{ name: "v", secret: { secretName: "s" } }, { name: "e", emptyDir: {} }], ephemeralContainers: [{ name: "debug", image: "d" }] },
     status: { phase: "Running", containerStatuses: [{ name: "web", ready: true, restartCount: 2, state: { running: {} }, lastState: { terminated: { reason: "OOMKilled", exitCode: 137 } } }] },
   });
   const { Status, Containers, Volumes } = shown(pod);
   assert.deepEqual([Status.Phase, Status.Ready, Status.Node], ["Running", "1 of 1", "n"]);
-  assert.deepEqual(Containers.map((row) => row[0]), ["side (sidecar)", "setup (init)", "web"]);
+  assert.deepEqual(Containers.map((row) => row[0]), ["side (sidecar)", "setup (init)", "web", "debug (ephemeral)"]);
   assert.deepEqual(Containers[2].slice(1), ["nginx", "Running", "2", "OOMKilled", "100m / 1", "– / 1Gi", "80 http; 53/UDP", "readiness: http :80/, after 0 s, every 10 s, timeout 1 s, 3 failures"]);
   assert.deepEqual(Volumes, [["v", "Secret", "s", "web: /v (read-only)"], ["e", "emptyDir", "", ""]]);
   assert.equal(shown({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }).Status.Phase, "Terminating");
@@ -63,6 +63,9 @@ test("other kinds have what matters of them", () => {
   const node = object("v1", "Node", { spec: { unschedulable: true, taints: [{ key: "k", effect: "NoSchedule" }] }, status: { capacity: { memory: "1Gi", pods: "110" } } });
   assert.deepEqual(shown(node).Capacity, [["memory", "1.0 GiB", ""], ["pods", "110", ""]]);
   assert.equal(shown(node).Status.Scheduling, "cordoned");
+  assert.deepEqual(shown(object("v1", "Secret", { type: "Opaque", immutable: true })).Status, { Type: "Opaque", Immutable: "yes" });
+  assert.equal(shown(object("v1", "ServiceAccount", { automountServiceAccountToken: false, secrets: [{ name: "s" }] })).Status.Secrets, "s");
+  assert.equal(shown(object("policy/v1", "PodDisruptionBudget", { spec: { minAvailable: 1 }, status: { disruptionsAllowed: 2, currentHealthy: 3, desiredHealthy: 1 } })).Status["Allowed disruptions"], "2");
   const autoscaler = object("autoscaling/v2", "HorizontalPodAutoscaler", { spec: { scaleTargetRef: { kind: "Deployment", name: "d" }, maxReplicas: 5, metrics: [{ type: "Resource", resource: { name: "cpu", target: { averageUtilization: 50 } } }] }, status: { currentMetrics: [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: 20 } } }] } });
   assert.deepEqual(shown(autoscaler).Metrics, [["Resource", "cpu", "20 %", "50 %"]]);
   assert.equal(shown(object("apiextensions.k8s.io/v1", "CustomResourceDefinition", { spec: { group: "g", versions: [{ name: "v1", served: true }] } })).Versions[0][1], "yes");

@@ -205,6 +205,7 @@ class ActionDialog {
       try {
         await this.request(job.object, values);
         job.line.className = "good";
+        job.line.append(`: ${o.sent}`);
         this.succeeded(job.object);
       } catch (error) {
         failed++;

@@ -177,7 +177,7 @@ export const texts = {
     anotherObject: (/** @type {string} */ name) => `${name} no longer exists`,
     progress: (/** @type {number} */ done, /** @type {number} */ all, /** @type {number} */ failed) => `${done} of ${all}${failed ? `, ${failed} failed` : ""}`,
     ended: (/** @type {number} */ done, /** @type {number} */ all, /** @type {number} */ failed) => `${done} of ${all} done${failed ? `, ${failed} failed` : ""}.`,
-    notSent: "not sent", save: "Save", stop: "Stop", close: "Close",
+    notSent: "not sent", sent: "done", save: "Save", stop: "Stop", close: "Close",
     loadCurrent: "Load the current values", changedElsewhere: "They were changed by someone else in the meantime.",
     selection: "Selection", clear: "Clear", noActions: "You may take no action on them.", selectAll: "Select all", selectRow: (/** @type {string} */ name) => `Select ${name}`,
     selected: (/** @type {number} */ count, /** @type {number} */ hidden) => `${count} selected${hidden ? `, ${hidden} hidden by the filter` : ""}`,
@@ -271,7 +271,7 @@ export const texts = {
     /** @type {Record<string, string>} */
     probeNames: { startupProbe: "startup", readinessProbe: "readiness", livenessProbe: "liveness" },
     containers: "Containers", containerColumns: ["Name", "Image", "State", "Restarts", "Last end", "CPU (request / limit)", "Memory (request / limit)", "Ports", "Probes"],
-    init: "init", sidecar: "sidecar", readOnly: "read-only",
+    init: "init", sidecar: "sidecar", ephemeral: "ephemeral", immutable: "Immutable", readOnly: "read-only",
     volumes: "Volumes", volumeColumns: ["Name", "Type", "Source", "Mounted at"],
     template: "Containers of the template", templateColumns: ["Name", "Image", "CPU (request / limit)", "Memory (request / limit)", "Ports", "Probes"],
     phase: "Phase", message: "Message", ready: "Ready", node: "Node", podIPs: "Addresses", started: "Started", finished: "Finished", serviceAccount: "Service account", qosClass: "QoS class",

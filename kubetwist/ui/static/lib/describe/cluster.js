@@ -85,3 +85,9 @@ export const budgetSections = ({ spec = {}, status = {} }) => [fieldsSection(t.s
   [t.healthy, `${status.currentHealthy ?? 0} / ${status.desiredHealthy ?? 0}`], [t.expectedPods, status.expectedPods],
   [t.minAvailable, spec.minAvailable], [t.maxUnavailable, spec.maxUnavailable], [t.selector, chips(spec.selector?.matchLabels)],
 ])];
+
+/** @param {KubeObject} object A ConfigMap or Secret. @returns {(Section | null)[]} */
+export const dataSections = (object) => {
+  const { type, immutable } = /** @type {any} */ (object);
+  return [fieldsSection(t.status, [[t.type, type], [t.immutable, immutable ? t.yes : ""]])];
+};

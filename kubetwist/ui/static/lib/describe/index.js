@@ -1,7 +1,7 @@
 // The sections of the page of an object, by its kind.
 
 import { certificateSections, signingRequestSections } from "./certificates.js";
-import { autoscalerSections, budgetSections, claimSections, definitionSections, namespaceSections, nodeSections, serviceAccountSections } from "./cluster.js";
+import { autoscalerSections, budgetSections, claimSections, dataSections, definitionSections, namespaceSections, nodeSections, serviceAccountSections } from "./cluster.js";
 import { conditionsSection, genericSections, metadataSection } from "./generic.js";
 import { kindKey } from "../resources.js";
 import { ingressSections, serviceSections } from "./network.js";
@@ -24,8 +24,8 @@ const KINDS = {
   "/ServiceAccount": serviceAccountSections,
   "/PersistentVolumeClaim": claimSections,
   "/ReplicationController": replicaSetSections,
-  "/ConfigMap": () => [],
-  "/Secret": () => [],
+  "/ConfigMap": dataSections,
+  "/Secret": dataSections,
   "apps/Deployment": deploymentSections,
   "apps/ReplicaSet": replicaSetSections,
   "apps/StatefulSet": statefulSetSections,

@@ -52,11 +52,15 @@ export function probeText(probe) {
 /** @param {any} values @returns {string[]} */
 const listOfTexts = (values) => (Array.isArray(values) ? values.map(String) : []);
 
-/** @param {any} spec A PodSpec. @returns {{ container: any, init: boolean }[]} */
+/** @param {any} spec A PodSpec. @returns {{ container: any, kind: string }[]} The containers, and what kind they are; "" for the usual one. */
 export const containersOf = (spec) => [
-  ...listOf(spec?.initContainers).map((container) => ({ container, init: true })),
-  ...listOf(spec?.containers).map((container) => ({ container, init: false })),
+  ...listOf(spec?.initContainers).map((container) => ({ container, kind: container.restartPolicy === "Always" ? t.sidecar : t.init })),
+  ...listOf(spec?.containers).map((container) => ({ container, kind: "" })),
+  ...listOf(spec?.ephemeralContainers).map((container) => ({ container, kind: t.ephemeral })),
 ];
+
+/** @param {{ container: any, kind: string }} found */
+const nameOf = ({ container, kind }) => (kind ? `${container.name} (${kind})` : container.name);
 
 /** @param {any} container */
 const probesOf = (container) => ["startupProbe", "readinessProbe", "livenessProbe"].filter((name) => container[name])
@@ -72,12 +76,11 @@ const portsOf = (container) => listOf(container.ports).map((port) => `${port.con
  * @param {any} status
  */
 function containersSection(spec, status) {
-  const states = new Map([...listOf(status?.initContainerStatuses), ...listOf(status?.containerStatuses)].map((one) => [one.name, one]));
-  return tableSection(t.containers, t.containerColumns, containersOf(spec).map(({ container, init }) => {
-    const found = states.get(container.name);
-    const kind = init ? (container.restartPolicy === "Always" ? t.sidecar : t.init) : "";
+  const states = new Map([...listOf(status?.initContainerStatuses), ...listOf(status?.containerStatuses), ...listOf(status?.ephemeralContainerStatuses)].map((one) => [one.name, one]));
+  return tableSection(t.containers, t.containerColumns, containersOf(spec).map((one) => {
+    const { container } = one, found = states.get(container.name);
     return [
-      kind ? `${container.name} (${kind})` : container.name, code(container.image), containerState(found), found?.restartCount ?? 0,
+      nameOf(one), code(container.image), containerState(found), found?.restartCount ?? 0,
       lastEnd(found), amounts(container.resources, "cpu"), amounts(container.resources, "memory"), portsOf(container), probesOf(container),
     ];
   }));
@@ -132,8 +135,8 @@ export function podSections({ metadata, spec = {}, status = {} }) {
 export function templateSections(template, namespace) {
   const spec = template?.spec ?? {};
   return [
-    tableSection(t.template, t.templateColumns, containersOf(spec).map(({ container, init }) => [
-      init ? `${container.name} (${t.init})` : container.name, code(container.image), amounts(container.resources, "cpu"), amounts(container.resources, "memory"), portsOf(container), probesOf(container),
+    tableSection(t.template, t.templateColumns, containersOf(spec).map(({ container, kind }) => [
+      nameOf({ container, kind }), code(container.image), amounts(container.resources, "cpu"), amounts(container.resources, "memory"), portsOf(container), probesOf(container),
     ])),
     volumesSection(spec, namespace),
   ];
