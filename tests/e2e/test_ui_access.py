@@ -272,3 +272,21 @@ def test_no_explanation(page: Page, bound: SubprocessServer) -> None:
     page.reads("The server explains decisions to users who", "dialog")
     page.press("ESCAPE")
     page.sign_in(bound.token)
+
+
+def test_narrow(page: Page) -> None:
+    """The choices fit on a small screen, and the table scrolls in its frame."""
+    size = page.browser.get_window_size()
+    show(page, resource="pods", namespace="one")
+    metrics = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": False}
+    fits = (
+        "const page = document.querySelector('.page').getBoundingClientRect();"
+        "return [...document.querySelectorAll('.who-choices :is(input, select), .matrix')]"
+        ".every((one) => !one.offsetWidth || one.getBoundingClientRect().right <= page.right)"
+    )
+    try:
+        page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        page.until(lambda: page.run(fits))
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        page.browser.set_window_size(size["width"], size["height"])

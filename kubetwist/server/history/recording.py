@@ -95,6 +95,9 @@ class Recording:
         call, self._call = self._call, None
         if call is not None:
             call.cancel()
+        if self._config.options["in-memory"]:
+            # The next process has other data.
+            return
         content = gzip.compress(self._recorder.snapshot()(), 6, mtime=0)
         try:
             # A crash of the machine may lose it.
@@ -127,6 +130,8 @@ class Recording:
         if self._peers is not None:
             of_peers.extend(await self._peers.call(SAMPLE))
         sample = await self._source.take()
+        if self._stopped:
+            return
         for one in of_peers:
             sample.add(Sample.decode(one))
         seconds, now = self._reactor.seconds(), posix_now()

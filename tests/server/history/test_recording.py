@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -41,7 +42,7 @@ class RecordingTests(SynchronousTestCase):
         self.patch(module, "posix_now", self.clock.seconds)
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
-        self.config: Any = Mock(reactor=self.clock, peers=None)
+        self.config: Any = Mock(reactor=self.clock, peers=None, options={"in-memory": False})
         self.config.data.path = self.folder
         self.config.files.reloads = {}
         self.leases: list[Any] = []
@@ -136,6 +137,25 @@ class RecordingTests(SynchronousTestCase):
             self.clock.advance(FIRST)
             self.assertEqual(len(self.document()["times"]), 1)
             self.recording.stop()
+
+    def test_in_memory(self) -> None:
+        """A server whose data is in memory writes nothing."""
+        self.config.options["in-memory"] = True
+        self.recording.start()
+        self.recording.stop()
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_stopped(self) -> None:
+        """A sample that is complete after the stop is dropped."""
+        answer: Deferred[list[Any]] = Deferred()
+        self.config.peers = Mock(call=lambda name: answer)
+        self.make()
+        self.recording.start()
+        self.clock.advance(FIRST)
+        self.recording.stop()
+        answer.callback([])
+        self.assertEqual(self.document()["times"], [])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_unwritable(self) -> None:
         """A stop succeeds if the file cannot be written."""

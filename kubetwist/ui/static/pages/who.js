@@ -137,5 +137,5 @@ function table(objects, everywhere, query, where, explains) {
   }
 
   draw();
-  return [h("div", { class: "row who" }, h("label", { for: "who-by" }, texts.grants.fields.by, mode), ofResource, ofSubject, h("span", { class: "row" }, namespace.element), onlySystem, filter), note, grid];
+  return [h("div", { class: "row who-choices" }, h("label", { for: "who-by" }, texts.grants.fields.by, mode), ofResource, ofSubject, h("span", { class: "row" }, namespace.element), onlySystem, filter), note, grid];
 }
