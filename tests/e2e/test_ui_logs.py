@@ -10,7 +10,7 @@ import pytest
 
 from kubetwist.testing import ChildKubeAPI
 
-from .browser import Page, make
+from .browser import Page, another_origin, make
 
 CORE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -275,16 +275,20 @@ def test_permissions(page: Page, server: ChildKubeAPI) -> None:
 
 
 def test_handshake(page: Page, server: ChildKubeAPI) -> None:
-    """The handshake needs the key: with the cookie alone it is refused."""
+    """A handshake needs the key and the origin: with the cookie alone, or from another page, it is refused."""
     pod(server, "socket", "proxy")
     script = """
-        const [path, protocols, done] = arguments;
-        const socket = new WebSocket(new URL(path, location.href.replace(/^http/, "ws")), protocols);
+        const [url, protocols, done] = arguments;
+        const socket = new WebSocket(url, protocols);
         socket.onopen = () => done(socket.protocol); socket.onerror = () => done("refused");
     """
-    path = f"{CORE}/pods/socket/log?follow=true"
+    url = f"wss{server.url.removeprefix('https')}{CORE}/pods/socket/log?follow=true"
     key = page.run("return localStorage.getItem('kubetwist-key')")
     attempt = page.browser.execute_async_script
-    assert attempt(script, path, ["binary.k8s.io"]) == "refused"
-    assert attempt(script, path, ["csrf.kubetwist.dev.x", "binary.k8s.io"]) == "refused"
-    assert attempt(script, path, [f"csrf.kubetwist.dev.{key}", "binary.k8s.io"]) == "binary.k8s.io"
+    assert attempt(script, url, ["binary.k8s.io"]) == "refused"
+    assert attempt(script, url, ["csrf.kubetwist.dev.x", "binary.k8s.io"]) == "refused"
+    assert attempt(script, url, [f"csrf.kubetwist.dev.{key}", "binary.k8s.io"]) == "binary.k8s.io"
+    # Another port of the same host is the same site: its requests have the cookie.
+    with another_origin() as elsewhere:
+        page.browser.get(elsewhere)
+        assert attempt(script, url, [f"csrf.kubetwist.dev.{key}", "binary.k8s.io"]) == "refused"

@@ -85,7 +85,7 @@ def test_isolated(page: Page, server: ChildKubeAPI, resource: str, name: str) ->
     """An application is shown and reaches itself, but neither the session nor the API."""
     page.open(f"#/object/-/{resource}/default/web")
     page.reads("kubectl port-forward -n default", "#web")
-    assert len(page.all("#web li")) == 1
+    assert len(page.all("#web tbody tr")) == 1
     handle = page.browser.current_window_handle
     open_port(page)
     result = json.loads(page.until(lambda: page.text("#result")))

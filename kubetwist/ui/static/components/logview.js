@@ -9,6 +9,8 @@ import { texts } from "../lib/texts.js";
 export const MAX_LINES = 10_000;
 export const MAX_CHARACTERS = 5_000_000;
 const BLOCK = 100;
+// Milliseconds between two batches: each of them costs a layout.
+const INTERVAL = 100;
 // Pixels from the end within which the log is followed.
 const NEAR = 24;
 
@@ -32,14 +34,19 @@ export class LogView {
     this.found = [];
     /** @type {Drawn | null} */
     this.current = null;
+    this.timer = 0;
     this.frame = 0;
+    /** The state of the next batch. @type {"idle" | "scheduled" | "closed"} */
+    this.next = "idle";
+    this.drawnAt = -INTERVAL;
     this.top = 0;
     this.element = h("div", { class: "log wraps", tabindex: "0", role: "log", "aria-live": "off", onscroll: () => this.scrolled() });
   }
 
   close() {
+    this.next = "closed";
+    clearTimeout(this.timer);
     cancelAnimationFrame(this.frame);
-    this.frame = -1;
   }
 
   /** Remove all lines. */
@@ -56,9 +63,17 @@ export class LogView {
 
   /** @param {LogLine[]} lines */
   add(lines) {
-    if (!lines.length || this.frame === -1) return;
+    if (!lines.length || this.next === "closed") return;
     this.omitted += this.pending.push(lines).length;
-    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    if (this.next === "scheduled") return;
+    this.next = "scheduled";
+    this.timer = setTimeout(() => { this.frame = requestAnimationFrame(() => this.drawNext()); }, Math.max(0, INTERVAL - (performance.now() - this.drawnAt)));
+  }
+
+  drawNext() {
+    this.next = "idle";
+    this.draw();
+    this.drawnAt = performance.now();
   }
 
   /** The number of received lines that are not drawn, as the log is paused. */
@@ -77,7 +92,7 @@ export class LogView {
 
   /** Draw the last lines of a log that has ended. */
   finish() {
-    if (this.frame === -1) return;
+    if (this.next === "closed") return;
     this.drawPending();
     if (this.following) this.scrollToEnd();
     this.changed();

@@ -4,6 +4,7 @@ import * as api from "../core/api.js";
 import { button, h, problem, replace } from "../core/dom.js";
 import { forwardCommand, proxyPath, webPorts } from "../lib/ports.js";
 import { texts } from "../lib/texts.js";
+import { plainTable } from "./sections.js";
 
 /** @typedef {import("../lib/ports.js").WebPort} WebPort */
 /** @typedef {import("../lib/types.js").Target} Target */
@@ -21,12 +22,12 @@ export function webSection(object, { resource: { resource }, namespace, name }) 
   if (!ports.length) return null;
   const messages = h("div", { "aria-live": "polite" });
   const row = (/** @type {WebPort} */ port) => {
-    const label = `${port.scheme}, ${port.port}${port.name ? ` (${port.name})` : ""}`, command = forwardCommand(resource, namespace, name, port);
+    const label = `${port.port}${port.name ? ` (${port.name})` : ""}`, command = forwardCommand(resource, namespace, name, port);
     const open = button(t.open, () => openPort(proxyPath(resource, namespace, port), messages), { hidden: true, "aria-label": `${t.open} ${label}`, class: "open-port" });
     offer(open, resource, namespace, port);
-    return h("li", { class: "row" }, h("span", null, label), open, h("code", null, command), button(texts.copy, () => navigator.clipboard.writeText(command), { "aria-label": `${texts.copy} ${command}` }));
+    return [h("span", null, label), open, h("code", null, command), button(texts.copy, () => navigator.clipboard.writeText(command), { "aria-label": `${texts.copy} ${command}` })];
   };
-  return h("section", { class: "section", id: "web" }, h("h2", null, t.web), h("p", { class: "quiet" }, t.webLimits), messages, h("ul", { class: "values" }, ports.map(row)));
+  return h("section", { class: "section", id: "web" }, h("h2", null, t.web), h("p", { class: "quiet" }, t.webLimits), messages, plainTable(t.webColumns, ports.map(row)));
 }
 
 /** A ticket belongs to a session; without one, as with a client certificate, there is only the command. @param {HTMLElement} open @param {string} resource @param {string} namespace @param {WebPort} port */
