@@ -3,11 +3,12 @@
 Write the scripts and styles of other projects into F{kubetwist/ui/static/vendor/}, as F{.ci/vendor.toml} lists them.
 
 The packages are downloaded by C{npm pack}, in exactly the listed versions, and refused if their integrity differs.
-Files are copied unchanged, with their licences; F{README.txt} lists the packages. Files that are not listed are
-removed, except declarations for the type checker (C{*.d.mts}), which are ours.
+Files are copied unchanged, with their licences; F{README.txt} lists the packages. A bundle is one file that esbuild
+makes of several packages, from an entry file in F{.ci/bundles/}. Files that are not listed are removed, except
+declarations for the type checker (C{*.d.mts}), which are ours.
 
-Usage: .ci/vendor.py [--check]. npm must be on PATH. With C{--check}, nothing is written: the exit code is 1 if a file
-is missing, unlisted, or differs.
+Usage: .ci/vendor.py [--check]. npm and node must be on PATH. With C{--check}, nothing is written: the exit code is 1 if
+a file is missing, unlisted, or differs.
 
 To update a package, change its version and integrity in F{.ci/vendor.toml}, and run the command.
 """
@@ -29,6 +30,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 VENDOR = ROOT / "kubetwist" / "ui" / "static" / "vendor"
 TABLE = Path(__file__).with_suffix(".toml")
+ENTRIES = ROOT / ".ci" / "bundles"
+#: What esbuild is called with, besides the entry file.
+BUNDLE_OPTIONS = ("--bundle", "--format=esm", "--minify", "--target=es2022", "--legal-comments=none", "--charset=utf8")
 #: Suffix of the files that this command neither writes nor removes.
 DECLARATIONS = ".d.mts"
 
@@ -62,12 +66,70 @@ def download(package: dict[str, Any], folder: Path) -> dict[str, bytes]:
         }
 
 
-def readme(packages: list[dict[str, Any]]) -> bytes:
+def unpack(package: dict[str, Any], modules: Path, archives: Path) -> dict[str, bytes]:
+    """
+    Download a package, and write its files to where node finds them.
+
+    @param package: Its entry in the table.
+    @param modules: A folder C{node_modules}.
+    @param archives: A folder for the archive.
+    @return: The content of all its files, by path.
+    @raise BadPackageError: The integrity differs.
+    """
+    content = download(package, archives)
+    for name, data in content.items():
+        path = modules / package["name"] / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return content
+
+
+def licences(contents: dict[str, dict[str, bytes]]) -> bytes:
+    """
+    Return the licences of packages in one text, each once.
+
+    @param contents: The files of the packages, by the names of the packages.
+    @raise BadPackageError: A package has no licence.
+    """
+    by_text: dict[str, list[str]] = {}
+    for name, content in sorted(contents.items()):
+        if "LICENSE" not in content:
+            raise BadPackageError(f"{name} has no LICENSE")
+        by_text.setdefault(content["LICENSE"].decode().strip(), []).append(name)
+    return "\n\n".join(f"{', '.join(names)}:\n\n{text}" for text, names in by_text.items()).encode() + b"\n"
+
+
+def make_bundle(bundle: dict[str, Any], bundler: dict[str, Any], folder: Path) -> dict[str, bytes]:
+    """
+    Make a bundle.
+
+    @param bundle: Its entry in the table.
+    @param bundler: The package of esbuild, in the form that node runs on each platform.
+    @param folder: An empty folder.
+    @return: The bundle and its licences, by path in F{vendor/}.
+    @raise BadPackageError: A package is not the listed one, or has no licence.
+    """
+    name = bundle["name"]
+    modules, tools = folder / "node_modules", folder / "tools"
+    contents = {package["name"]: unpack(package, modules, folder) for package in bundle["packages"]}
+    unpack(bundler, tools, folder)
+    entry = folder / f"{name}.js"
+    entry.write_bytes((ENTRIES / entry.name).read_bytes())
+    command = ["node", str(tools / bundler["name"] / "bin" / "esbuild"), entry.name, *BUNDLE_OPTIONS]
+    made = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=folder).stdout
+    return {f"{name}/{name}.mjs": made, f"{name}/LICENSE.txt": licences(contents)}
+
+
+def readme(packages: list[dict[str, Any]], bundles: list[dict[str, Any]]) -> bytes:
     """Return the text of F{README.txt}."""
-    lines = ["Files of other projects, unchanged. `.ci/vendor.py` of the source writes them.", ""]
+    lines = ["Files and bundles of other projects. `.ci/vendor.py` of the source writes them.", ""]
     for package in packages:
         names = ", ".join(package["files"].values())
         text = f"{package['name']} {package['version']} ({package['licence']}): {package['use']}. {names}"
+        lines += textwrap.wrap(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    for bundle in bundles:
+        names = ", ".join(f"{package['name']} {package['version']}" for package in bundle["packages"])
+        text = f"{bundle['name']}/{bundle['name']}.mjs ({bundle['licence']}): {bundle['use']}. A bundle of {names}"
         lines += textwrap.wrap(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return "\n".join([*lines, ""]).encode()
 
@@ -78,8 +140,12 @@ def wanted_files() -> dict[str, bytes]:
 
     @raise BadPackageError: A package is not the listed one, or lacks a listed file.
     """
-    packages = tomllib.loads(TABLE.read_text("utf-8"))["package"]
-    wanted = {"README.txt": readme(packages)}
+    table = tomllib.loads(TABLE.read_text("utf-8"))
+    packages, bundles = table["package"], table["bundle"]
+    wanted = {"README.txt": readme(packages, bundles)}
+    for bundle in bundles:
+        with tempfile.TemporaryDirectory() as folder:
+            wanted |= make_bundle(bundle, table["bundler"], Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         for package in packages:
             content = download(package, Path(folder))

@@ -90,6 +90,7 @@ UI: Final = PageFiles(
         "pages/*.js",
         "styles/*.css",
         "vendor/*.txt",
+        "vendor/codemirror/*",
         "vendor/js-yaml/*",
         "vendor/xterm/*",
     ),
