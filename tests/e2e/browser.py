@@ -163,15 +163,32 @@ class Page:
         self.until(lambda: self.all(".side a[href='#/list/-/configmaps']"))
 
     def write(self, old: str, new: str) -> None:
-        """Replace the text in the editor."""
-        self.find("textarea")
+        """Replace the first occurrence of a text in the editor."""
+        self.until(lambda: old in self.edited())
         self.run(
-            "const area = document.querySelector('textarea');"
-            "if (!area.value.includes(arguments[0])) throw new Error('not in: ' + area.value);"
-            "area.value = area.value.replace(arguments[0], arguments[1]); area.dispatchEvent(new Event('input'));",
+            "const area = document.querySelector('yaml-editor');"
+            "area.value = area.value.replace(arguments[0], () => arguments[1]);",
             old,
             new,
         )
+
+    def edited(self) -> str:
+        """Return the text in the editor."""
+        return str(self.run("return document.querySelector('yaml-editor')?.value ?? ''"))
+
+    def edit(self, text: str) -> None:
+        """Replace the whole text in the editor."""
+        self.find("yaml-editor")
+        self.run("document.querySelector('yaml-editor').value = arguments[0]", text)
+
+    def in_editor(self, selector: str) -> list[str]:
+        """Return the texts of matching elements inside of the editor."""
+        found: list[str] = self.run(
+            "return [...document.querySelector('yaml-editor')?.shadowRoot.querySelectorAll(arguments[0]) ?? []]"
+            ".map((one) => one.textContent)",
+            selector,
+        )
+        return found
 
     def press(self, *keys: str, held: str = "") -> None:
         """Press keys, by Selenium's names or as text, while C{held} is held down."""

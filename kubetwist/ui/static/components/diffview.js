@@ -1,6 +1,6 @@
 // The changes between two texts.
 
-import { h } from "../core/dom.js";
+import { h, loadStyle } from "../core/dom.js";
 import { difference } from "../lib/lines.js";
 import { texts } from "../lib/texts.js";
 
@@ -17,6 +17,7 @@ export function diffView(before, after) {
   const near = new Uint8Array(lines.length);
   lines.forEach(([sign], index) => { if (sign !== " ") near.fill(1, Math.max(0, index - CONTEXT), index + CONTEXT + 1); });
   if (!near.includes(1)) return null;
+  loadStyle("editor");
   const element = h("div", { class: "diff", tabindex: "0", "aria-label": texts.changes });
   let skipped = 0;
   const flush = () => { if (skipped) element.append(h("div", { class: "skip" }, texts.unchangedLines(skipped))); skipped = 0; };

@@ -157,9 +157,17 @@ export async function providerAddress() {
   return location;
 }
 
+/** End the session, and remove what the page has stored for it, such as drafts. */
 export async function signOut() {
-  try { await ask("/ui/session", { method: "DELETE" }); } finally { forget(); }
+  try { await ask("/ui/session", { method: "DELETE" }); } finally {
+    forget();
+    for (const name of Object.keys(localStorage)) if (name.startsWith("kubetwist-draft:")) localStorage.removeItem(name);
+  }
 }
+
+let user = "";
+/** Return the name of the user, after `whoAmI`. */
+export const username = () => user;
 
 /**
  * Return the user as which the server authenticates the requests.
@@ -168,6 +176,7 @@ export async function signOut() {
  */
 export async function whoAmI() {
   const made = await post("/apis/authentication.k8s.io/v1/selfsubjectreviews", { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" });
+  user = made.status.userInfo.username;
   return made.status.userInfo;
 }
 

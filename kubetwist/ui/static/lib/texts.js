@@ -69,7 +69,6 @@ export const texts = {
   moreLines: (/** @type {number} */ count) => `… and ${count} lines more`,
 
   // Edits.
-  editorKeys: "Escape, then Tab, leaves it; Control and Enter review.",
   inLine: (/** @type {string} */ reason, /** @type {number} */ line) => `${reason}, in line ${line}`,
   notYAML: "not valid YAML",
   noMetadata: "not an object with metadata",
@@ -194,6 +193,24 @@ export const texts = {
     drainStates: { waiting: "waiting", evicting: "evicting", leaving: "terminating", gone: "ended", failed: "failed", cancelled: "not evicted" },
     blocked: (/** @type {string} */ message, /** @type {number} */ seconds) => `a disruption budget does not allow it yet, tries again every ${seconds} s: ${message}`,
     drained: (/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ stopped) => `${gone} of ${all} pods have ended.${stopped ? " Stopped; the nodes stay cordoned." : ""}`,
+  },
+
+  editor: {
+    label: "YAML", keys: "Escape, then Tab, leaves the editor; Control and Enter review; Control and Space complete.",
+    unknownField: (/** @type {string} */ name, /** @type {string | undefined} */ similar) => `unknown field "${name}"${similar ? `; similar: "${similar}"` : ""}`,
+    missingField: (/** @type {string} */ name) => `required field "${name}" is missing`,
+    wrongType: (/** @type {string} */ type) => `expected: ${type}`, quoteIt: "expected: string; put the value in quotes",
+    notAllowed: (/** @type {string[]} */ values) => `allowed values: ${values.join(", ")}`,
+    pattern: (/** @type {string} */ pattern) => `does not match ${pattern}`,
+    limits: {
+      minimum: (/** @type {number} */ limit) => `less than ${limit}`, maximum: (/** @type {number} */ limit) => `greater than ${limit}`,
+      short: (/** @type {number} */ limit) => `shorter than ${limit} characters`, long: (/** @type {number} */ limit) => `longer than ${limit} characters`,
+      few: (/** @type {number} */ limit) => `fewer than ${limit} items`, many: (/** @type {number} */ limit) => `more than ${limit} items`,
+    },
+    tooLarge: "Texts of more than 1 MB are not checked here.", noErrors: "No errors found.", atLine: (/** @type {number} */ line) => `Line ${line}`,
+    moreErrors: (/** @type {number} */ count) => `and ${count} more`, required: "required", optional: "optional", defaultValue: "Default: ", values: "Values: ",
+    template: "Template", noTemplate: "Required fields only", manyObjects: "Apply many objects", draftKept: (/** @type {string} */ when) => `A draft of ${when} is kept in this browser.`,
+    draftOutdated: "The object has changed since.", useDraft: "Use the draft", discardDraft: "Discard the draft",
   },
 
   // The page of an object.

@@ -1,14 +1,19 @@
 // Edit and create objects: an editor, a review of the changes by a dry run, and the write.
 
 import { diffView } from "../components/diffview.js";
+import { DraftBar } from "../components/draftbar.js";
 import { editor } from "../components/editor.js";
 import * as api from "../core/api.js";
-import { button, h, problem, replace } from "../core/dom.js";
+import { button, h, loadStyle, problem, replace } from "../core/dom.js";
+import { schemasOf } from "../core/openapi.js";
 import { listAddress, objectAddress } from "../lib/addresses.js";
+import { statusDiagnostics } from "../lib/diagnostics.js";
 import { MANAGER, changes, conflictsOf, equal, inexact, removals } from "../lib/patch.js";
 import { apiVersionOf, pathOf, questionOf } from "../lib/resources.js";
+import { skeleton, templatesOf } from "../lib/templates.js";
 import { texts } from "../lib/texts.js";
 import { editable } from "../lib/yamlblocks.js";
+import { treeOf } from "../lib/yamltree.js";
 import { CORE_SCHEMA, load } from "../vendor/js-yaml/js-yaml.mjs";
 
 /** @typedef {import("../lib/types.js").Resource} Resource */
@@ -44,6 +49,16 @@ const warnings = (response) => {
   return warning ? h("p", { class: "waiting" }, warning.replace(/^299 \S+ /, "")) : null;
 };
 
+/** Return whether drafts of a resource may be kept in the browser. @param {Resource} resource */
+const keepsDrafts = (resource) => resource.group !== "" || resource.resource !== "secrets";
+
+/** Show an error below the editor, and its fields on their lines. @param {import("../components/editor.js").YAMLEditor} area @param {HTMLElement} shown @param {any} error */
+function showProblem(area, shown, error) {
+  replace(shown, problem(error));
+  const found = statusDiagnostics(treeOf(area.value), error.status);
+  if (found.length) area.showAnswer(found);
+}
+
 /**
  * Show an editor of an object.
  *
@@ -53,15 +68,17 @@ const warnings = (response) => {
  */
 export async function editObject({ resource, namespace, name, path }, body, view) {
   const question = questionOf("get", resource, namespace, name);
-  const text = await api.text(path, { accept: YAML, question });
+  const [text] = await Promise.all([api.text(path, { accept: YAML, question }), loadStyle("editor")]);
   /** @type {any} */
   const before = load(text, { schema: CORE_SCHEMA });
   const original = editable(text);
   const shown = h("div", { "aria-live": "polite" });
   const how = h("select", { id: "how", "aria-label": texts.saveMode }, h("option", { value: "apply" }, texts.applyChanges), h("option", { value: "replace" }, texts.replaceObject));
   const forget = () => replace(shown);
-  const { element, area } = editor(original, forget);
+  const area = editor(original, () => { forget(); draft.changed(); }, () => review());
+  const draft = new DraftBar(objectAddress(resource, namespace, name), area, { original, version: before.metadata.resourceVersion, kept: keepsDrafts(resource) });
   view.unsaved = () => area.value !== original;
+  view.close = () => draft.close(!view.unsaved);
   how.addEventListener("change", forget);
 
   const write = async (/** @type {boolean} */ force, /** @type {boolean} */ dry) => {
@@ -96,7 +113,8 @@ export async function editObject({ resource, namespace, name, path }, body, view
 
   const refused = (/** @type {any} */ error, /** @type {boolean} */ force) => {
     const conflicts = force ? [] : conflictsOf(error);
-    if (!conflicts.length) { replace(shown, problem(error)); return; }
+    if (!conflicts.length) { showProblem(area, shown, error); return; }
+    area.showAnswer(statusDiagnostics(treeOf(area.value), error.status));
     replace(shown, h("div", { class: "problem", role: "alert" }, h("strong", null, texts.conflict, " "), texts.conflictMeaning, conflictTable(conflicts)),
       h("div", { class: "row" }, button(texts.forceApplyAsk, () => review(true), { class: "danger", id: "force" })));
   };
@@ -109,13 +127,11 @@ export async function editObject({ resource, namespace, name, path }, body, view
     } catch (error) { refused(error, force); }
   };
 
-  replace(body, h("div", { class: "edit" }, element,
+  replace(body, h("div", { class: "edit" }, draft.element, area, area.messages,
     h("div", { class: "row" }, how, button(texts.reviewChanges, () => review(), { id: "review" }),
       h("span", { class: "quiet" }, texts.reviewFirst)),
     shown));
   area.focus();
-  area.setSelectionRange(0, 0);
-  area.scrollTop = 0;
 }
 
 /**
@@ -127,11 +143,14 @@ export async function editObject({ resource, namespace, name, path }, body, view
  * @param {View} view Its `unsaved` returns whether leaving would lose changes.
  */
 export function createObject(resource, namespace, body, view) {
-  const where = resource.namespaced ? `  namespace: ${namespace || "default"}\n` : "";
+  loadStyle("editor");
+  const where = resource.namespaced ? namespace || "default" : "";
   const shown = h("div", { "aria-live": "polite" });
-  const { element, area } = editor(`apiVersion: ${apiVersionOf(resource)}\nkind: ${resource.kind}\nmetadata:\n  name: \n${where}`, () => replace(shown));
-  const template = area.value;
+  let template = skeleton(resource, where, null);
+  const area = editor(template, () => { replace(shown); draft.changed(); }, () => review());
+  const draft = new DraftBar(listAddress(resource, "new"), area, { original: template, kept: keepsDrafts(resource) });
   view.unsaved = () => area.value !== template;
+  view.close = () => draft.close(!view.unsaved);
   const write = (/** @type {boolean} */ dry) => {
     const made = parse(area.value);
     const query = new URLSearchParams({ fieldManager: MANAGER, fieldValidation: "Strict" });
@@ -143,9 +162,9 @@ export function createObject(resource, namespace, body, view) {
     try {
       const response = await write(true);
       const text = await response.text();
-      replace(shown, warnings(response), h("p", { class: "quiet" }, texts.wouldCreate), diffView("", text),
+      replace(shown, warnings(response), h("p", { class: "quiet" }, texts.wouldCreate), diffView("", editable(text)),
         h("div", { class: "row" }, button(texts.create, save, { class: "main", id: "save" })));
-    } catch (error) { replace(shown, problem(error)); }
+    } catch (error) { showProblem(area, shown, error); }
   };
   const save = async () => {
     try {
@@ -153,12 +172,34 @@ export function createObject(resource, namespace, body, view) {
       const made = load(await (await write(false)).text(), { schema: CORE_SCHEMA });
       view.unsaved = null;
       location.hash = made.metadata && made.metadata.name ? objectAddress(resource, made.metadata.namespace, made.metadata.name, "yaml") : listAddress(resource);
-    } catch (error) { replace(shown, problem(error)); }
+    } catch (error) { showProblem(area, shown, error); }
   };
-  replace(body, h("div", { class: "edit" }, element,
-    h("div", { class: "row" }, button(texts.review, review, { id: "review" }),
+  /** Use a text; the choice of another template can be undone like a change. */
+  const use = (/** @type {string} */ text) => {
+    const untouched = area.value === template;
+    replace(shown);
+    template = draft.original = text;
+    if (untouched) area.load(text);
+    else area.value = text;
+    selectName();
+  };
+  const selectName = () => {
+    const found = /^ {2}name: /m.exec(area.value);
+    area.goTo(found ? found.index + found[0].length : 0);
+  };
+  const choices = templatesOf(resource, where);
+  let bare = template;
+  const choice = h("select", { id: "template", onchange: () => use(choice.value === "" ? bare : choices[Number(choice.value)].text) },
+    h("option", { value: "" }, texts.editor.noTemplate), choices.map(({ title }, index) => h("option", { value: String(index) }, title)));
+  replace(body, h("div", { class: "edit" },
+    choices.length ? h("div", { class: "row" }, h("label", { for: "template" }, texts.editor.template, choice)) : null,
+    draft.element, area, area.messages,
+    h("div", { class: "row" }, button(texts.review, () => review(), { id: "review" }),
       h("span", { class: "quiet" }, texts.dryRunFirst)), shown));
-  area.focus();
-  const end = area.value.indexOf("name: ") + 6;
-  area.setSelectionRange(end, end);
+  selectName();
+  // Its required fields are known when the schema has been read.
+  schemasOf(apiVersionOf(resource), resource.kind).then((schemas) => {
+    bare = skeleton(resource, where, schemas);
+    if (area.isConnected && area.value === template && choice.value === "" && bare !== template) use(bare);
+  });
 }

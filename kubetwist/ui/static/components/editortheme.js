@@ -1,0 +1,60 @@
+// The looks of the editor. Inside of its shadow root, the style sheet of the page applies only through its variables.
+
+import { EditorView, HighlightStyle, syntaxHighlighting, tags } from "../vendor/codemirror/codemirror.mjs";
+
+const FIELD = { font: "13px var(--sans)", color: "var(--ink)", background: "var(--paper)", border: "1px solid var(--line)", borderRadius: "6px", padding: "4px 8px" };
+const FOCUS = { outline: "2px solid var(--accent)", outlineOffset: "1px" };
+
+export const theme = [
+  EditorView.theme({
+    "&": { height: "100%", color: "var(--ink)", backgroundColor: "var(--paper)", fontSize: "12.5px" },
+    "&.cm-focused": { outline: "none" },
+    ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "20px", overflow: "auto" },
+    ".cm-content": { padding: "10px 0", caretColor: "var(--ink)" },
+    ".cm-line": { padding: "0 12px 0 8px" },
+    ".cm-gutters": { backgroundColor: "var(--side)", color: "var(--faint)", border: "none" },
+    ".cm-lineNumbers .cm-gutterElement": { minWidth: "32px", padding: "0 4px 0 6px" },
+    ".cm-foldGutter .cm-gutterElement": { width: "14px", cursor: "pointer" },
+    ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--hover) 60%, transparent)" },
+    ".cm-activeLineGutter": { backgroundColor: "var(--hover)", color: "var(--ink)" },
+    "&.cm-focused .cm-cursor, .cm-cursor": { borderLeftColor: "var(--ink)" },
+    "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "var(--chosen)" },
+    "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--chosen)", outline: "1px solid var(--accent)" },
+    "&.cm-focused .cm-nonmatchingBracket": { backgroundColor: "var(--gone)" },
+    ".cm-selectionMatch": { backgroundColor: "var(--fresh)" },
+    ".cm-searchMatch": { backgroundColor: "var(--fresh)", outline: "1px solid var(--wait)" },
+    ".cm-searchMatch.cm-searchMatch-selected": { backgroundColor: "var(--chosen)", outlineColor: "var(--accent)" },
+    ".cm-foldPlaceholder": { backgroundColor: "var(--side)", border: "1px solid var(--line)", color: "var(--soft)", padding: "0 4px" },
+    ".cm-panels": { backgroundColor: "var(--side)", color: "var(--ink)" },
+    ".cm-panels-top": { borderBottom: "1px solid var(--line)" }, ".cm-panels-bottom": { borderTop: "1px solid var(--line)" },
+    ".cm-panel.cm-search": { padding: "6px 28px 8px 10px", fontSize: "13px" },
+    ".cm-panel label": { fontSize: "12px", color: "var(--soft)", whiteSpace: "nowrap" },
+    ".cm-textfield": FIELD, ".cm-textfield:focus-visible": FOCUS,
+    ".cm-button": { ...FIELD, backgroundImage: "none", cursor: "pointer" }, ".cm-button:hover": { background: "var(--hover)" }, ".cm-button:focus-visible": FOCUS,
+    ".cm-panel.cm-search [name=close], .cm-panel.cm-panel-lint [name=close]": { color: "var(--soft)", fontSize: "18px", cursor: "pointer", padding: "2px 6px" },
+    ".cm-tooltip": { backgroundColor: "var(--paper)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "6px", boxShadow: "0 6px 20px #0003", zIndex: "5" },
+    ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", maxHeight: "240px" },
+    ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "2px 8px", lineHeight: "18px" },
+    ".cm-tooltip-autocomplete ul li[aria-selected], .cm-tooltip-autocomplete-disabled ul li[aria-selected]": { background: "var(--chosen)", color: "var(--ink)" },
+    ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "650", color: "var(--accent)" },
+    ".cm-completionDetail": { color: "var(--soft)", fontStyle: "normal", marginLeft: "10px" },
+    ".cm-tooltip.cm-completionInfo": { padding: "8px 10px", maxWidth: "min(340px, 60vw)", maxHeight: "240px", overflow: "auto" },
+    ".cm-tooltip-hover": { maxWidth: "min(460px, 80vw)" },
+    ".cm-diagnostic": { padding: "5px 10px", font: "13px/1.4 var(--sans)", whiteSpace: "pre-wrap", overflowWrap: "anywhere" },
+    ".cm-diagnostic-error": { borderLeft: "4px solid var(--bad)" },
+    ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)", textDecorationSkipInk: "none", textUnderlineOffset: "3px" },
+    ".cm-lintPoint:after": { borderBottomColor: "var(--bad)" },
+    ".cm-gutter-lint": { width: "12px" }, ".cm-gutter-lint .cm-gutterElement": { padding: "0" },
+    ".cm-lint-marker": { width: "8px", height: "8px", margin: "6px 2px" },
+    ".cm-lint-marker-error": { content: "none", background: "var(--bad)", borderRadius: "50%" },
+    ".field": { padding: "8px 10px", font: "13px/1.4 var(--sans)", overflowWrap: "anywhere", maxHeight: "260px", overflow: "auto", whiteSpace: "pre-wrap" },
+    ".field code": { font: "12.5px var(--mono)", fontWeight: "650" },
+    ".field p": { margin: "4px 0 0" }, ".field .quiet": { color: "var(--soft)" },
+  }),
+  syntaxHighlighting(HighlightStyle.define([
+    { tag: tags.definition(tags.propertyName), color: "var(--accent)" }, { tag: tags.propertyName, color: "var(--accent)" },
+    { tag: tags.comment, color: "var(--faint)", fontStyle: "italic" }, { tag: tags.string, color: "var(--good)" }, { tag: tags.special, color: "var(--good)" },
+    { tag: tags.meta, color: "var(--wait)" }, { tag: tags.labelName, color: "var(--wait)" }, { tag: tags.typeName, color: "var(--wait)" },
+    { tag: tags.separator, color: "var(--soft)" }, { tag: tags.punctuation, color: "var(--soft)" },
+  ])),
+];
