@@ -20,6 +20,8 @@ from .browser import Page, make
 CORE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
 MERGE = "application/merge-patch+json"
+#: A script that returns how often the page has asked for a permission.
+REVIEWS = "return performance.getEntriesByType('resource').filter((one) => one.name.includes('accessreviews')).length"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
 
@@ -468,16 +470,27 @@ def test_permitted_only(page: Page, server: SubprocessServer) -> None:
     page.until(lambda: offered(page, ".selection-bar") == ["Delete"])
     page.all("td.tick input")[1].click()
     page.until(lambda: selected(page) == "2 selected")
-    reviews = (
-        "return performance.getEntriesByType('resource').filter((one) => one.name.includes('accessreviews')).length"
-    )
     # One for deletions, one for patches.
-    assert page.run(reviews) == 2
+    assert page.run(REVIEWS) == 2
     page.press("a", held="CONTROL")
     page.reads("You may take no action on them.", ".selection-bar")
-    assert page.run(reviews) == 4
+    assert page.run(REVIEWS) == 4
     page.open("#/list/-/pods")
     page.open("#/object/-/serviceaccounts/default/cleaner")
     page.reads("Metadata")
     assert page.all(".actions button") == []
     page.sign_in(server.token)
+
+
+def test_many_namespaces(page: Page, server: SubprocessServer) -> None:
+    """For rows of more than twenty namespaces, a permission is asked for all namespaces at once."""
+    for index in range(21):
+        make(server, "/api/v1/namespaces", {"metadata": {"name": f"spread-{index}"}})
+    page.open("#/list/-/configmaps")
+    only(page, "spread-")
+    page.until(lambda: page.text(".count").startswith("21"))
+    page.run("performance.clearResourceTimings()")
+    page.find("th.tick input").click()
+    page.until(lambda: offered(page, ".selection-bar") == ["Delete", "Labels", "Annotations"])
+    assert page.run(REVIEWS) == 2
+    page.press("ESCAPE")

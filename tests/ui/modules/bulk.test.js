@@ -18,7 +18,8 @@ test("objects of a namespace share a command", () => {
     "kubectl delete pods/one pods/two --cascade=background -n a", "kubectl delete pods/three --cascade=background -n b",
   ]);
   assert.equal(kubectlLines(evict, PODS, [pod("one"), pod("two")], {}).length, 2);
-  assert.equal(kubectlLines(remove, PODS, Array.from({ length: 250 }, (_, index) => pod(`p${index}`)), { propagation: "Background" }).length, 3);
+  const many = Array.from({ length: 500 }, (_, index) => pod(`p${index}`, index % 2 ? "a" : "b"));
+  assert.deepEqual(kubectlLines(remove, PODS, many, { propagation: "Background" }).map((line) => line.split(" pods/").length - 1), [100, 100, 100, 100, 50, 50]);
   const labels = bulkActionsOf(PODS).find(({ id }) => id === "labels"), values = { rows: [{ key: "x", value: "it's" }], removed: [{ key: "y" }] };
   assert.deepEqual(kubectlLines(labels, PODS, [pod("one"), pod("two")], values), ["kubectl label pods/one pods/two 'x=it'\\''s' y- --overwrite -n a"]);
 });

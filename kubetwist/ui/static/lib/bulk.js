@@ -21,18 +21,22 @@ const NAMES = 100;
  * @returns {string[]}
  */
 export function kubectlLines(action, resource, objects, values) {
-  /** @type {Map<string, { words: string[], place: number, names: string[] }>} */
-  const found = new Map();
+  /** @type {{ words: string[], place: number, names: string[] }[]} */
+  const lines = [];
+  /** The last command of each form. @type {Map<string, typeof lines[number]>} */
+  const last = new Map();
   objects.forEach((object, index) => {
     const words = action.command(resource, object, values), { namespace } = object.metadata;
     if (namespace && !words.includes("--raw")) words.push("-n", namespace);
     const place = words.findIndex((word) => namesOf(resource, object).includes(word));
-    const key = JSON.stringify(place < 0 ? index : [Math.floor(index / NAMES), place, words.filter((word, at) => at !== place)]);
-    const same = found.get(key);
-    if (same) same.names.push(words[place]);
-    else found.set(key, { words, place, names: place < 0 ? [] : [words[place]] });
+    const key = JSON.stringify(place < 0 ? index : [place, words.filter((word, at) => at !== place)]);
+    const same = last.get(key);
+    if (same && same.names.length < NAMES) { same.names.push(words[place]); return; }
+    const line = { words, place, names: place < 0 ? [] : [words[place]] };
+    last.set(key, line);
+    lines.push(line);
   });
-  return [...found.values()].map(({ words, place, names }) => commandLine(place < 0 ? words : [...words.slice(0, place), ...names, ...words.slice(place + 1)]));
+  return lines.map(({ words, place, names }) => commandLine(place < 0 ? words : [...words.slice(0, place), ...names, ...words.slice(place + 1)]));
 }
 
 /**
