@@ -206,3 +206,18 @@ def test_permissions(page: Page, server: ChildKubeAPI) -> None:
     assert "Terminal" not in page.text(".tabs")
     connect(page)
     page.reads('cannot get resource "pods/exec"', "#terminal-messages")
+
+
+def test_interrupted(browser: Any) -> None:
+    """The end of the connection is shown, and input is not accepted any more."""
+    with ChildKubeAPI("--in-memory", "--fake-nodes=1") as server:
+        pod(server, "web")
+        page = Page(browser, server.url)
+        page.go_on(server.token, "kubetwist-test-admin")
+        connect(page)
+        page.reads("Connected", "#terminal-state")
+        server.stop()
+        page.reads("The connection was interrupted.", "#terminal-messages")
+        assert page.text("#terminal-state") == ""
+        assert page.text("#connect") == "Connect"
+        assert page.run("return document.querySelector('.xterm-helper-textarea').readOnly") is True

@@ -147,7 +147,7 @@ export const texts = {
     lines: (/** @type {number} */ count) => `${count} ${count === 1 ? "line" : "lines"}`, omitted: (/** @type {number} */ count) => `${count} earlier lines are not shown`,
     logOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Log of ${container} in ${pod}`,
     command: "Command", connect: "Connect", disconnect: "Disconnect", connected: "Connected", terminalOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Terminal of ${container} in ${pod}`,
-    exited: (/** @type {number} */ code) => `The command has ended with exit code ${code}.`, notStarted: (/** @type {string} */ reason) => `The command was not started: ${reason}`,
+    exited: (/** @type {number} */ code) => `The command has ended with exit code ${code}.`, failed: (/** @type {string} */ reason) => `The command has failed: ${reason}`,
     web: "Web pages", webColumns: ["Port", "", "Command", ""], open: "Open", webLimits: "An opened page is isolated from this one: it has no cookies and no storage. Applications that need them work over the command.",
     badCommand: "A quote of the command is not closed, or there is no command.", outputOmitted: "[output omitted]",
     disconnected: "Disconnected.", refused: "The server refused the connection.", leaveTerminal: "Escape, then Tab, leaves the terminal.",

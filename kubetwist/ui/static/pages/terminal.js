@@ -117,7 +117,7 @@ class TerminalTab {
   /** Show the result of the command. @param {string} text */
   finish(text) {
     const { code, message: reason } = resultOf(text);
-    if (code === null) replace(this.messages, problem(new Error(t.notStarted(reason))));
+    if (code === null) replace(this.messages, problem(new Error(t.failed(reason))));
     else this.say(t.exited(code));
     this.connectButton.focus();
   }
