@@ -122,16 +122,27 @@ class ProviderNetwork(Network):
 
     def client(self, settings: Any, *, limit: int) -> ProviderNetwork.Client:
         """Return a client of the providers."""
-        return ProviderNetwork.Client(self, settings)
+        client = ProviderNetwork.Client(self, settings)
+        client.limit = limit
+        return client
 
     class Client(Network.Client):
-        """Client of one URL."""
+        """
+        Client of one URL.
+
+        @ivar limit: The maximum size of a response.
+        """
+
+        limit = 0
 
         async def fetch(
             self, path: str, *, timeout: float, method: str, query: str, body: bytes, headers: Mapping[str, list[str]]
         ) -> Response:
             """See L{kubetwist.client.httpclient.WebhookClient.fetch}."""
             network = self._network
+            assert 0 < timeout <= 10 and 0 < self.limit <= 256 * 1024, (
+                "a browser waits, and responses are kept in memory"
+            )
             network.calls.append((self._settings, query))
             if network.held is not None:
                 await network.held

@@ -94,6 +94,7 @@ class Metadata:
 
     authorization_endpoint: str
     token_endpoint: str
+    end_session_endpoint: str
     sends_issuer: bool
     accepts_basic: bool
 
@@ -110,6 +111,7 @@ class Metadata:
         return cls(
             _endpoint(document, "authorization_endpoint"),
             _endpoint(document, "token_endpoint"),
+            _endpoint(document, "end_session_endpoint") if "end_session_endpoint" in document else "",
             document.get("authorization_response_iss_parameter_supported") is True,
             not isinstance(methods, list) or "client_secret_basic" in methods or "client_secret_post" not in methods,
         )
@@ -202,8 +204,20 @@ class OIDCClient:
             "code_challenge": _encode(sha256(_derive(secret, "verifier").encode()).digest()),
             "code_challenge_method": "S256",
         }
-        endpoint = metadata.authorization_endpoint
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
+        return _with_query(metadata.authorization_endpoint, parameters)
+
+    async def end_session_url(self) -> str:
+        """
+        Return the URL at which the user signs out at the provider, which asks the user first.
+
+        It contains no ID token as a hint, which would be in the history of the browser and in logs.
+
+        @raise SignInFailed: The provider has none, or cannot be used.
+        """
+        endpoint = (await self._metadata(self.issuer())).end_session_endpoint
+        if not endpoint:
+            raise SignInFailed("the provider has no page for signing out")
+        return _with_query(endpoint, {"client_id": self.settings.client_id})
 
     async def redeem(self, secret: str, redirect_uri: str, query: str) -> Tokens:
         """
@@ -390,6 +404,11 @@ def parse_parameters(query: str) -> Mapping[str, str]:
     if len(parameters) != len(pairs):
         raise SignInFailed(problem)
     return parameters
+
+
+def _with_query(endpoint: str, parameters: Mapping[str, str]) -> str:
+    """Return an endpoint with further parameters."""
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
 
 
 def _refusal(content: Mapping[str, Any]) -> SignInFailed:

@@ -1,5 +1,5 @@
 """
-Sign-in with an OpenID Connect provider: the start at C{/ui/oidc/start}, and the return of the browser.
+Sign-in with an OpenID Connect provider: the start at C{/ui/oidc/start}, and the return of the browser; sign-out there.
 
 The page asks for the URL of the provider, and the response sets the cookie that binds the sign-in to the browser. The
 provider redirects the browser to C{/ui/oidc/callback}, which only moves the parameters into the fragment of the page's
@@ -10,7 +10,9 @@ everything is checked. Thus pages of other sites can neither start nor complete 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ..http.request import KubeRequest
 
 START: Final = b"/ui/oidc/start"
+END: Final = b"/ui/oidc/end"
 CALLBACK: Final = b"/ui/oidc/callback"
 _PAGE: Final = b"/ui/"
 #: What a query may contain: printable ASCII without spaces and C{#}.
@@ -32,13 +35,33 @@ _QUERY: Final = re.compile(rb"[!$-~]*")
 
 
 class OIDCEndpoint:
-    """Handles the start of sign-ins, and the redirects of the provider."""
+    """Handles the start of sign-ins, the redirects of the provider, and sign-outs at the provider."""
 
     def __init__(self, sign_in: OIDCSignIn) -> None:
         self._sign_in = sign_in
 
     def start(self, request: KubeRequest) -> None:
-        """Answer a POST of the page with the URL of the provider."""
+        """Answer a POST of the page with the URL at which the user signs in."""
+        secret = new_secret()
+        cookie = self._sign_in.cookie(), secret.encode()
+        self._answer_location(request, partial(self._sign_in.start, secret, request), cookie)
+
+    def end(self, request: KubeRequest) -> None:
+        """Answer a POST of the page with the URL at which the user signs out at the provider."""
+        self._answer_location(request, self._sign_in.client.end_session_url, None)
+
+    def _answer_location(
+        self,
+        request: KubeRequest,
+        find: Callable[[], Coroutine[Deferred[Any], Any, str]],
+        cookie: tuple[bytes, bytes] | None,
+    ) -> None:
+        """
+        Answer a POST of the page with a URL.
+
+        @param find: Returns the URL.
+        @param cookie: The name and the value of a cookie to set.
+        """
         request.setHeader(b"Cache-Control", b"no-store")
         if request.method != b"POST":
             request.setHeader(b"Allow", b"POST")
@@ -46,18 +69,23 @@ class OIDCEndpoint:
         elif request.header(CSRF_HEADER) is None or not from_same_origin(request):
             request.fail(APIStatusError.bad_request("this endpoint accepts requests of the page at /ui only"))
         else:
-            Deferred.fromCoroutine(self._start(request)).addErrback(request.handle_failure)
+            Deferred.fromCoroutine(self._find(request, find, cookie)).addErrback(request.handle_failure)
 
-    async def _start(self, request: KubeRequest) -> None:
-        secret = new_secret()
+    async def _find(
+        self,
+        request: KubeRequest,
+        find: Callable[[], Coroutine[Deferred[Any], Any, str]],
+        cookie: tuple[bytes, bytes] | None,
+    ) -> None:
         try:
-            location = await self._sign_in.start(secret, request)
+            location = await find()
         except SignInFailed as error:
             if not request.is_done:
                 request.fail(APIStatusError.service_unavailable(str(error)))
             return
         if not request.is_done:
-            add_cookie(request, self._sign_in.cookie(), secret.encode(), SIGN_IN_TIMEOUT)
+            if cookie is not None:
+                add_cookie(request, *cookie, SIGN_IN_TIMEOUT)
             request.respond(200, orjson.dumps({"location": location}), b"application/json")
 
     def callback(self, request: KubeRequest) -> None:

@@ -17,7 +17,7 @@ from twisted.internet.threads import deferToThreadPool
 from ..authentication.sessions import SessionAuthenticator
 from ..filters.authorization import HISTORY
 from ..http.request import Handler, KubeRequest
-from .oidc import CALLBACK, START, OIDCEndpoint
+from .oidc import CALLBACK, END, START, OIDCEndpoint
 from .proxied import PROXY, ProxyEndpoint
 from .session import (
     SESSION,
@@ -83,6 +83,7 @@ def with_ui(
     if authenticator.oidc is not None:
         oidc = OIDCEndpoint(authenticator.oidc)
         answers[START] = with_security_headers(oidc.start, POLICY)
+        answers[END] = with_security_headers(oidc.end, POLICY)
         answers[CALLBACK] = with_security_headers(oidc.callback, POLICY)
     if swagger_ui:
         answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, _read_swagger_ui, reactor).answer

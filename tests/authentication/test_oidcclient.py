@@ -322,6 +322,7 @@ class MetadataTests(ClientCase):
             {"authorization_endpoint": "https://[/a"},
             {"token_endpoint": "https://user:password@issuer.example.com/t"},
             {"token_endpoint": None},
+            {"end_session_endpoint": "javascript:alert(1)"},
             {"token_endpoint": ["x"]},
         ):
             self.assertRaises(AuthenticationFailed, Metadata.parse, {**valid, **change}, URL)

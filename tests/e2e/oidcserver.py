@@ -40,6 +40,8 @@ class _Handler(BaseHTTPRequestHandler):
                 '<button id="deny" name="act" value="deny">Deny</button></form>'
             )
             self.send(200, page.encode(), "text/html")
+        elif parts.path == "/end":
+            self.send(200, b"<!doctype html><title>provider</title>Signed out of the provider", "text/html")
         else:
             self.send(*self.provider.answer(parts.path), "application/json")
 

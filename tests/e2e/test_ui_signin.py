@@ -171,10 +171,15 @@ def test_session_ends(browser: Any, confined: SubprocessServer) -> None:
     page.find("#save").click()
     page.until(lambda: confined.request("GET", f"{MAPS}/edited")[1]["data"]["b"] == "mine, too")
 
-    # Without unsaved changes, the page for signing in is shown, and the view after it.
+    # Without unsaved changes, the page for signing in is shown; after a sign-in, here in another tab, the view.
     page.reads("mine, too", ".yaml")
     confined.request("DELETE", "/api/v1/namespaces/team/serviceaccounts/other-editor")
-    page.find("main.signin input[name=token]").send_keys(f"{confined.token}\n")
+    page.find("main.signin input[name=token]")
+    browser.switch_to.new_window("tab")
+    browser.get(f"{page.url}/ui/")
+    enter(page, confined.token)
+    browser.close()
+    browser.switch_to.window(first)
     page.reads("mine, too", ".yaml")
 
 
@@ -225,6 +230,7 @@ def test_provider(browser: Any, provided: tuple[SubprocessServer, Provider]) -> 
     """
     server, provider = provided
     provider.refreshes, provider.lifetime = True, 50
+    provider.document = {"end_session_endpoint": f"{provider.url}/end"}
     page = fresh(browser, server)
     page.open("#/object/-/configmaps/default/settings/yaml")
     page.reads("Use the <b>provider</b>", "#oidc")
@@ -246,19 +252,29 @@ def test_provider(browser: Any, provided: tuple[SubprocessServer, Provider]) -> 
     page.open("#/list/-/configmaps")
     page.until(lambda: "settings" in [row[1] for row in page.rows()])
     page.find("header.top button").click()
+    page.find("#oidc-end").click()
+    page.reads("Signed out of the provider")
+    browser.get(f"{page.url}/ui/")
     page.find("#oidc")
-    assert browser.get_cookies() == []
+    assert not page.all("#oidc-end")
+    assert not [one for one in browser.get_cookies() if "kubetwist" in one["name"]]
 
 
 def test_provider_refuses(browser: Any, provided: tuple[SubprocessServer, Provider]) -> None:
-    """An error of the provider, and a response that this browser has not asked for, are shown as text."""
-    server, _ = provided
+    """
+    An error of the provider, too long a response, and one that this browser has not asked for are shown as text.
+    """
+    server, provider = provided
     page = fresh(browser, server)
     page.find("#oidc").click()
     page.reads("Provider", "h1")
     page.find("#deny").click()
     page.reads("the provider refused the sign-in: access_denied: <b>No.</b>", ".problem")
-    page.find("#oidc")
+    provider.override = 200, b'{"id_token": "' + b"x" * 1_000_000 + b'"}'
+    page.find("#oidc").click()
+    at_provider(page, "dora")
+    page.reads("the OpenID Connect provider does not answer", ".problem")
+    provider.override = None
     browser.get("about:blank")
     browser.get(f"{page.url}/ui/oidc/callback?error=x&error_description=Call+us&code=stolen&state=guessed")
     page.reads("this sign-in was not started in this browser", ".problem")

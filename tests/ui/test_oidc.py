@@ -169,6 +169,19 @@ class SignInTests(SignInCase):
         self.assertEqual(session.refresh_token, refresh_token)
         self.assertNotIn(refresh_token, answer.body.decode() + repr(answer.headers))
 
+    def test_sign_out(self) -> None:
+        """The page gets the URL for signing out at the provider, if there is one; other sites do not."""
+        answer = self.browser.ask("POST", "/ui/oidc/end")
+        self.assertEqual(
+            (answer.code, json.loads(answer.body)["message"]), (503, "the provider has no page for signing out")
+        )
+        self.provider.document = {"end_session_endpoint": f"{URL}/end?a=b"}
+        self.clock.advance(300)
+        answer = self.browser.ask("POST", "/ui/oidc/end")
+        self.assertEqual(json.loads(answer.body), {"location": f"{URL}/end?a=b&client_id={CLIENT}"})
+        self.assertEqual(self.browser.cookies, {})
+        self.assertEqual(self.browser.ask("POST", "/ui/oidc/end", Sec_Fetch_Site="cross-site").code, 400)
+
     def test_button(self) -> None:
         """The page has the text of the button, as text."""
         page = self.browser.ask("GET", "/ui/").body.decode()

@@ -147,12 +147,13 @@ export async function signIn(credential) {
 export const secondsLeft = async () => (await json("/ui/session")).secondsLeft;
 
 /**
- * Return the address at which an OpenID Connect provider signs the user in.
+ * Return the address at which an OpenID Connect provider signs the user in or out.
  *
+ * @param {"start" | "end"} what
  * @returns {Promise<string>}
  */
-export async function providerAddress() {
-  const { location } = await json("/ui/oidc/start", { method: "POST" });
+export async function providerAddress(what) {
+  const { location } = await json(`/ui/oidc/${what}`, { method: "POST" });
   if (new URL(location).protocol !== "https:") throw new Error(texts.oidc.invalidAddress);
   return location;
 }

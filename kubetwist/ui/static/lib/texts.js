@@ -222,6 +222,7 @@ export const texts = {
   oidc: {
     invalidAddress: "The address of the provider is invalid.",
     or: "or",
+    signOut: "Sign out at the provider, too",
     link: ["On the server's machine, the link that the server logs at its start, or that ", "kubetwist token signin-link", " prints."],
   },
   session: {

@@ -83,7 +83,7 @@ export class SessionWatch {
 
   signInAgain() {
     if (this.dialog?.open) return;
-    const { element, field } = signInForm(() => {}, { apart: true });
+    const { element, field } = signInForm({ apart: true });
     this.dialog = openDialog(texts.session.heading, (dialog) => [
       h("h1", null, texts.session.heading),
       h("p", null, this.over ? `${texts.session.ended} ` : null, texts.session.kept),

@@ -17,7 +17,7 @@ const oidcButton = document.querySelector('meta[name="oidc-button"]')?.getAttrib
 
 /** Leave the page, to sign in with OpenID Connect. */
 async function goToProvider() {
-  const address = await api.providerAddress();
+  const address = await api.providerAddress("start");
   if (location.hash.startsWith("#/")) sessionStorage.setItem(RETURN, location.hash);
   location.assign(address);
 }
@@ -66,8 +66,12 @@ export async function currentUser() {
   }
 }
 
+/** Whether the user has signed out in this page. */
+let signedOut = false;
+
 /** End the session. */
 export async function signOut() {
+  signedOut = true;
   sessionStorage.removeItem(CERTIFICATE);
   try { await api.signOut(); } catch { /* the page forgets the session in any case */ }
 }
@@ -75,10 +79,9 @@ export async function signOut() {
 /**
  * Return a form for the ways to sign in: a token, and OpenID Connect if it is configured.
  *
- * @param {() => void} signedIn Called once somebody has signed in.
  * @param {{ failed?: unknown, apart?: boolean }} [options] An error to show; whether OpenID Connect opens a window.
  */
-export function signInForm(signedIn, { failed, apart = false } = {}) {
+export function signInForm({ failed, apart = false } = {}) {
   const field = h("input", { type: "password", name: "token", autocomplete: "off", placeholder: texts.bearerToken, "aria-label": texts.bearerToken, required: true });
   const messages = h("div", { "aria-live": "polite" }, failed ? problem(failed) : null);
   const send = h("button", { class: oidcButton ? "button" : "button main", type: "submit" }, texts.signIn);
@@ -86,10 +89,7 @@ export function signInForm(signedIn, { failed, apart = false } = {}) {
     event.preventDefault();
     send.disabled = true;
     replace(messages);
-    try {
-      await api.signIn({ token: field.value });
-      signedIn();
-    } catch (error) {
+    try { await api.signIn({ token: field.value }); } catch (error) {
       replace(messages, error.code === 401 ? h("div", { class: "problem", role: "alert" }, texts.invalidToken) : problem(error));
       field.select();
     } finally { send.disabled = false; }
@@ -112,11 +112,21 @@ export function signInForm(signedIn, { failed, apart = false } = {}) {
  * @param {(user: User) => void} signedIn Called once somebody has signed in.
  */
 export function showSignIn(root, certified, failed, signedIn) {
-  const { element, field } = signInForm(async () => signedIn(await api.whoAmI()), { failed });
-  const confirm = (/** @type {User} */ user) => { sessionStorage.setItem(CERTIFICATE, "1"); signedIn(user); };
+  // A sign-in in another tab is one in this tab, too.
+  const stop = api.whenSignedIn(async () => {
+    stop();
+    try { signedIn(await api.whoAmI()); } catch (error) { showSignIn(root, certified, error, signedIn); }
+  });
+  const { element, field } = signInForm({ failed });
+  const leaveProvider = async () => {
+    try { location.assign(await api.providerAddress("end")); } catch (error) { replace(notice, problem(error)); }
+  };
+  const notice = h("div", null, oidcButton && signedOut ? button(texts.oidc.signOut, leaveProvider, { id: "oidc-end" }) : null);
+  const confirm = (/** @type {User} */ user) => { stop(); sessionStorage.setItem(CERTIFICATE, "1"); signedIn(user); };
   replace(root, h("main", { class: "signin" },
     h("h1", { class: "brand" }, logo(), "kubetwist"),
     element,
+    notice,
     certified
       ? h("p", null, button(texts.continueAs(certified.username), () => confirm(certified)), h("span", { class: "quiet" }, texts.withCertificate))
       : [texts.tokenSources, texts.oidc.link].map((text) => h("p", { class: "quiet" }, text.map((part, index) => (index % 2 ? h("code", null, part) : part))))));
