@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from operator import add
 
 from attrs import define, field
 
@@ -33,7 +34,7 @@ class Observations:
         if not self.counts:
             self.counts = list(other.counts)
         elif other.counts:
-            self.counts = [mine + more for mine, more in zip(self.counts, other.counts, strict=True)]
+            self.counts = list(map(add, self.counts, other.counts))
 
     def quantile(self, q: float, bounds: Sequence[float]) -> float:
         """

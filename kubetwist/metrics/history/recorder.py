@@ -151,12 +151,13 @@ class HistoryRecorder:
             values[column] += counts[key] / seconds
             if verb in _UNMEASURED:
                 continue
-            measured.add(observations)
             if column == slots.rest:
                 rest.add(observations)
             else:
+                measured.add(observations)
                 self._latency(column, observations, values)
         self._latency(slots.rest, rest, values)
+        measured.add(rest)
         self._quantiles("latency", measured, self._bounds.requests, values)
         for verb in _VERBS:
             values[self._fixed["verbs", (("verb", verb),)]] = verbs[verb] / seconds
