@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { describe } from "../../../kubetwist/ui/static/lib/describe/index.js";
-import { meaningOf, memberSchema, namesInOrder, schemaOf } from "../../../kubetwist/ui/static/lib/schema.js";
+import { meaningOf, memberSchema, namesInOrder } from "../../../kubetwist/ui/static/lib/schema.js";
 
-const KIND = { group: "x.io", version: "v1", kind: "Boat" };
 const SCHEMA = {
-  "x-kubernetes-group-version-kind": [KIND],
   properties: {
     spec: {
       properties: {
@@ -17,12 +15,6 @@ const SCHEMA = {
   },
 };
 const BOAT = { apiVersion: "x.io/v1", kind: "Boat", metadata: { name: "b", uid: "u", creationTimestamp: "" }, spec: { other: 1, tags: { a: "b" }, crew: [{ name: "n" }], launched: "2026-01-01T00:00:00Z", size: 5 } };
-
-test("the schema of a kind is found by its names", () => {
-  assert.equal(schemaOf({ components: { schemas: { a: {}, b: SCHEMA } } }, KIND), SCHEMA);
-  assert.equal(schemaOf({ components: { schemas: { b: SCHEMA } } }, { ...KIND, version: "v2" }), undefined);
-  assert.equal(schemaOf(null, KIND), undefined);
-});
 
 test("fields are in the order of the schema, and have its descriptions", () => {
   const fields = describe(BOAT, { schema: SCHEMA }).find(({ title }) => title === "Specification").fields;

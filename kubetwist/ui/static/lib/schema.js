@@ -1,4 +1,4 @@
-// Schemas of objects in OpenAPI v3: which fields there are, in which order, and what they mean.
+// What the schema of a custom resource says of its fields: their order and meaning. Such schemas refer to others only in metadata.
 
 /**
  * @typedef {object} Schema
@@ -11,18 +11,6 @@
  */
 
 const MAX_MEANING = 400;
-
-/**
- * Return the schema of a kind in a document of OpenAPI v3; undefined without one. Custom resources refer to others only in metadata.
- *
- * @param {any} document
- * @param {{ group: string, version: string, kind: string }} kind
- * @returns {Schema | undefined}
- */
-export function schemaOf(document, { group, version, kind }) {
-  return Object.values(document?.components?.schemas ?? {}).find((/** @type {any} */ schema) =>
-    (schema?.["x-kubernetes-group-version-kind"] ?? []).some((/** @type {any} */ one) => one.group === group && one.version === version && one.kind === kind));
-}
 
 /**
  * Return the schema of a field, or of the members of a list or map.
