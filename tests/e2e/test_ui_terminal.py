@@ -176,6 +176,15 @@ def test_end(page: Page, server: ChildKubeAPI) -> None:
     page.until(lambda: page.run("return document.adoptedStyleSheets.length") == sheets)
 
 
+def test_end_of_pod(page: Page, server: ChildKubeAPI) -> None:
+    """The end of a pod ends the command, with its exit code."""
+    pod(server, "doomed")
+    connect(page, "doomed")
+    page.reads("Connected", "#terminal-state")
+    assert server.request("DELETE", f"{CORE}/pods/doomed?gracePeriodSeconds=0")[0] == 200
+    page.reads("The command has ended with exit code 137.", "#terminal-messages")
+
+
 def test_keyboard(page: Page) -> None:
     """Tab goes to the command; after Escape it leaves the terminal."""
     connect(page)

@@ -33,8 +33,10 @@ from .programs import Container
 MAX_CONTAINERS: Final = 1000
 #: Maximum number of lines of a log that are sent at once.
 _LINES: Final = 500
-#: Seconds between two checks of the state of a container whose log is followed.
+#: Seconds between two checks of the state of a container whose log is followed, or which runs a command.
 _FOLLOW_INTERVAL: Final = 0.5
+#: The exit code of a process that was killed.
+_KILLED: Final = 137
 
 
 class SimulatedKubelet:
@@ -172,7 +174,27 @@ class SimulatedKubelet:
         )
         runner = CommandRunner(self._reactor, container, behavior.exec, pod, name)
         command = request.query.get("command") or []
-        serve_command(request, lambda session: runner.start(session, command), reactor=self._reactor)
+
+        def start(session: Session) -> None:
+            runner.start(session, command)
+            self._end_with_container(session, key, pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+        serve_command(request, start, reactor=self._reactor)
+
+    def _end_with_container(self, session: Session, key: tuple[str, str, int], namespace: str, name: str) -> None:
+        """
+        End a command when its container does, as by SIGKILL.
+
+        @param key: The pod's uid, the container's name, and how often it had restarted.
+        """
+        if session.ended:
+            return
+        pod = self._stores.get_decoded("", "pods", namespace, name)
+        status = {} if pod is None or pod["metadata"]["uid"] != key[0] else container_status(pod, key[1])
+        if "running" in (status.get("state") or {}) and (status.get("restartCount") or 0) == key[2]:
+            self._reactor.callLater(_FOLLOW_INTERVAL, self._end_with_container, session, key, namespace, name)
+        else:
+            session.exit(_KILLED)
 
     def _container_files(self, key: tuple[str, str, int], behavior: ImageBehavior) -> FileSystem:
         files = self._files.get(key)
