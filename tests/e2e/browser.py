@@ -162,6 +162,11 @@ class Page:
             self.load()
         self.until(lambda: self.all(".side a[href='#/list/-/configmaps']"))
 
+    def sign_out(self) -> None:
+        """Sign out in the dialog of the user."""
+        self.find(".who").click()
+        self.find("#sign-out").click()
+
     def write(self, old: str, new: str) -> None:
         """Replace the first occurrence of a text in the editor."""
         self.until(lambda: old in self.edited())

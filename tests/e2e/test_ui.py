@@ -49,7 +49,7 @@ def test_sign_in_and_out(browser: Any, server: SubprocessServer) -> None:
     page.load()
     page.reads("kubetwist-test-admin", ".who")
     page.picture("overview")
-    page.find("header.top button").click()
+    page.sign_out()
     page.find("input[name=token]")
     assert browser.get_cookies() == []
 

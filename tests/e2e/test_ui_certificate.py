@@ -69,7 +69,7 @@ def test_certificate(certified: Any, page_server: SubprocessServer) -> None:
     page.reads("/version/", "#swagger-ui")
     page.reads("kubernetes-admin", ".who")
     page.load()
-    page.find("header.top button").click()
+    page.sign_out()
     page.reads("Continue as kubernetes-admin")
     page.load()
     page.reads("Continue as kubernetes-admin")

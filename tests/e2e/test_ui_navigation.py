@@ -30,7 +30,7 @@ def test_sign_in_link(browser: Any) -> None:
         assert page.run("return location.hash") == "#/"
         page.open("#/list/-/namespaces")
         page.until(lambda: "kube-system" in [row[0] for row in page.rows()])
-        page.find("header.top button").click()
+        page.sign_out()
         page.find("input[name=token]")
         browser.get("about:blank")
         browser.get(link)

@@ -89,7 +89,7 @@ def test_one_namespace(browser: Any, confined: SubprocessServer) -> None:
     page.reads("Namespace team", "h1")
     page.open("#/list/-/configmaps")
     page.until(lambda: "settings" in [row[0] for row in page.rows()])
-    page.find("header.top button").click()
+    page.sign_out()
     page.find("input[name=token]")
     page.run("sessionStorage.clear()")
     page.load()

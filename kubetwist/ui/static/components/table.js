@@ -52,7 +52,22 @@ export class TableView {
     this.tickAll = h("input", { type: "checkbox", "aria-label": texts.operations.selectAll, tabindex: "-1", onclick: () => this.selectAll() });
     /** @type {Line[]} */
     this.pool = [];
+    this.namespace = namespace;
     this.rows = new LiveTable(resource, namespace, () => this.later(), selection);
+    /** The name of the column to sort by, after "-" if descending, until the columns are known. */
+    this.sortName = "";
+    /** The names of the shown columns; empty for the default. @type {string[]} */
+    this.chosenColumns = [];
+    /** Called when the user has sorted. */
+    this.arranged = () => {};
+    /** Returns whether another element explains the error. @type {(error: any) => boolean} */
+    this.explains = () => false;
+    /** Whether the user has chosen what the server selects by. */
+    this.narrowed = false;
+    this.shownState = "";
+    this.nextArrangement = 0;
+    this.nextHeadings = 0;
+    this.waiting = 0;
     this.spread = !namespace && resource.namespaced;
     /** @type {(Column & { index: number })[]} */
     this.columns = [];
@@ -81,7 +96,11 @@ export class TableView {
     this.rows.close();
     this.resized.disconnect();
     clearInterval(this.ticking);
+    clearTimeout(this.waiting);
   }
+
+  /** The selected row, if it is there. */
+  get current() { return this.rows.rows.get(this.selected); }
 
   /** The settings, which are restored in the next table of the same kind. @returns {Look} */
   get look() { return { filter: this.filter, wide: this.wide, sorted: this.sorted, selected: this.selected }; }
@@ -91,8 +110,44 @@ export class TableView {
     this.later();
   }
 
+  /** Show other objects of the same kind. @param {import("../core/livetable.js").Selection} selection */
+  select(selection) {
+    const { columns } = this.rows;
+    this.rows.close();
+    this.rows = new LiveTable(this.resource, this.namespace, () => this.later(), selection);
+    this.rows.columns = columns;
+    this.rows.run();
+    this.later();
+  }
+
+  /** The column by which the rows are sorted, after "-" if descending; "" without sorting. */
+  get sorting() {
+    if (!this.sorted) return this.sortName;
+    const { index, down } = this.sorted, name = index < 0 ? texts.namespace : this.rows.columns[index]?.name ?? "";
+    return name && `${down ? "-" : ""}${name}`;
+  }
+
+  /** Sort by the column of that name, as soon as the columns are known. */
+  resolveSorting() {
+    const down = this.sortName.startsWith("-"), name = this.sortName.slice(down ? 1 : 0);
+    const index = this.spread && name === texts.namespace ? -1 : this.rows.columns.findIndex((column) => column.name === name);
+    this.sortName = "";
+    if (index < 0 && name !== texts.namespace) return;
+    this.sorted = { index, down };
+    this.reorder();
+  }
+
+  /** Arrange all rows in the next frame. */
+  reorder() {
+    this.rows.reordered = true;
+    this.nextArrangement = this.nextHeadings = 0;
+    this.later();
+  }
+
+  /** Show the columns of these names; the default ones if there are none. @param {string[]} names */
+  setColumns(names) { this.chosenColumns = names; this.signature = ""; this.later(); }
   /** @param {string} text */
-  setFilter(text) { this.filter = text.toLowerCase(); this.rows.reordered = true; this.scroller.scrollTop = 0; this.later(); }
+  setFilter(text) { this.filter = text.toLowerCase(); this.reorder(); this.scroller.scrollTop = 0; }
   /** @param {boolean} wide */
   setWide(wide) { this.wide = wide; this.signature = ""; this.later(); }
 
@@ -106,9 +161,11 @@ export class TableView {
   arrange() { this.visible = sorted(filtered([...this.rows.rows.values()], this.filter), this.sorted); }
 
   headings() {
-    const shown = this.rows.columns.map((column, index) => ({ ...column, index })).filter((column) => this.wide || !column.priority);
+    const shown = this.rows.columns.map((column, index) => ({ ...column, index })).filter((column) => (this.chosenColumns.length ? this.chosenColumns.includes(column.name) : this.wide || !column.priority));
     if (this.spread) shown.unshift({ name: texts.namespace, index: -1, description: "" });
-    const sample = [...this.rows.rows.values()].slice(0, SAMPLE);
+    /** @type {Row[]} */
+    const sample = [];
+    for (const row of this.rows.rows.values()) if (sample.push(row) === SAMPLE) break;
     const widths = shown.map((column, place) => {
       let width = column.name.length * 1.3 + 1;
       for (const row of sample) width = Math.max(width, String((column.index < 0 ? row.namespace : row.cells[column.index]) ?? "").length);
@@ -141,18 +198,14 @@ export class TableView {
   sort(index) {
     if (!this.sorted || this.sorted.index !== index) this.sorted = { index, down: false };
     else this.sorted = this.sorted.down ? null : { index, down: true };
-    this.rows.reordered = true;
-    this.later();
+    this.reorder();
+    this.arranged();
   }
 
   draw() {
     const source = this.rows;
-    // Only what has changed is worth going through all rows for: this is done for each frame while one scrolls.
-    if (source.reordered || (source.touched && (this.sorted || this.filter))) this.arrange();
-    else if (source.touched) this.visible = this.visible.map((row) => source.rows.get(row.key) || row);
-    if (source.columns.length && (source.touched || source.reordered || !this.signature)) this.headings();
-    if (this.selection.size && source.state === "live" && source.reordered) this.selection.prune(source.rows);
-    source.reordered = source.touched = false;
+    if (this.sortName && source.columns.length) this.resolveSorting();
+    this.arrangeIfDue(performance.now());
     const total = this.visible.length;
     if (this.sought && source.state === "live") this.seek();
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / HEIGHT) - SPARE);
@@ -175,9 +228,39 @@ export class TableView {
     const all = source.rows.size;
     this.count.textContent = source.state === "loading" ? `${all || ""}…` : total === all ? `${all}` : texts.someOf(total, all);
     this.element.dataset.state = source.state;
-    if (source.state === "failed") replace(this.note, problem(source.error));
-    else if (source.state === "live" && !total) replace(this.note, h("p", { class: "empty" }, all ? texts.nothingMatches : texts.noObjects(this.resource.resource)));
+    if (source.state === "failed") replace(this.note, this.explains(source.error) ? null : problem(source.error));
+    else if (source.state === "live" && !total) replace(this.note, h("p", { class: "empty" }, all || this.narrowed ? texts.nothingMatches : texts.noObjects(this.resource.resource)));
     else if (this.note.firstChild) replace(this.note);
+  }
+
+  /**
+   * Arrange rows that have changed: the more there are, the less often. Only changes are worth going through all rows for, as this
+   * is called for each frame while one scrolls.
+   *
+   * @param {number} now
+   */
+  arrangeIfDue(now) {
+    const source = this.rows;
+    let { touched } = source;
+    if (source.reordered || (touched && (this.sorted || this.filter))) {
+      const wait = source.state === this.shownState ? this.nextArrangement - now : 0;
+      if (wait > 0) {
+        source.reordered = true;
+        clearTimeout(this.waiting);
+        this.waiting = setTimeout(() => this.later(), wait);
+      } else {
+        this.arrange();
+        if (this.selection.size && source.state === "live" && source.reordered) this.selection.prune(source.rows);
+        source.reordered = false;
+        touched = true;
+        this.shownState = source.state;
+        this.nextArrangement = now + Math.min(1000, source.rows.size / 50);
+      }
+    }
+    source.touched = false;
+    if (!source.columns.length || (this.signature && (!touched || now < this.nextHeadings))) return;
+    this.headings();
+    this.nextHeadings = now + (source.rows.size > SAMPLE / 2 ? 1000 : 0);
   }
 
   /** Bring the row into sight that was chosen when the table was left. */

@@ -15,6 +15,7 @@ import { json, pause, watch } from "./api.js";
  * @property {string} [fieldSelector]
  * @property {string} [labelSelector]
  * @property {(meta: Meta) => boolean} [keep] What the server cannot select by.
+ * @property {(meta: Meta) => void} [seen] Called for each object that is received.
  */
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -23,7 +24,7 @@ const PAGE = 1000;
 // Intervals in milliseconds.
 const POLL_INTERVAL = 5000, FIRST_RETRY = 500, LAST_RETRY = 15000;
 // Codes after which a request is not repeated.
-const FINAL = [401, 403, 404, 405];
+const FINAL = [400, 401, 403, 404, 405];
 
 /** The rows of a Table, kept up to date by a watch. */
 export class LiveTable {
@@ -33,9 +34,12 @@ export class LiveTable {
    * @param {() => void} changed Called after each change.
    * @param {Selection} [selection]
    */
-  constructor(resource, namespace, changed, { fieldSelector = "", labelSelector = "", keep = () => true } = {}) {
+  constructor(resource, namespace, changed, { fieldSelector = "", labelSelector = "", keep = () => true, seen = () => {} } = {}) {
     this.selectors = { ...(fieldSelector ? { fieldSelector } : {}), ...(labelSelector ? { labelSelector } : {}) };
     this.keep = keep;
+    this.seen = seen;
+    /** One string for each namespace, however many rows it has. @type {Map<string, string>} */
+    this.namespaces = new Map();
     this.resource = resource;
     this.namespace = namespace;
     this.changed = changed;
@@ -124,12 +128,20 @@ export class LiveTable {
     }
   }
 
-  /** Add or replace a row; return its key. @param {TableRow} found */
+  /** Add or change a row; return its key. A row remains the same as long as its object does, so that a view of it shows its changes. @param {TableRow} found */
   take(found, live = false) {
+    this.seen(found.object.metadata);
     const row = rowOf(found, this.columns, live ? performance.now() : 0);
-    if (!this.rows.has(row.key)) this.reordered = true;
+    const namespace = this.namespaces.get(row.namespace);
+    if (namespace === undefined) this.namespaces.set(row.namespace, row.namespace);
+    else row.namespace = namespace;
+    const known = this.rows.get(row.key);
+    if (known?.uid === row.uid) Object.assign(known, row);
+    else {
+      this.rows.set(row.key, row);
+      this.reordered = true;
+    }
     this.touched = true;
-    this.rows.set(row.key, row);
     return row.key;
   }
 }

@@ -42,7 +42,7 @@ export const texts = {
   notAllowed: "not allowed",
   keysHeading: "Keys",
   /** Keys, separated by spaces, and their meaning. @type {[string, string][]} */
-  keys: [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "select a row"], ["Enter", "open the row"], ["x", "select it for actions"], ["Ctrl Enter", "review changes"], ["Esc", "back to the list"]],
+  keys: [["Ctrl K", "find"], ["/", "filter"], ["g", "find a kind"], ["↑ ↓", "select a row"], ["Enter", "open the row"], ["x", "select it for actions"], ["Ctrl Enter", "review changes"], ["Esc", "back to the list"], ["?", "all keys"]],
 
   // Tables.
   filterRows: "Filter rows",
@@ -211,6 +211,49 @@ export const texts = {
     moreErrors: (/** @type {number} */ count) => `and ${count} more`, required: "required", optional: "optional", defaultValue: "Default: ", values: "Values: ",
     template: "Template", noTemplate: "Required fields only", manyObjects: "Apply many objects", draftKept: (/** @type {string} */ when) => `A draft of ${when} is kept in this browser.`,
     draftOutdated: "The object has changed since.", useDraft: "Use the draft", discardDraft: "Discard the draft",
+  },
+
+  // Finding, filters, keys and settings.
+  finding: {
+    skip: "Skip to the content",
+    find: "Find",
+    findKey: "Ctrl K",
+    findEverything: "Find kinds, objects and commands",
+    findHint: "pod web, deploy/web, ns:team-a, app=web, plots …",
+    found: "Found",
+    goTo: "go to",
+    groupNames: { kinds: "Kinds", views: "Saved views", objects: "Objects", commands: "Commands" },
+    searchedKinds: (/** @type {number} */ done, /** @type {number} */ all) => `Searched ${done} of ${all} kinds …`,
+    nothingFound: "Nothing found.",
+    close: "Close",
+    userMenu: "User and theme",
+    groups: "Groups",
+    theme: "Theme",
+    themes: { system: "as the system", light: "light", dark: "dark" },
+    help: "Keys",
+    /** Keys, separated by spaces, and their meaning. @type {{ title: string, keys: [string, string][] }[]} */
+    helpSections: [
+      { title: "Everywhere", keys: [["Ctrl K", "find kinds, objects and commands"], ["g", "find a kind in the list of kinds"], ["?", "this help"], ["Esc", "close; back to the table"]] },
+      { title: "Tables", keys: [["/", "filter"], ["↑ ↓ j k", "select a row"], ["Enter", "open the row"], ["y", "its YAML"], ["e", "edit it"], ["l", "its logs"], ["d", "delete it"], ["x", "select it for actions"]] },
+      { title: "Objects", keys: [["y", "YAML"], ["e", "edit"], ["l", "logs"], ["d", "delete"]] },
+      { title: "Editor", keys: [["Ctrl Enter", "review changes"], ["Ctrl Space", "complete"], ["Esc Tab", "leave the editor"]] },
+    ],
+    savedViews: "Saved views",
+    savedView: "Saved view",
+    saveView: "Save view",
+    viewName: "Name",
+    changeView: (/** @type {string} */ name) => `Rename or delete ${name}`,
+    tooManyViews: "There are too many saved views, or this one is too long. Delete one first.",
+    noStorage: "This browser stores nothing for this page.",
+    columns: "Columns",
+    defaultColumns: "Default",
+    chips: "Selectors",
+    filterHint: "Filter rows, or app=web",
+    completions: "Completions",
+    field: "field",
+    labelExists: "has the label",
+    invalidPart: (/** @type {string} */ part) => `Invalid selector: ${part}`,
+    removeChip: (/** @type {string} */ text) => `Remove ${text}`,
   },
 
   // The page of an object.

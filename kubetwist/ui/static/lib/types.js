@@ -52,6 +52,8 @@
  * @property {(() => void) | null} [close] Stops requests and timers.
  * @property {(() => boolean) | null} [unsaved] Returns whether leaving would lose changes.
  * @property {HTMLInputElement} [filter] The field to which "/" moves.
+ * @property {HTMLElement} [focus] What gets the focus when the view is shown; the heading by default.
+ * @property {() => { namespace: string, name: string } | null} [current] Returns the selected object.
  */
 
 /** @typedef {{ resource: Resource, namespace: string, name: string, path: string }} Target One object by its name. */

@@ -151,15 +151,23 @@ async function eventsTab({ namespace, path }, body, view) {
 }
 
 /** Offer the deletion of an object if the user may delete it. @param {Target} target @param {Element} place */
-async function offerDeletion({ resource, namespace, name }, place) {
+async function offerDeletion(target, place) {
+  const { resource, namespace, name } = target;
   if (!resource.verbs.includes("delete")) return;
-  const { group, version, resource: plural, kind } = resource;
+  const { group, version, resource: plural } = resource;
   if (!(await api.mayI({ verb: "delete", group, version, resource: plural, namespace: namespace || "", name }).catch(() => false))) return;
-  const ask = async () => {
-    const [{ DELETE }, { openAction }] = await Promise.all([import("../lib/actions.js"), import("../components/actiondialog.js")]);
-    const object = { apiVersion: apiVersionOf(resource), kind, metadata: { name, uid: "", creationTimestamp: "", ...(namespace ? { namespace } : {}) } };
-    // The object is read for its uid, the precondition.
-    openAction({ action: { ...DELETE, reads: true }, resource, objects: [object], partial: true, succeeded: () => { location.hash = listAddress(resource); } });
-  };
-  replace(place, button(texts.delete, ask, { class: "danger", id: "delete" }));
+  replace(place, button(texts.delete, () => askToDelete(target), { class: "danger", id: "delete" }));
+}
+
+/**
+ * Ask before an object is deleted.
+ *
+ * @param {Target} target
+ * @param {() => void} [succeeded] Called afterwards; by default the table is shown.
+ */
+export async function askToDelete({ resource, namespace, name }, succeeded = () => { location.hash = listAddress(resource); }) {
+  const [{ DELETE }, { openAction }] = await Promise.all([import("../lib/actions.js"), import("../components/actiondialog.js")]);
+  const object = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, uid: "", creationTimestamp: "", ...(namespace ? { namespace } : {}) } };
+  // The object is read for its uid, the precondition.
+  openAction({ action: { ...DELETE, reads: true }, resource, objects: [object], partial: true, succeeded });
 }
