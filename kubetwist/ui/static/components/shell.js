@@ -56,7 +56,7 @@ export class Shell {
       type: "search", placeholder: texts.findKind, "aria-label": texts.findKind, "aria-keyshortcuts": "g", spellcheck: false,
       oninput: () => this.drawKinds(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.searchKey(event),
     });
-    this.choice = h("select", { id: "namespace", onchange: () => { if (this.choice.value === ANOTHER) this.askForNamespace(); else this.useNamespace(this.choice.value); } });
+    this.choice = h("select", { id: "namespace", "aria-label": texts.namespace, onchange: () => { if (this.choice.value === ANOTHER) this.askForNamespace(); else this.useNamespace(this.choice.value); } });
     this.main = h("main", { class: "main", id: "main", tabindex: "-1" });
     this.opener = h("button", { type: "button", class: "button drawer", "aria-label": texts.kinds, "aria-expanded": "false", "aria-controls": "side", onclick: () => this.openDrawer(!this.drawerOpen) }, icon(MENU));
     const skip = (/** @type {MouseEvent} */ event) => { event.preventDefault(); this.main.focus(); };
