@@ -163,7 +163,7 @@ def test_help(page: Page) -> None:
     page.press("ESCAPE")
     page.until(lambda: not page.all("dialog"))
     page.press("d")
-    page.find("#really:enabled")
+    page.find("#run:enabled")
     assert in_themes(page) == []
     page.press("ESCAPE")
 

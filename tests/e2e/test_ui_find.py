@@ -418,15 +418,14 @@ def test_keys(page: Page, cluster: SubprocessServer) -> None:
     page.find("#leave").click()
     page.until(lambda: "key-a" in page.text("#chosen-row"))
     page.press("d")
-    page.until(lambda: page.all("#really:enabled"))
-    page.find("#really").click()
+    page.find("#run:enabled").click()
     page.until(lambda: names(page) == ["key-b"])
     assert cluster.request("GET", f"{path}/key-a")[0] == 404
     assert address(page) == "#/list/-/configmaps?filter=key-"
     page.open("#/object/-/configmaps/default/key-b")
     page.until(lambda: page.run("return document.activeElement.textContent") == "key-b")
     page.press("d")
-    page.find("#really")
+    page.find("#run")
     page.press("ESCAPE")
     page.until(lambda: not page.all("dialog"))
     page.press("e")
