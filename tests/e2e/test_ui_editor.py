@@ -307,6 +307,6 @@ def test_sign_out_removes_drafts(page: Page, server: SubprocessServer) -> None:
     page.open("#/new/-/configmaps")
     page.write("name: ", "name: draft-of-a-user")
     page.until(lambda: "draft-of-a-user" in page.run("return JSON.stringify(localStorage)"))
-    page.find("header.top button").click()
+    page.sign_out()
     page.find("input[name=token]")
     page.until(lambda: "draft-of-a-user" not in page.run("return JSON.stringify(localStorage)"))
