@@ -13,6 +13,8 @@ from ..api.resource import UserInfo
 if TYPE_CHECKING:
     from ..http.request import KubeRequest
 
+#: The path at which operators request a link.
+SIGN_IN_LINKS: Final = "/ui/sign-in-links"
 #: Lifetime of a link, in seconds.
 LIFETIME: Final = 15 * 60.0
 #: Maximum number of unused links.
@@ -69,6 +71,16 @@ def is_local(request: KubeRequest) -> bool:
         return host is not None and ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def sign_in_url(bind_address: str, port: int, secret: str) -> str:
+    """Return the URL of a sign-in link, for a browser on this machine."""
+    address = ip_address(bind_address)
+    if address.is_unspecified:
+        host = "127.0.0.1" if address.version == 4 else "[::1]"
+    else:
+        host = f"[{address}]" if address.version == 6 else str(address)
+    return f"https://{host}:{port}/ui/#sign-in={secret}"
 
 
 def _digest(secret: str) -> bytes:

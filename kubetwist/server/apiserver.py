@@ -15,7 +15,7 @@ from twisted.logger import Logger
 
 from ..api.resource import UserInfo
 from ..audit.auditedrequest import audited_request
-from ..authentication.signinlinks import LIFETIME, SignInLinks
+from ..authentication.signinlinks import LIFETIME, SIGN_IN_LINKS, SignInLinks, sign_in_url
 from ..authentication.union import add_authenticated_group
 from ..filters.authorization import WHY
 from ..filters.consistency import ConsistentReadFilter
@@ -44,7 +44,6 @@ from .endpoints.flagz import install_flagz
 from .endpoints.logs import install_logs
 from .endpoints.metrics import ServedResourceNames, install_metrics
 from .endpoints.openid import serve_documents
-from .endpoints.signinlinks import install_sign_in_links, sign_in_url
 from .endpoints.statusz import install_statusz
 from .endpoints.version import VersionEndpoint
 from .etcdbackend import register_etcd_metrics
@@ -56,6 +55,7 @@ from .serverchecks import ServerChecks
 if TYPE_CHECKING:
     from klein import Klein
 
+    from ..authentication.sessions import SessionAuthenticator
     from ..flowcontrol.controller import FlowControl
     from ..http.request import Handler, KubeRequest
     from .config import ServerConfig
@@ -167,7 +167,8 @@ class APIServer:
 
             source = ProcessSource(config, apis, site, sampler, delays, lambda: state.ready and not state.stopping)
             install_history(config, front, source, None if apis is None else apis.registry.stores)
-            install_sign_in_links(config, front)
+            links_app = partial(_make_links_app, config, config.sessions)
+            front.mux.handle(SIGN_IN_LINKS, RoutedApp(links_app), exposed=False)
         liveness = partial(checks.liveness_problem, front)
         return self.prepared_type(config, front, apis, site, state, self.announce, liveness)
 
@@ -340,6 +341,13 @@ def _for_browsers(handler: Handler, options: ServerOptions) -> Handler:
         if directives:
             handler = with_hsts(handler, directives)
     return handler
+
+
+def _make_links_app(config: ServerConfig, sessions: SessionAuthenticator) -> Klein:
+    # Imported late: most servers never need it.
+    from .endpoints.signinlinks import SignInLinkEndpoint
+
+    return SignInLinkEndpoint(config, sessions).make_app()
 
 
 def _make_why_app(config: ServerConfig) -> Klein:

@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from ..api.errors import APIStatusError
 from ..authentication.oidcclient import MAX_PARAMETERS_LENGTH, SIGN_IN_TIMEOUT, SignInFailed, new_secret
 from ..authentication.sessions import CSRF_HEADER, from_same_origin
+from .session import add_cookie
 
 if TYPE_CHECKING:
     from ..authentication.oidcsignin import OIDCSignIn
@@ -101,13 +102,3 @@ class OIDCEndpoint:
         usable = len(query) <= MAX_PARAMETERS_LENGTH and _QUERY.fullmatch(query)
         request.setHeader(b"Location", _PAGE + (b"#oidc?" + query if usable else b""))
         request.respond_text(303, "")
-
-
-def add_cookie(request: KubeRequest, name: bytes, value: bytes, seconds: int) -> None:
-    """
-    Set a cookie that is sent to this server only, with requests of its pages.
-
-    @param seconds: The lifetime; 0 removes the cookie.
-    """
-    cookie = b"%b=%b; Path=/; Max-Age=%d; Secure; HttpOnly; SameSite=Strict" % (name, value, seconds)
-    request.responseHeaders.addRawHeader(b"Set-Cookie", cookie)

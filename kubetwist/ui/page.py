@@ -15,9 +15,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
 from ..authentication.sessions import SessionAuthenticator
+from ..authentication.signinlinks import SIGN_IN_LINKS
 from ..filters.authorization import HISTORY
 from ..http.request import Handler, KubeRequest
-from .oidc import CALLBACK, END, START, OIDCEndpoint
 from .proxied import PROXY, ProxyEndpoint
 from .session import (
     SESSION,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 PATH: Final = b"/ui"
 SWAGGER_PATH: Final = b"/swagger-ui"
-SIGN_IN_LINKS: Final = b"/ui/sign-in-links"
 _PATHS: Final = (PATH, SWAGGER_PATH)
 _WITH_TICKET: Final = PROXY + b"/"
 _CACHE_IMMUTABLE: Final = b"public, max-age=31536000, immutable"
@@ -79,8 +78,11 @@ def with_ui(
     answers = {SESSION: with_security_headers(session.answer, POLICY), PATH: ui.answer}
     # The filters authenticate and authorize requests for metrics and links, as they do with all other data.
     answers[HISTORY.encode()] = with_security_headers(handler, POLICY)
-    answers[SIGN_IN_LINKS] = with_security_headers(handler, POLICY)
+    answers[SIGN_IN_LINKS.encode()] = with_security_headers(handler, POLICY)
     if authenticator.oidc is not None:
+        # Imported late: most servers have no provider.
+        from .oidc import CALLBACK, END, START, OIDCEndpoint
+
         oidc = OIDCEndpoint(authenticator.oidc)
         answers[START] = with_security_headers(oidc.start, POLICY)
         answers[END] = with_security_headers(oidc.end, POLICY)

@@ -19,7 +19,6 @@ from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
 from ..api.resource import UserInfo
-from ..authentication.oidcclient import SignInFailed
 from ..authentication.sessions import (
     CSRF_HEADER,
     SESSION_TIMEOUT,
@@ -37,7 +36,6 @@ from ..http.request import (
     Handler,
     KubeRequest,
 )
-from .oidc import add_cookie
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
@@ -106,6 +104,9 @@ class SessionEndpoint:
 
         @param query: The parameters of the response.
         """
+        # Imported late: most servers have no provider.
+        from ..authentication.oidcclient import SignInFailed
+
         binding = pop_cookie(dict(request.fields), oidc.cookie()) or b""
         # A response can be used once.
         add_cookie(request, oidc.cookie(), b"", 0)
@@ -282,3 +283,13 @@ def _read_credential(request: KubeRequest) -> tuple[str, str]:
     ):
         raise APIStatusError.bad_request('the body must be {"token": "..."}, {"link": "..."} or {"oidc": "..."}')
     return kind, secret.strip()
+
+
+def add_cookie(request: KubeRequest, name: bytes, value: bytes, seconds: int) -> None:
+    """
+    Set a cookie that is sent to this server only, with requests of its pages.
+
+    @param seconds: The lifetime; 0 removes the cookie.
+    """
+    cookie = b"%b=%b; Path=/; Max-Age=%d; Secure; HttpOnly; SameSite=Strict" % (name, value, seconds)
+    request.responseHeaders.addRawHeader(b"Set-Cookie", cookie)

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
-from kubetwist.authentication.signinlinks import LIFETIME, MAX_LINKS, SignInLinks, is_local
+from kubetwist.authentication.signinlinks import LIFETIME, MAX_LINKS, SignInLinks, is_local, sign_in_url
 
 ALICE = UserInfo("alice")
 
@@ -71,3 +71,18 @@ class LinkTests(SynchronousTestCase):
             self.assertFalse(is_local(request(host)), host)
         for field in (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"):
             self.assertFalse(is_local(request("127.0.0.1", field)), field)
+
+
+class URLTests(SynchronousTestCase):
+    """Tests for L{sign_in_url}."""
+
+    def test_hosts(self) -> None:
+        """The URL is for a browser on the machine of the server."""
+        for address, host in (
+            ("0.0.0.0", "127.0.0.1"),
+            ("::", "[::1]"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("::1", "[::1]"),
+            ("192.0.2.1", "192.0.2.1"),
+        ):
+            self.assertEqual(sign_in_url(address, 6443, "x"), f"https://{host}:6443/ui/#sign-in=x")

@@ -7,8 +7,7 @@ C{system:masters}, who can do everything else, too, can issue links. A link sign
 
 from __future__ import annotations
 
-import ipaddress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -19,15 +18,12 @@ from ...api.errors import APIStatusError
 from ...api.resource import GroupResource
 from ...api.users import MASTERS
 from ...authentication.sessions import SessionAuthenticator
-from ...authentication.signinlinks import LIFETIME
+from ...authentication.signinlinks import LIFETIME, SIGN_IN_LINKS, sign_in_url
 from ...http.request import KubeRequest
-from ...resources.routing import RoutedApp, add_route, new_app
+from ...resources.routing import add_route, new_app
 
 if TYPE_CHECKING:
     from ..config import ServerConfig
-    from ..generic import GenericServer
-
-SIGN_IN_LINKS: Final = "/ui/sign-in-links"
 
 
 class SignInLinkEndpoint:
@@ -55,20 +51,3 @@ class SignInLinkEndpoint:
         request.setHeader(b"Cache-Control", b"no-store")
         body = {"kind": "SignInLink", "url": url, "expirationSeconds": int(LIFETIME)}
         request.respond(201, orjson.dumps(body), b"application/json")
-
-
-def sign_in_url(bind_address: str, port: int, secret: str) -> str:
-    """Return the URL of a sign-in link, for a browser on this machine."""
-    address = ipaddress.ip_address(bind_address)
-    if address.is_unspecified:
-        host = "127.0.0.1" if address.version == 4 else "[::1]"
-    else:
-        host = f"[{address}]" if address.version == 6 else str(address)
-    return f"https://{host}:{port}/ui/#sign-in={secret}"
-
-
-def install_sign_in_links(config: ServerConfig, server: GenericServer) -> None:
-    """Serve the endpoint, if there is a web UI."""
-    if config.sessions is not None:
-        endpoint = SignInLinkEndpoint(config, config.sessions)
-        server.mux.handle(SIGN_IN_LINKS, RoutedApp(endpoint.make_app), exposed=False)

@@ -9,12 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from twisted.internet.threads import deferToThread
-from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.server.endpoints.signinlinks import sign_in_url
+from kubetwist.authentication.signinlinks import SIGN_IN_LINKS
 from tests.server.endpoints.endpointcase import EndpointCase
 
-LINKS = "/ui/sign-in-links"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -24,7 +22,7 @@ class SignInLinkTests(EndpointCase):
     async def issue(self, **user: Any) -> tuple[int, Any]:
         """Request a link as a user."""
         connection = self.server.connection.as_user("ops", **user)
-        return await deferToThread(connection.request, "POST", LINKS)
+        return await deferToThread(connection.request, "POST", SIGN_IN_LINKS)
 
     async def test_link(self) -> None:
         """A member of C{system:masters} gets a link, which signs in as this user, once; its secret is not audited."""
@@ -45,7 +43,7 @@ class SignInLinkTests(EndpointCase):
         user = {"username": "ops", "groups": ["system:masters", "system:authenticated"]}
         self.assertEqual(answers[0][1]["user"], user)
         logged = log.read_text()
-        self.assertIn(LINKS, logged)
+        self.assertIn(SIGN_IN_LINKS, logged)
         self.assertNotIn(secret, logged)
 
     async def test_refused(self) -> None:
@@ -61,11 +59,11 @@ class SignInLinkTests(EndpointCase):
         code, answer = await self.issue()
         self.assertEqual((code, answer["reason"]), (403, "Forbidden"))
         self.assertIn("members of system:masters", answer["message"])
-        self.assertEqual((await self.ask("GET", LINKS))[0], 405)
-        self.assertEqual((await self.ask("POST", LINKS))[0], 201)
+        self.assertEqual((await self.ask("GET", SIGN_IN_LINKS))[0], 405)
+        self.assertEqual((await self.ask("POST", SIGN_IN_LINKS))[0], 201)
         answer, begun = await self.sign_in({"token": self.server.connection.token})
         cookie = (answer.getheader("Set-Cookie") or "").partition(";")[0]
-        answer, _ = await self.send(LINKS, None, {"Cookie": cookie, "X-Kubetwist-UI": begun["key"]})
+        answer, _ = await self.send(SIGN_IN_LINKS, None, {"Cookie": cookie, "X-Kubetwist-UI": begun["key"]})
         self.assertEqual(answer.status, 403)
 
     async def sign_in(self, credential: dict[str, str]) -> tuple[HTTPResponse, Any]:
@@ -98,18 +96,3 @@ class SignInLinkTests(EndpointCase):
         """Without the UI there is no such path."""
         await self.serve("--enable-ui=false")
         self.assertEqual((await self.issue(groups=["system:masters"]))[0], 404)
-
-
-class URLTests(SynchronousTestCase):
-    """Tests for L{sign_in_url}."""
-
-    def test_hosts(self) -> None:
-        """The URL is for a browser on the machine of the server."""
-        for address, host in (
-            ("0.0.0.0", "127.0.0.1"),
-            ("::", "[::1]"),
-            ("127.0.0.1", "127.0.0.1"),
-            ("::1", "[::1]"),
-            ("192.0.2.1", "192.0.2.1"),
-        ):
-            self.assertEqual(sign_in_url(address, 6443, "x"), f"https://{host}:6443/ui/#sign-in=x")
