@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from ..pages import DOCS
 from .files import DEPLOY, PROJECT
 
 CONTAINERFILE = DEPLOY / "container" / "Containerfile"
@@ -57,13 +60,29 @@ echo "exit code $code"
 
 
 @pytest.fixture(scope="module")
-def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The flags of buildah and podman for a separate storage."""
+    folder = tmp_path_factory.mktemp("storage")
+    yield ["--storage-driver=vfs", f"--root={folder}/storage", f"--runroot={folder}/run"]
+    # Files of other users would remain otherwise.
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def volumes() -> list[str]:
+    """Return the flags that mount the interpreter of the tests into a build."""
+    flags = ["--volume=/usr:/usr:ro"]
+    if sys.base_prefix != "/usr":
+        flags.append(f"--volume={sys.base_prefix}:/usr/local:ro")
+    return flags
+
+
+@pytest.fixture(scope="module")
+def buildah(storage: list[str]) -> Iterator[Callable[..., str]]:
     """Run buildah with a separate storage."""
     program = shutil.which("buildah")
     if program is None or os.geteuid():
         pytest.skip("needs root and buildah")
-    folder = tmp_path_factory.mktemp("buildah")
-    command = [program, "--storage-driver=vfs", f"--root={folder}/storage", f"--runroot={folder}/run"]
+    command = [program, *storage]
 
     def run(*arguments: str) -> str:
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=TIMEOUT)
@@ -71,8 +90,6 @@ def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
         return done.stdout.strip()
 
     with ExitStack() as cleanup:
-        # Files of other users would remain otherwise.
-        cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         cleanup.callback(run, "umount", "--all")
         yield run
 
@@ -110,12 +127,26 @@ def base(buildah: Callable[..., str]) -> str:
 @pytest.fixture(scope="module")
 def image(buildah: Callable[..., str], base: str) -> str:
     """The image, built from the Containerfile."""
-    volumes = ["--volume=/usr:/usr:ro"]
-    if sys.base_prefix != "/usr":
-        volumes.append(f"--volume={sys.base_prefix}:/usr/local:ro")
-    flags = ("--isolation=chroot", "--format=docker", f"--build-arg=BASE={base}", *volumes)
+    flags = ("--isolation=chroot", "--format=docker", f"--build-arg=BASE={base}", *volumes())
     buildah("build", *flags, f"--file={CONTAINERFILE}", "--tag=localhost/kubetwist", str(PROJECT))
     return "localhost/kubetwist"
+
+
+def test_page(buildah: Callable[..., str], base: str, storage: list[str], tmp_path: Path) -> None:
+    """podman builds the image with the command of the page."""
+    podman = shutil.which("podman")
+    if podman is None:
+        pytest.skip("podman is not installed")
+    (script,) = re.findall(r"```shell\n(podman build .*?)```", (DOCS / "deployment.md").read_text("utf-8"), re.DOTALL)
+    build, run = (shlex.split(line) for line in script.splitlines())
+    assert (build[:2], run[:2]) == (["podman", "build"], ["podman", "run"])
+    extra = ["--isolation=chroot", "--layers=false", f"--build-arg=BASE={base}", *volumes()]
+    done = subprocess.run(
+        [podman, *storage, "build", *extra, *build[2:]], cwd=PROJECT, capture_output=True, text=True, timeout=TIMEOUT
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    inspected = json.loads(buildah("inspect", "--type=image", f"localhost/{run[-1]}"))
+    assert inspected["Docker"]["config"]["User"] == "65532:0"
 
 
 @pytest.fixture(scope="module")
