@@ -41,7 +41,7 @@ kubetwist-context kubetwist-kubeconfig kubetwist-load kubetwist-record list mark
 previous raw reactor replicas role selector server-side serviceaccount use-env user write-out
 end-overlap overlap retire within
 build enable format from-file now read-only set tmpfs
-csv etcd haproxy hours ignore-daemonsets max-errors max-growth max-p99 plot server steady
+csv etcd haproxy hours ignore-daemonsets max-errors max-growth max-p99 plot server steady unix-socket
 """
 
 

@@ -28,11 +28,10 @@ from ..resources.customresources import (
 )
 from ..resources.documents import install_documents
 from ..resources.handlers.watch import WatchFlusher
-from ..resources.mux import DelegatingMux
+from ..resources.mux import DelegatingMux, NotFound
 from ..resources.servedresources import ServedResources
 from ..schema.definitions import Definitions
 from ..server.apiserver import APIServer
-from ..server.chain import NotFound
 from ..server.complete import (
     Access,
     Completion,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from twisted.web.resource import IResource, Resource
+from twisted.web.server import NOT_DONE_YET
 
 from ..http.request import KubeRequest
 from .routing import MAX_CACHED_LENGTH, Route, RoutedApp
@@ -18,6 +19,17 @@ from .routing import MAX_CACHED_LENGTH, Route, RoutedApp
 MAX_SEGMENTS = 3
 #: Maximum number of found routes that are kept per server; all are dropped above that.
 MAX_FOUND = 4096
+
+
+class NotFound(Resource):
+    """The end of the chain: no server has a handler for the path."""
+
+    isLeaf = True
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer any method in plain text."""
+        request.respond_text(404, "404 page not found\n")
+        return NOT_DONE_YET
 
 
 class DelegatingMux(Resource):

@@ -35,6 +35,7 @@ from .apis import InstalledAPIs
 from .collectors import register_collectors, register_connection_collectors
 from .credentials.frontproxy import configure_proxy_client_certificate
 from .datadir import ADMIN
+from .debugsocket import add_debug_socket
 from .encryption import register_encryption_checks
 from .endpoints.configz import install_configz
 from .endpoints.debugging import install_debugging
@@ -186,7 +187,7 @@ class APIServer:
                 server.mux, self._options, config.token_keys, lambda: config.external_address
             )
             config.token_key_listeners.append(lambda keys: drop_documents())
-        install_debugging(server.mux, config)
+        add_debug_socket(config, server, install_debugging(server.mux, config))
         install_logs(server.mux, config)
         install_flagz(server.mux, config)
         install_configz(server.mux, config)

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
-
-from ..http.request import KubeRequest
+from ..resources.mux import NotFound
 from .apis import Installer
 from .apiserver import APIServer
 from .config import ServerConfig
 from .generic import GenericServer
 from .hooknames import hook_order
-
-
-class NotFound(Resource):
-    """The end of the chain: no server has a handler for the path."""
-
-    isLeaf = True
-
-    def render(self, request: KubeRequest) -> int:
-        """Answer any method in plain text."""
-        request.respond_text(404, "404 page not found\n")
-        return NOT_DONE_YET
 
 
 def create_server_chain(

@@ -18,7 +18,7 @@ PLUGINS: Final = ("DenyServiceExternalIPs", "NodeRestriction", "OwnerReferencesP
 #: Default plugins that the profile requires.
 REQUIRED_PLUGINS: Final = ("NamespaceLifecycle", "PodSecurity", "ServiceAccount")
 #: Values of other flags that the profile implies; an explicit other value is refused.
-VALUES: Final = {"tls-min-version": "VersionTLS13", "profiling": False}
+VALUES: Final = {"tls-min-version": "VersionTLS13", "profiling": False, "debug-socket-path": ""}
 #: Providers whose ciphers the benchmark accepts.
 STRONG_PROVIDERS: Final = ("aesgcm", "aescbc", "kms", "secretbox")
 

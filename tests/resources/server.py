@@ -24,9 +24,8 @@ from kubetwist.registry.rbac.ruleresolver import RuleResolver
 from kubetwist.resources.documents import install_group_not_found
 from kubetwist.resources.handlers.watch import WatchFlusher
 from kubetwist.resources.install import Installer
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.schema.definitions import Definitions
-from kubetwist.server.chain import NotFound
 from kubetwist.storage.memory import MemoryStorage
 from tests.http.harness import Allow, Answer, Client, Everyone, make_site
 

@@ -6,9 +6,8 @@ from klein import Klein
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources import mux
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.routing import RoutedApp, add_route, new_app
-from kubetwist.server.chain import NotFound
 
 from .apps import app_of, ask, text_app
 

@@ -16,9 +16,8 @@ from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.request import KubeRequest
 from kubetwist.http.site import traverse
 from kubetwist.resources import routing
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.routing import RoutedApp, add_route, new_app
-from kubetwist.server.chain import NotFound
 from kubetwist.storage.errors import OutcomeUnknown, StorageUnwritable
 from tests.http.harness import Allow, Everyone, make_site
 from tests.resources.server import JSONClient, Server, config_map

@@ -12,10 +12,10 @@ from twisted.web.resource import IResource, getChildForRequest
 
 from kubetwist.api.cbor import encode_cbor
 from kubetwist.resources.apis import install_apis
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.routetree import RouteTree
 from kubetwist.resources.routing import Route
-from kubetwist.server.chain import NotFound, create_server_chain
+from kubetwist.server.chain import create_server_chain
 from kubetwist.server.endpoints.fairness import PATH as FAIRNESS
 from kubetwist.server.errors import StartError
 from tests.server.endpoints.endpointcase import EndpointCase

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.featuregates import FeatureGates
-from kubetwist.server.chain import NotFound
+from kubetwist.resources.mux import NotFound
 from kubetwist.server.endpoints.health import HealthCheck
 from kubetwist.server.generic import LIVEZ, READYZ, GenericServer
 from kubetwist.server.hooknames import ORDER, check_name, hook_order

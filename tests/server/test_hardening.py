@@ -41,6 +41,7 @@ class ProfileTests(SynchronousTestCase):
         for weaker in (
             "--tls-min-version=VersionTLS12",
             "--profiling=true",
+            "--debug-socket-path=debug.sock",
             "--disable-admission-plugins=PodSecurity",
             "--disable-admission-plugins=NodeRestriction",
             "--authorization-mode=AlwaysAllow",

@@ -14,7 +14,7 @@ from kubetwist.api.featuregates import FeatureGates
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.metrics.registry import Registry
-from kubetwist.server.chain import NotFound
+from kubetwist.resources.mux import NotFound
 from kubetwist.server.credentials.certificates import CertConfig, CertificateAuthority
 from kubetwist.server.generic import GenericServer
 from kubetwist.server.hooknames import ORDER, check_name

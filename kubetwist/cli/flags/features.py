@@ -19,6 +19,12 @@ FLAGS: Final = flag_group(
         unsupported_flag(
             "contention-profiling", BOOLEAN, "one thread serves the requests, so there is no lock contention"
         ),
-        unsupported_flag("debug-socket-path", STRING, "/debug/pprof is served at the secure port, to authorized users"),
+        (
+            "debug-socket-path",
+            STRING,
+            "",
+            "Serve /debug/pprof and /debug/flags/v on this Unix socket, too, without authentication and also with"
+            " --profiling=false. Only the user of the server can connect. Workers append their numbers to the path.",
+        ),
     ],
 )

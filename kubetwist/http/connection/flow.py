@@ -305,6 +305,9 @@ def enable_tcp_keepalive(transport: SocketTransport) -> None:
     except AttributeError:
         # Tests use transports that are not sockets.
         return
+    if getattr(handle, "family", None) == socket.AF_UNIX:
+        # The peer is a process of this machine, whose end closes the connection.
+        return
     for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
         if hasattr(socket, option):
             handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from klein import Klein
@@ -175,10 +176,18 @@ class ProfilesEndpoint:
         threading.Thread(target=lambda: call(done, sampler.run()), name="profile", daemon=True).start()
 
 
-def install_debugging(mux: DelegatingMux, config: ServerConfig) -> None:
-    """Register the paths, unless they are disabled."""
-    options = config.options
-    if not options["profiling"]:
-        return
-    mux.handle_prefix(FLAGS, RoutedApp(FlagsEndpoint(options.verbosity, config.peers).make_app), exposed=False)
-    mux.handle_prefix(PPROF, RoutedApp(ProfilesEndpoint(config.reactor).make_app), exposed=False)
+def install_debugging(mux: DelegatingMux, config: ServerConfig) -> Callable[[DelegatingMux], None]:
+    """
+    Register the paths, unless they are disabled.
+
+    @return: Registers the same endpoints in another mux, whether or not they are disabled.
+    """
+    flags, profiles = FlagsEndpoint(config.options.verbosity, config.peers), ProfilesEndpoint(config.reactor)
+
+    def install(target: DelegatingMux) -> None:
+        target.handle_prefix(FLAGS, RoutedApp(flags.make_app), exposed=False)
+        target.handle_prefix(PPROF, RoutedApp(profiles.make_app), exposed=False)
+
+    if config.options["profiling"]:
+        install(mux)
+    return install

@@ -8,9 +8,8 @@ from kubetwist.controllers.aggregation.apiservices import LOCAL
 from kubetwist.registry.assembly import ResourceRegistry
 from kubetwist.resources.customresources import CustomResources
 from kubetwist.resources.handlers.watch import WatchFlusher
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.servedresources import MergedServedResources
-from kubetwist.server.chain import NotFound
 from tests.controllers.aggregation.registrationcase import RegistrationTestCase
 from tests.resources.customserver import DEFINITIONS, CustomServer, definition
 from tests.resources.server import definitions

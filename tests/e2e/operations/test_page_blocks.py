@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -176,6 +177,27 @@ def test_manual_page(tmp_path: Path) -> None:
         shutil.copy(page, pages)
     text = succeed(tmp_path, ["bash", "-e", "-c", f"MANPAGER=cat MANWIDTH=100 {line}"])
     assert "KUBETWIST-SERVE(1)" in text and "--secure-port" in text
+
+
+def test_debug_socket(tmp_path: Path) -> None:
+    """The command of the page gets the stacks of the storage process; each worker has a socket of its number."""
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    (command,) = [shlex.split(one) for one in blocks("operations.md") if one.startswith("curl ")]
+    place = "/run/kubetwist/debug.sock"
+    assert command[1:3] == ["--unix-socket", place]
+    # The path of a socket has at most about a hundred bytes.
+    with tempfile.TemporaryDirectory(prefix="debug-") as folder:
+        path = Path(folder) / "debug.sock"
+        flags = [f"--debug-socket-path={path}", "--workers=2", "--profiling=false"]
+        with served(flags, tmp_path / "data"):
+            outputs = [
+                succeed(tmp_path, ["curl", "--silent", "--fail", "--unix-socket", f"{path}{suffix}", *command[3:]])
+                for suffix in ("", ".1", ".2")
+            ]
+            assert all("MainThread" in output for output in outputs)
+            assert len(set(outputs)) == 3
+        assert not list(Path(folder).iterdir())
 
 
 @pytest.mark.kubectl

@@ -15,9 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import GroupVersion
 from kubetwist.resources.discovery.documents import aggregated_discovery, api_resource_list
 from kubetwist.resources.documents import install_documents, install_group_not_found
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.servedresources import Priority, ServedResources
-from kubetwist.server.chain import NotFound
 
 from ..apps import ask
 from ..fakeservedresources import ALL_VERBS, APPS, SCALE, custom, served_resources

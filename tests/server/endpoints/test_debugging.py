@@ -12,9 +12,8 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.http.site import traverse
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.routing import RoutedApp
-from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints.debugging import ProfilesEndpoint
 
 from ...http.harness import Client, filtered_site

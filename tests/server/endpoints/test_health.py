@@ -12,9 +12,8 @@ from kubetwist.http.site import traverse
 from kubetwist.metrics.exposition import render
 from kubetwist.metrics.health import HealthMetrics
 from kubetwist.metrics.registry import Registry
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.routing import RoutedApp
-from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints.health import LOG, PING, HealthCheck, HealthEndpoints, Unhealthy
 from tests.http.harness import Client, filtered_site
 

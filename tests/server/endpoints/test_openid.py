@@ -13,8 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.serviceaccount.tokenkeys import load_token_keys
-from kubetwist.resources.mux import DelegatingMux
-from kubetwist.server.chain import NotFound
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.server.endpoints.openid import CONFIGURATION, KEYS, BadIssuer, check_issuer, serve_documents
 from tests.http.harness import Allow, Answer, Client, Everyone, make_site
 from tests.tokenkeys import private_pem

@@ -14,9 +14,8 @@ from kubetwist.filters.authorization import WHY
 from kubetwist.filters.handlerchain import build_handler_chain
 from kubetwist.http.site import traverse
 from kubetwist.registry.core.node.graph import NodeGraph
-from kubetwist.resources.mux import DelegatingMux
+from kubetwist.resources.mux import DelegatingMux, NotFound
 from kubetwist.resources.routing import RoutedApp
-from kubetwist.server.chain import NotFound
 from kubetwist.server.endpoints import why
 from tests.http.harness import Answer, make_site
 from tests.registry.rbac.rbacserver import API, RBACServer, Tokens, binding, role, rule
