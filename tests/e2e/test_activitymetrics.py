@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServe
     """A server with two fronts, controllers, an audit log and a webhook for it that does not answer, and encryption."""
     folder = tmp_path_factory.mktemp("measured")
     policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
-    nobody = {
+    unreachable = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1/"}}],
@@ -53,13 +53,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServe
         "resources": [{"resources": ["secrets"], "providers": [{"aesgcm": {"keys": keys}}, {"identity": {}}]}],
     }
     paths: dict[str, Path] = {}
-    for name, content in (("policy", policy), ("nobody", nobody), ("encryption", encryption)):
+    for name, content in (("policy", policy), ("unreachable", unreachable), ("encryption", encryption)):
         paths[name] = folder / f"{name}.yaml"
         paths[name].write_text(json.dumps(content))
     flags = (
         *("--workers=2", "--storage-backend=sqlite", "--controllers=*,+workloads", "--fake-nodes=1"),
         *(f"--audit-policy-file={paths['policy']}", f"--audit-log-path={folder}/audit.log"),
-        *(f"--audit-webhook-config-file={paths['nobody']}", "--audit-webhook-initial-backoff=10ms"),
+        *(f"--audit-webhook-config-file={paths['unreachable']}", "--audit-webhook-initial-backoff=10ms"),
         f"--encryption-provider-config={paths['encryption']}",
     )
     with SubprocessServer(*flags, timeout=120) as server:
@@ -144,7 +144,7 @@ def test_audit(server: SubprocessServer) -> None:
 
 def test_families(server: SubprocessServer) -> None:
     """
-    All families of the table that are always served are served, and those of the features that are used here.
+    All families of the table that are always served are served, and so are those that these requests use.
 
     All have the types, labels and buckets of kube-apiserver.
     """
