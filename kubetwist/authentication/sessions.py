@@ -123,7 +123,7 @@ class SessionStore:
     """
     Sessions by the digest of their id, limited in number and duration.
 
-    @ivar refresh: Refreshes the token of a session, see L{kubetwist.authentication.tokenrefresh}.
+    @ivar refresh: Refreshes the token of a session, see L{kubetwist.authentication._tokenrefresh}.
     """
 
     refresh: Callable[[Session], Deferred[None] | None] | None = None
@@ -416,8 +416,8 @@ def make(options: FlagValues, server: AuthenticationContext) -> SessionAuthentic
     authenticator = SessionAuthenticator(sessions, cookie, authenticate_token, SignInLinks(server.reactor.seconds))
     if options["ui-oidc-client-id"]:
         # Imported late: most servers have no provider.
+        from ._tokenrefresh import TokenRefresher
         from .oidcsignin import make_sign_in
-        from .tokenrefresh import TokenRefresher
 
         authenticator.oidc = sign_in = make_sign_in(options, server)
         sessions.refresh = TokenRefresher(sign_in.client, authenticate_token).refresh

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.authentication.tokenrefresh}."""
+"""Tests for L{kubetwist.authentication._tokenrefresh}."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from twisted.internet.defer import Deferred, succeed
 
 from kubetwist.api.resource import UserInfo
+from kubetwist.authentication._tokenrefresh import INTERVAL, MARGIN, TokenRefresher
 from kubetwist.authentication.sessions import SessionStore
-from kubetwist.authentication.tokenrefresh import INTERVAL, MARGIN, TokenRefresher
 from kubetwist.authentication.union import TokenAuthentication
 from tests.authentication.test_oidcclient import ClientCase
 from tests.oidcissuer import NOW
