@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -229,7 +231,7 @@ def test_forbidden(page: Page, busy: SubprocessServer) -> None:
 
 
 def test_workers(browser: Any) -> None:
-    """The plots show the sum of all processes."""
+    """The plots show the sum of all processes, and mark the restart of one of them."""
     with SubprocessServer("--in-memory", "--controllers=", "--workers=2") as server:
         page = Page(browser, server.url)
         page.sign_in(server.token)
@@ -239,4 +241,7 @@ def test_workers(browser: Any) -> None:
         # Three processes with Python and the server need more than two of them.
         values = "return document.querySelector(arguments[0]).textContent"
         assert float(page.run(values, f"{chart('Memory')} .legend b").split()[0]) > 150
+        children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text("utf-8").split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        page.reads("worker restarted", ".events")
         assert "Traceback" not in server.output(), server.output()

@@ -68,6 +68,23 @@ class ProcessSourceTests(SynchronousTestCase):
         again = self.successResultOf(self.source.take_encoded())
         self.assertEqual(again[3], [0.0, []])
 
+    def test_etcd(self) -> None:
+        """The size of the largest database, and the health of the members, are read from the client of etcd."""
+        healthy, unhealthy = Mock(unhealthy_since=None), Mock(unhealthy_since=5.0)
+        client = Mock(members=[healthy, unhealthy], metrics=Mock(sizes={"a": 5, "b": 7}))
+        self.source._backend = Mock(spec=["client"], client=client)
+        self.source._config.backend = Mock(spec=["client"])
+        sample = self.successResultOf(self.source.take())
+        self.assertEqual(sample.highest, {"storage_size": 7.0, "etcd_members": 2.0, "etcd_healthy": 1.0})
+        self.assertEqual(sample.lowest, {"ready": 1.0})
+        healthy.unhealthy_since = 6.0
+        self.assertEqual(self.successResultOf(self.source.take()).lowest, {"ready": 0.0})
+
+    def test_unwritable(self) -> None:
+        """A server whose store cannot be written is not ready."""
+        self.source._backend = Mock(spec=["metrics"], metrics=Mock(writable=False))
+        self.assertEqual(self.successResultOf(self.source.take()).lowest, {"ready": 0.0})
+
     def test_key(self) -> None:
         """Resources are named as in kubectl, with their subresource; other requests by their path."""
         for group, resource, subresource, name in (
