@@ -146,7 +146,7 @@ class AuthorityTests(RotationCase):
             name: (self.pki / name).read_bytes() for name in ("ca.crt", "ca.key", "apiserver.crt", "admin.crt")
         }
         old = (self.pki / "front-proxy-ca.crt").read_bytes()
-        self.assertRegex(rotation.rotate_authority(self.pki, "front-proxy-ca"), r"\ACN=kubetwist-front-proxy-ca-2\d+T")
+        self.assertRegex(rotation.rotate_authority(self.pki, "front-proxy-ca"), r"^CN=kubetwist-front-proxy-ca-2\d+T")
         error = self.assertRaises(StartError, rotation.retire_authority, self.pki, "front-proxy-ca")
         self.assertIn("front-proxy-client.crt was issued by the previous authority", str(error))
         self.assertEqual(rotation.renew(self.pki, ["front-proxy-client"]), ["front-proxy-client"])
