@@ -241,7 +241,7 @@ def test_choices(page: Page) -> None:
 
 
 def test_own_permissions(page: Page, bound: SubprocessServer) -> None:
-    """Users who may not read the bindings see their own permissions, and why."""
+    """Users who may not read the bindings see only their permissions, and why."""
     make(bound, f"{CORE}/one/serviceaccounts", {"metadata": {"name": "guest"}})
     token = make(bound, f"{CORE}/one/serviceaccounts/guest/token", {"spec": {}})["status"]["token"]
     page.sign_in(token)
