@@ -33,14 +33,14 @@ VIEWS = {
     "list": ("#/list/-/pods?labels=app%3Dweb,-bad", ".chip.bad"),
     "object": (WEB, "#history"),
     "yaml": (f"{WEB}/yaml", ".yaml"),
-    "edit": (f"{WEB}/edit", "textarea"),
+    "edit": (f"{WEB}/edit", "yaml-editor"),
     "events": (f"{WEB}/events", ".grid tbody tr:not([aria-hidden])"),
     "graph": (f"{WEB}/graph", ".graph svg"),
     "logs": (f"{WEB}/logs", "#main select"),
     "access": ("#/access", "table.plain"),
     "why": ("#/why?verb=get&resource=pods&user=x", "#verdict"),
     "plots": ("#/plots", ".chart"),
-    "new": ("#/new/-/configmaps", "textarea"),
+    "new": ("#/new/-/configmaps", "yaml-editor"),
     "not found": ("#/list/example.com/nothings", ".problem"),
 }
 

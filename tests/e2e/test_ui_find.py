@@ -410,9 +410,10 @@ def test_keys(page: Page, cluster: SubprocessServer) -> None:
     page.until(lambda: "key-b" in page.text("#chosen-row"))
     page.press("k", "e")
     page.until(lambda: address(page) == "#/object/-/configmaps/default/key-a/edit")
-    page.find("textarea")
-    page.until(lambda: page.run("return document.activeElement.tagName") == "TEXTAREA")
+    page.find("yaml-editor")
+    page.until(lambda: page.run("return document.activeElement.tagName") == "YAML-EDITOR")
     page.press("y")  # text, not a key
+    page.until(lambda: page.edited().startswith("y"))
     assert address(page).endswith("/edit")
     page.open("#/list/-/configmaps?filter=key-")
     page.find("#leave").click()
@@ -477,13 +478,13 @@ def test_narrow(page: Page) -> None:
             "#/list/-/pods?labels=app%3Dweb": ".chip",
             f"{web}": ".details dl",
             f"{web}/yaml": ".yaml",
-            f"{web}/edit": "textarea",
+            f"{web}/edit": "yaml-editor",
             f"{web}/events": ".grid",
             f"{web}/graph": ".graph svg",
             "#/access": "table.plain",
             "#/why?verb=get&resource=pods&user=x": "#verdict",
             "#/plots": ".chart",
-            "#/new/-/pods": "textarea",
+            "#/new/-/pods": "yaml-editor",
         }
         for view, sign in views.items():
             page.open(view)

@@ -274,7 +274,8 @@ function key(event) {
   if (!shell || event.defaultPrevented) return;
   if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") { event.preventDefault(); find(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const target = /** @type {HTMLElement} */ (event.target);
+  // The editor is in a shadow root.
+  const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   const typing = target.matches("input:not([type=checkbox], [type=radio]), textarea, select") || target.isContentEditable;
   if (event.key === "Escape") { escape(target, typing); return; }
   if (typing || document.querySelector("dialog[open]")) return;

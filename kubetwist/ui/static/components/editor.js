@@ -131,7 +131,7 @@ export class YAMLEditor extends HTMLElement {
       cm.highlightSelectionMatches(), cm.search({ top: true }), cm.indentUnit.of("  "), cm.EditorState.tabSize.of(2), cm.yaml(), theme,
       cm.autocompletion({ override: [complete], icons: false }), cm.hoverTooltip(describe),
       cm.keymap.of([...cm.closeBracketsKeymap, ...cm.defaultKeymap, ...cm.searchKeymap, ...cm.historyKeymap, ...cm.foldKeymap, ...cm.completionKeymap, ...cm.lintKeymap]),
-      cm.EditorView.contentAttributes.of({ "aria-label": t.label, "aria-description": t.keys, spellcheck: "false", autocapitalize: "off", autocorrect: "off" }),
+      cm.EditorView.contentAttributes.of({ "aria-label": t.label, tabindex: "0", "aria-description": t.keys, spellcheck: "false", autocapitalize: "off", autocorrect: "off" }),
       cm.EditorView.updateListener.of((update) => { if (update.docChanged) { this.changed(); this.schedule(); } }),
     ] });
   }
