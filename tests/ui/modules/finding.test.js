@@ -28,6 +28,7 @@ test("all words match, the first text counting most", () => {
   assert.ok(rank(["web", "team-a"], ["web", "team"]) > 0);
   assert.ok(rank(["web", "x"], ["web"]) > rank(["x", "web"], ["web"]));
   assert.equal(rank(["web"], []), 1);
+  assert.equal(rank(["node-0", "kubernetes.io/arch=amd64 cpu=shared"], ["cache"]), 0);
 });
 
 test("a query names kinds, a namespace and labels", () => {

@@ -36,7 +36,8 @@ export function score(text, word) {
 }
 
 /**
- * Return how well texts match all words; the first text counts most.
+ * Return how well texts match all words; the first text counts most, and only there are letters in the same order a match: labels
+ * are long.
  *
  * @param {string[]} texts
  * @param {string[]} words
@@ -45,7 +46,8 @@ export function score(text, word) {
 export function rank(texts, words) {
   let sum = 0;
   for (const word of words) {
-    const best = Math.max(...texts.map((text, index) => score(text, word) * (index ? 0.8 : 1)));
+    const [first, ...more] = texts.map((text) => score(text, word));
+    const best = Math.max(first, ...more.map((one) => (one < INSIDE ? 0 : one * 0.8)));
     if (best <= 0) return 0;
     sum += best;
   }
