@@ -82,6 +82,7 @@ const RESOURCE_VIEWS = {
  * @type {Record<string, (query: URLSearchParams, namespace: string) => View | Promise<View>>}
  */
 const VIEWS = {
+  apply: async (query, namespace) => (await import("./pages/apply.js")).applyView(namespace),
   access: async (query, namespace) => (await import("./pages/access.js")).accessView(namespace),
   who: async (query, namespace) => (await import("./pages/who.js")).whoView(query, namespace),
   why: async (query) => (await import("./pages/access.js")).whyView(query),

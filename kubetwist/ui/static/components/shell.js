@@ -30,7 +30,7 @@ const MENU = "M4 7h16M4 12h16M4 17h16", LENS = "M10.5 17a6.5 6.5 0 1 1 0-13 6.5 
 
 const t = texts.finding;
 /** Links to views that belong to no kind. */
-export const LINKS = [["#/", texts.overview], ["#/access", texts.myPermissions], ["#/why", texts.why], ["#/plots", texts.plots]];
+export const LINKS = [["#/", texts.overview], ["#/apply", texts.apply.title], ["#/access", texts.myPermissions], ["#/why", texts.why], ["#/plots", texts.plots]];
 if (document.querySelector('meta[name="swagger-ui"]')?.getAttribute("content") === "yes") LINKS.push(["/swagger-ui/", texts.swagger]);
 
 /** @param {string} path */

@@ -195,6 +195,18 @@ export const texts = {
     drained: (/** @type {number} */ gone, /** @type {number} */ all, /** @type {boolean} */ stopped) => `${gone} of ${all} pods have ended.${stopped ? " Stopped; the nodes stay cordoned." : ""}`,
   },
 
+  apply: {
+    title: "Apply YAML", intro: "Paste YAML or JSON, or drop files or folders here. The plan shows what would change; nothing is written before you apply it.",
+    files: "Choose files", folder: "Choose a folder", remove: (/** @type {string} */ name) => `Remove ${name}`, pasted: "editor", plan: "Plan", planning: "Planning…", apply: "Apply", applying: "Applying…",
+    force: "Take over fields of other managers", skipped: (/** @type {number} */ count) => `${count} other files were skipped.`, tooMuch: "More than 10 MB: choose fewer files.", nothing: "There are no objects.",
+    place: (/** @type {string} */ source, /** @type {number} */ line) => `${source}, line ${line}`,
+    /** By state. @type {Record<string, string>} */
+    states: { create: "create", change: "change", unchanged: "unchanged", after: "after its namespace or kind", error: "error", created: "created", changed: "changed", failed: "failed", waiting: "waiting" },
+    progress: (/** @type {number} */ done, /** @type {number} */ all) => `${done} of ${all}`,
+    noKind: "no apiVersion and kind", noName: "no metadata.name", notServed: (/** @type {string} */ kind, /** @type {string} */ version) => `The server does not serve ${kind} in ${version}.`,
+    twice: "The same object occurs twice.", done: (/** @type {number} */ done, /** @type {number} */ failed) => `${done} applied, ${failed} failed.`, keptOnError: "Correct the errors, then plan and apply again; applied objects remain unchanged.",
+    changeFirst: "Plan again: the texts have changed.",
+  },
   editor: {
     label: "YAML", keys: "Escape, then Tab, leaves the editor; Control and Enter review; Control and Space complete.",
     unknownField: (/** @type {string} */ name, /** @type {string | undefined} */ similar) => `unknown field "${name}"${similar ? `; similar: "${similar}"` : ""}`,

@@ -192,7 +192,7 @@ export function createObject(resource, namespace, body, view) {
   const choice = h("select", { id: "template", onchange: () => use(choice.value === "" ? bare : choices[Number(choice.value)].text) },
     h("option", { value: "" }, texts.editor.noTemplate), choices.map(({ title }, index) => h("option", { value: String(index) }, title)));
   replace(body, h("div", { class: "edit" },
-    choices.length ? h("div", { class: "row" }, h("label", { for: "template" }, texts.editor.template, choice)) : null,
+    h("div", { class: "row" }, choices.length ? h("label", { for: "template" }, texts.editor.template, choice) : null, h("a", { href: "#/apply" }, texts.editor.manyObjects)),
     draft.element, area, area.messages,
     h("div", { class: "row" }, button(texts.review, () => review(), { id: "review" }),
       h("span", { class: "quiet" }, texts.dryRunFirst)), shown));
