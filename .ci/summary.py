@@ -3,7 +3,7 @@
 Print the results of a run in short: environments, totals, and the tests that failed, each with its exception.
 
 Usage: .ci/summary.py FOLDER, which has the output of tox in `checks.log`, `openapi.log` and `parity.log`, and
-that of .ci/pythons in `pythons.log`.
+the output of .ci/pythons in `pythons.log`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Tickets for pages of pods and services that a browser opens through the proxy of the API.
 
-Such a page must not get the session of the user: its scripts are those of any pod. A ticket stands for a session and
+Such a page must not get the session of the user: any pod can write its scripts. A ticket stands for a session and
 one target. It is part of the path, so that all relative addresses of the page have it too.
 """
 

@@ -33,8 +33,8 @@ class AssetTests(FilesTestCase):
 
     def test_small(self) -> None:
         """
-        What the page loads first is smaller than 60 kB, compressed; all its files are smaller than 700 kB, and those of
-        Swagger UI than 600 kB.
+        What the page loads first is smaller than 60 kB, compressed; all its files are smaller than 700 kB, and the
+        files of Swagger UI than 600 kB.
         """
         ui, swagger = read_assets(UI), read_assets(SWAGGER_UI)
         first = {"app.js", "style.css", "icon.svg", *_imported("app.js")}
