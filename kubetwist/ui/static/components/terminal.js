@@ -12,14 +12,20 @@ const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "wh
 
 /** Return the colours of the page for the terminal. */
 function pageTheme() {
-  const style = getComputedStyle(document.documentElement);
-  const color = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
+  // A variable has a colour for each theme; the colour of an element is the one that is shown.
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const color = (/** @type {string} */ name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
   /** @type {Record<string, string>} */
   const theme = { background: color("paper"), foreground: color("ink"), cursor: color("accent"), cursorAccent: color("paper"), selectionBackground: color("chosen") };
   NAMES.forEach((name, index) => {
     theme[name] = color(`c${index}`);
     theme[`bright${name[0].toUpperCase()}${name.slice(1)}`] = color(`c${index + 8}`);
   });
+  probe.remove();
   return theme;
 }
 
@@ -50,6 +56,8 @@ export class TerminalView {
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
     this.recolor = () => { this.terminal.options.theme = pageTheme(); };
     this.scheme.addEventListener("change", this.recolor);
+    this.chosen = new MutationObserver(this.recolor);
+    this.chosen.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     // Tab is a key of shells; after Escape it moves the focus as elsewhere.
     let escaped = false;
     this.terminal.attachCustomKeyEventHandler((event) => {
@@ -76,6 +84,7 @@ export class TerminalView {
   close() {
     this.observer.disconnect();
     this.scheme.removeEventListener("change", this.recolor);
+    this.chosen.disconnect();
     this.terminal.dispose();
     this.restore();
   }
