@@ -142,7 +142,7 @@ export const texts = {
     previous: "Previous run", timestamps: "Timestamps", wrap: "Wrap", search: "Search", onlyFound: "Only found lines",
     found: (/** @type {number} */ place, /** @type {number} */ count) => (count ? `${place || "–"} of ${count} lines` : "not found"), previousMatch: "Previous match", nextMatch: "Next match",
     pauseLog: "Pause", followLog: "Follow", newLines: (/** @type {number} */ count) => `Follow (${count} new ${count === 1 ? "line" : "lines"})`, readAgain: "Read again", download: "Download",
-    connecting: "Connecting…", following: "Following", paused: "Paused", reading: "Reading…", emptyLog: "The log is empty so far.",
+    connecting: "Connecting…", following: "Following", paused: "Paused", reading: "Reading…", emptyLog: "The log is empty so far",
     ended: "The log has ended.", endedWith: (/** @type {string} */ state) => `The log has ended. The container: ${state}`, interrupted: "The connection was interrupted.",
     lines: (/** @type {number} */ count) => `${count} ${count === 1 ? "line" : "lines"}`, omitted: (/** @type {number} */ count) => `${count} earlier lines are not shown`,
     logOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Log of ${container} in ${pod}`,
