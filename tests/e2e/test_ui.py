@@ -55,7 +55,7 @@ def test_sign_in_and_out(browser: Any, server: SubprocessServer) -> None:
 
 
 def test_page_size(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page loads less than 200 kB, from this server only; the load time is printed."""
+    """The page loads less than 150 kB, from this server only; the load time is printed."""
     # The moment at which the kinds are there to be chosen.
     watching = """
         new MutationObserver((_, observer) => {
@@ -74,8 +74,8 @@ def test_page_size(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(loaded) > 8
     assert all(name.startswith(f"{page.url}/") for name, _ in loaded), loaded
     size = sum(size for _, size in loaded)
-    # None came out of the cache. The largest part is discovery.
-    assert 20_000 < size < 200_000
+    # None came out of the cache.
+    assert 20_000 < size < 150_000
     assert sum(size for name, size in loaded if "/ui/" in name) < 75_000
     assert len(loaded) < 60
     with capsys.disabled():
