@@ -2,8 +2,8 @@
 """
 Print the results of a run in short: environments, totals, and the tests that failed, each with its exception.
 
-Usage: .ci/summary.py FOLDER, which has the output of tox in `checks.log`, `openapi.log` and `parity.log`, and
-the output of .ci/pythons in `pythons.log`.
+Usage: .ci/summary.py FOLDER, which has the output of tox in `checks.log`, `e2e.log`, `suites.log`, `openapi.log` and
+`parity.log`, and the output of .ci/pythons in `pythons.log`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+_CHECKS = (
+    r" +[a-z0-9]+: (OK|FAIL|SKIP)|✖ \S|\S+: error TS|Ran [0-9]+ tests|(PASSED|FAILED) \(|=+ .*(passed|failed)"
+    r"|instructions: .*(TOO MANY|--update|without a limit|not counted|figures failed)"
+)
 #: The lines that are printed as they are, by file.
 KEPT = {
-    "checks.log": (
-        r" +[a-z0-9]+: (OK|FAIL|SKIP)|✖ \S|\S+: error TS|Ran [0-9]+ tests|(PASSED|FAILED) \(|=+ .*(passed|failed)"
-        r"|instructions: .*(TOO MANY|--update|without a limit|not counted|figures failed)"
-    ),
+    "checks.log": _CHECKS,
+    "e2e.log": _CHECKS,
+    "suites.log": _CHECKS,
     "openapi.log": r"openapi: ",
     "pythons.log": r"pythons: ",
     "parity.log": (
