@@ -128,7 +128,7 @@ def test_order(page: Page, server: SubprocessServer) -> None:
 
 
 def test_errors(page: Page, server: SubprocessServer) -> None:
-    """A bad document does not prevent the others, and texts stay for a correction."""
+    """A bad document does not prevent the application of further ones, and texts stay for a correction."""
     show(page)
     good, bad = config_map("good"), config_map("Not.Valid!")
     unknown = {"apiVersion": "none.example/v1", "kind": "None", "metadata": {"name": "a"}}

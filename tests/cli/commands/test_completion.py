@@ -78,7 +78,7 @@ class CompletionTests(SynchronousTestCase):
         if shutil.which("bash") is None:
             self.skipTest("needs bash")
         self.assertEqual(self.complete("kubetwist re"), ["restore"])
-        self.assertEqual(self.complete("kubetwist token "), ["create", "user"])
+        self.assertEqual(self.complete("kubetwist token "), ["create", "signin-link", "user"])
 
     def test_flags(self) -> None:
         """Flags of commands and of the server are completed."""
