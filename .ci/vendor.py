@@ -7,8 +7,10 @@ Files are copied unchanged, with their licences; F{README.txt} lists the package
 makes of several packages, from an entry file in F{.ci/bundles/}. Files that are not listed are removed, except
 declarations for the type checker (C{*.d.mts}), which are ours.
 
-Usage: .ci/vendor.py [--check]. npm and node must be on PATH. With C{--check}, nothing is written: the exit code is 1 if
-a file is missing, unlisted, or differs.
+Usage: .ci/vendor.py [--check | --compare]. npm and node must be on PATH. With an option, nothing is written: the exit
+code is 1 if a file is missing, unlisted, or differs. C{--compare} downloads the packages; C{--check} needs no network:
+it compares the files, the table and the entry files with the digests in F{.ci/vendor.sha256}, which are recorded when
+the files are written.
 
 To update a package, change its version and integrity in F{.ci/vendor.toml}, and run the command.
 """
@@ -31,6 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 VENDOR = ROOT / "kubetwist" / "ui" / "static" / "vendor"
 TABLE = Path(__file__).with_suffix(".toml")
 ENTRIES = ROOT / ".ci" / "bundles"
+#: The digests, in the format of sha256sum, by path in the source.
+DIGESTS = TABLE.with_suffix(".sha256")
 #: What esbuild is called with, besides the entry file.
 BUNDLE_OPTIONS = ("--bundle", "--format=esm", "--minify", "--target=es2022", "--legal-comments=none", "--charset=utf8")
 #: Suffix of the files that this command neither writes nor removes.
@@ -156,39 +160,66 @@ def wanted_files() -> dict[str, bytes]:
     return wanted
 
 
-def differences(wanted: dict[str, bytes]) -> dict[str, str]:
-    """Return how files in F{vendor/} differ from the wanted ones, by path: missing, differs, unlisted."""
-    present = {
+def written_files() -> dict[str, bytes]:
+    """Return the content of the files in F{vendor/} that this command writes, by path in it."""
+    return {
         path.relative_to(VENDOR).as_posix(): path.read_bytes()
         for path in VENDOR.rglob("*")
         if path.is_file() and not path.name.endswith(DECLARATIONS)
     }
+
+
+def differences(wanted: dict[str, bytes], present: dict[str, bytes]) -> dict[str, str]:
+    """Return how files differ from the wanted ones, by path: missing, differs, unlisted."""
     found = dict.fromkeys(wanted.keys() - present.keys(), "missing")
     found.update((path, "unlisted") for path in present.keys() - wanted.keys())
     found.update((path, "differs") for path in wanted.keys() & present.keys() if wanted[path] != present[path])
     return found
 
 
-def main(arguments: list[str]) -> int:
-    """Write or compare the files."""
-    if arguments not in ([], ["--check"]):
-        sys.exit(__doc__)
-    try:
-        wanted = wanted_files()
-    except BadPackageError as error:
-        sys.exit(f"vendor: {error}")
-    found = differences(wanted)
-    for path, how in sorted(found.items()):
-        print(f"vendor: {path}: {how}")
-        if arguments:
-            continue
+def digests() -> dict[str, bytes]:
+    """Return the SHA-256 digests of the written files, and of what they are made from, by path in the source."""
+    sources = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in (TABLE, *ENTRIES.iterdir())}
+    folder = VENDOR.relative_to(ROOT).as_posix()
+    files = sources | {f"{folder}/{path}": content for path, content in written_files().items()}
+    return {path: hashlib.sha256(content).hexdigest().encode() for path, content in sorted(files.items())}
+
+
+def recorded_digests() -> dict[str, bytes]:
+    """Return the recorded digests by path in the source."""
+    lines = DIGESTS.read_bytes().splitlines()
+    return {path.decode(): digest for digest, path in (line.split(b"  ", 1) for line in lines)}
+
+
+def write(wanted: dict[str, bytes], changes: dict[str, str]) -> None:
+    """Write the files that differ, and record the digests."""
+    for path, how in changes.items():
         target = VENDOR / path
         if how == "unlisted":
             target.unlink()
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(wanted[path])
-    if found and arguments:
+    DIGESTS.write_bytes(b"".join(b"%b  %b\n" % (digest, path.encode()) for path, digest in digests().items()))
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare the files."""
+    if arguments not in ([], ["--check"], ["--compare"]):
+        sys.exit(__doc__)
+    if arguments == ["--check"]:
+        found = differences(recorded_digests(), digests())
+    else:
+        try:
+            wanted = wanted_files()
+        except BadPackageError as error:
+            sys.exit(f"vendor: {error}")
+        found = differences(wanted, written_files())
+    for path, how in sorted(found.items()):
+        print(f"vendor: {path}: {how}")
+    if not arguments:
+        write(wanted, found)
+    elif found:
         print("vendor: run .ci/vendor.py")
         return 1
     return 0
