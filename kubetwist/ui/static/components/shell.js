@@ -66,7 +66,7 @@ export class Shell {
         this.opener,
         h("a", { class: "brand", href: "#/", "aria-label": "kubetwist" }, logo(), h("span", null, "kubetwist")),
         h("label", { for: "namespace" }, h("span", null, texts.namespace), this.choice),
-        h("button", { type: "button", class: "button finder", id: "find", "aria-label": t.find, "aria-keyshortcuts": "Control+K Meta+K", onclick: find }, icon(LENS), h("span", null, t.find), h("kbd", null, t.findKey)),
+        h("button", { type: "button", class: "button finder", id: "find", "aria-keyshortcuts": "Control+K Meta+K", onclick: find }, icon(LENS), h("span", null, t.find), h("kbd", null, t.findKey)),
         h("button", { type: "button", class: "button who", "aria-haspopup": "dialog", title: t.userMenu, onclick: () => this.openUserMenu() }, user.username)),
       h("nav", { class: "side", id: "side", "aria-label": texts.kinds }, this.search, this.kinds),
       h("div", { class: "curtain", onclick: () => this.openDrawer(false) }), this.main);

@@ -205,7 +205,7 @@ export const texts = {
     progress: (/** @type {number} */ done, /** @type {number} */ all) => `${done} of ${all}`,
     noKind: "no apiVersion and kind", noName: "no metadata.name", notServed: (/** @type {string} */ kind, /** @type {string} */ version) => `The server does not serve ${kind} in ${version}.`,
     twice: "The same object occurs twice.", done: (/** @type {number} */ done, /** @type {number} */ failed) => `${done} applied, ${failed} failed.`, keptOnError: "Correct the errors, then plan and apply again; applied objects remain unchanged.",
-    changeFirst: "Plan again: the texts have changed.",
+    changeFirst: "Plan again: the texts have changed.", show: (/** @type {string} */ kind, /** @type {string} */ name) => `Show ${kind} ${name}`,
   },
   editor: {
     label: "YAML", keys: "Escape, then Tab, leaves the editor; Control and Enter review; Control and Space complete.",

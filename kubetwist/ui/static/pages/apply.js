@@ -240,22 +240,23 @@ class ApplyView {
   draw(entry) {
     const { element, manifest: { source, line, object }, state, error } = entry;
     const { namespace = "", name = "" } = object?.metadata ?? {};
-    const resource = object && ["change", "unchanged", "created", "changed"].includes(state) ? this.resourceOf(object) : null;
     const title = object ? `${object.kind} ${namespace ? `${namespace}/` : ""}${name}` : t.place(source, line);
-    const target = resource && this.targetOf(object, resource);
     const look = state === "error" || state === "failed" ? "bad" : ["create", "change", "created", "changed"].includes(state) ? "good" : "quiet";
-    replace(element, h("summary", null, h("span", { class: `state ${look}` }, t.states[state]), " ", resource && target ? h("a", { href: objectAddress(resource, target.namespace, target.name) }, title) : h("span", null, title),
+    replace(element, h("summary", null, h("span", { class: `state ${look}` }, t.states[state]), " ", h("span", null, title),
       h("span", { class: "quiet" }, object ? t.place(source, line) : "")));
     element.dataset.state = state;
     if (error) element.open = true;
     this.drawDetails(entry);
   }
 
-  /** Show the error or the difference of an entry when it is open. @param {Entry} entry */
-  drawDetails({ element, error, before, after, warning, state }) {
+  /** Show the error or the difference of an entry, and a link to its object, when it is open. @param {Entry} entry */
+  drawDetails({ element, manifest: { object }, error, before, after, warning, state }) {
     const summary = element.firstElementChild;
     if (!element.open || !summary) return;
-    replace(element, summary, error ? problem(error) : null, warning ? h("p", { class: "waiting" }, warning) : null,
+    const resource = object && ["change", "unchanged", "created", "changed"].includes(state) ? this.resourceOf(object) : null;
+    const target = resource && this.targetOf(object, resource);
+    replace(element, summary, resource && target ? h("p", null, h("a", { href: objectAddress(resource, target.namespace, target.name) }, t.show(object.kind, target.name))) : null,
+      error ? problem(error) : null, warning ? h("p", { class: "waiting" }, warning) : null,
       error ? null : (after && diffView(before, after)) || h("p", { class: "quiet" }, state === "after" ? t.states.after : texts.noChanges));
   }
 
