@@ -40,6 +40,7 @@ IMAGES: dict[str, Any] = {
     "proxy": {"logs": ["proxy ready"]},
     "once": {"logs": ["first", "last"], "run_for": "1s"},
     "failing": {"logs": {"lines": ["run begins"]}, "run_for": "1s", "exit": [3, 0]},
+    "unsteady": {"logs": ["run begins"], "run_for": "50s", "exit": [3, 3, 0]},
     "shop": {
         "logs": [*REQUESTS, "\x1b[1;31mERROR\x1b[0m \x1b[36m[worker-0]\x1b[0m GET /pay failed: connection refused"]
     },
@@ -172,7 +173,7 @@ def test_previous(page: Page, server: ChildKubeAPI) -> None:
     )
     open_logs(page, "failing")
     page.reads("run begins", ".log")
-    page.reads("The log has ended. The container:", ".streams")
+    page.reads("The run has ended. The container:", ".streams")
     server.advance_time(20)
     server.wait_for("pods/failing", where=lambda pod: pod["status"]["containerStatuses"][0]["restartCount"] > 0)
     page.find("#previous").click()
@@ -183,6 +184,45 @@ def test_previous(page: Page, server: ChildKubeAPI) -> None:
     page.reads("proxy ready", ".log")
     page.find("#previous").click()
     page.reads("previous terminated container", ".streams .problem")
+
+
+def test_restarts(page: Page, server: ChildKubeAPI) -> None:
+    """Each further run of a container is followed, below a line that separates it, until the last one."""
+    pod(server, "unsteady", "unsteady", restartPolicy="OnFailure")
+    open_logs(page, "unsteady")
+    page.reads("run begins", ".log")
+    for restart in (1, 2):
+        server.advance_time(60)
+        page.reads("The run has ended. The container: CrashLoopBackOff", ".streams")
+        server.advance_time(60)
+        page.until(lambda restart=restart: len(page.all(".line.separates")) == restart)
+        page.until(lambda restart=restart: page.content(".log").count("run begins") == restart + 1)
+        page.reads("Following", "#log-state")
+    lines = page.run("return [...document.querySelectorAll('.line')].map((one) => one.textContent)")
+    assert lines[:3] == ["run begins", "The container has started again: restart 1, after Error (3).", "run begins"]
+    assert lines[3].startswith("The container has started again: restart 2, after")
+    page.find("#search-log").send_keys("container")
+    page.reads("not found", "#found")
+    page.picture("restarts")
+    server.advance_time(60)
+    page.reads("The log has ended. The container: Completed", ".streams")
+
+
+def test_other_run(page: Page, server: ChildKubeAPI) -> None:
+    """The next run is not followed after another container was chosen."""
+    pod(server, "two", "unsteady", "proxy")
+    open_logs(page, "two")
+    page.reads("run begins", ".log")
+    server.advance_time(60)
+    page.reads("The run has ended. The container:", ".streams")
+    page.run(
+        "const one = document.querySelector('#container'); one.value = 'proxy';one.dispatchEvent(new Event('change'))"
+    )
+    page.reads("proxy ready", ".log")
+    server.advance_time(60)
+    server.wait_for("pods/two", where=lambda pod: pod["status"]["containerStatuses"][0]["restartCount"] > 0)
+    page.reads("Following", "#log-state")
+    assert page.content(".log") == "proxy ready"
 
 
 def test_end(page: Page, server: ChildKubeAPI) -> None:

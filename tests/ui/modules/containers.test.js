@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { CLOSE, closeMessage, message, parseMessage, resizeMessage, resultOf, STDIN } from "../../../kubetwist/ui/static/lib/channels.js";
-import { containersOf, execPath, logPath, mainContainer } from "../../../kubetwist/ui/static/lib/containers.js";
+import { containersOf, execPath, logPath, mainContainer, mayRestart } from "../../../kubetwist/ui/static/lib/containers.js";
 import { commandLine, wordsOf } from "../../../kubetwist/ui/static/lib/shellwords.js";
 import { forSeeds } from "./random.js";
 
@@ -13,13 +13,30 @@ const pod = {
 };
 
 test("all containers of a pod are found, with their role", () => {
-  assert.deepEqual(containersOf(pod).map(({ name, role, restarted }) => [name, role, restarted]), [
-    ["proxy", "container", false], ["app", "container", true], ["setup", "init", false], ["mesh", "sidecar", false], ["debug", "ephemeral", false],
+  assert.deepEqual(containersOf(pod).map(({ name, role, restarts }) => [name, role, restarts]), [
+    ["proxy", "container", 0], ["app", "container", 2], ["setup", "init", 0], ["mesh", "sidecar", 0], ["debug", "ephemeral", 0],
   ]);
   assert.equal(mainContainer(pod), "app");
   assert.equal(mainContainer({ ...pod, metadata: {} }), "proxy");
   assert.equal(mainContainer({}), "");
   assert.deepEqual(containersOf({ spec: { containers: "x" }, status: { containerStatuses: 3 } }), []);
+});
+
+test("a container is restarted by its role, its exit code, and the policies", () => {
+  const ended = (/** @type {number} */ exitCode, own = {}, spec = {}, role = "containers", metadata = {}, phase = "Running") => mayRestart({
+    metadata, spec: { [role]: [{ name: "c", ...own }], ...spec }, status: { phase, [role === "initContainers" ? "initContainerStatuses" : "containerStatuses"]: [{ name: "c", state: { terminated: { exitCode } } }] },
+  }, "c");
+  assert.deepEqual([ended(0), ended(1)], [true, true]);
+  assert.deepEqual(["Always", "OnFailure", "Never"].map((restartPolicy) => [ended(0, {}, { restartPolicy }), ended(1, {}, { restartPolicy })]), [[true, true], [false, true], [false, false]]);
+  assert.deepEqual([ended(0, {}, {}, "initContainers"), ended(1, {}, {}, "initContainers"), ended(1, {}, { restartPolicy: "Never" }, "initContainers")], [false, true, false]);
+  assert.equal(ended(0, { restartPolicy: "Always" }, { restartPolicy: "Never" }, "initContainers"), true);
+  const rules = (/** @type {string} */ operator) => ({ restartPolicy: "Never", restartPolicyRules: [{ action: "Restart", exitCodes: { operator, values: [42] } }] });
+  assert.deepEqual([ended(42, rules("In")), ended(1, rules("In")), ended(42, rules("NotIn")), ended(1, rules("NotIn"))], [true, false, false, true]);
+  assert.equal(ended(1, {}, {}, "containers", { deletionTimestamp: "2026-01-01T00:00:00Z" }), false);
+  assert.equal(ended(1, {}, {}, "containers", {}, "Failed"), false);
+  assert.equal(mayRestart(pod, "app"), true);
+  assert.equal(mayRestart(pod, "debug"), false);
+  assert.equal(mayRestart(pod, "other"), false);
 });
 
 test("paths have the chosen options only", () => {

@@ -100,7 +100,7 @@ export class LogView {
 
   drawPending() {
     this.append(this.pending.take().map((line) => {
-      const drawn = { line, element: h("div", { class: "line" }) };
+      const drawn = { line, element: h("div", { class: line.separates ? "line separates" : "line" }) };
       this.fill(drawn);
       return drawn;
     }));
@@ -130,7 +130,7 @@ export class LogView {
   /** Fill a line, and record whether it has the wanted text. @param {Drawn} drawn */
   fill(drawn) {
     const { line, element } = drawn;
-    const found = this.wanted !== "" && lowered(line.text).includes(this.wanted);
+    const found = this.wanted !== "" && !line.separates && lowered(line.text).includes(this.wanted);
     if (found) this.found.push(drawn);
     element.classList.toggle("found", found);
     if (!found && !line.spans) { element.textContent = line.text || "\u200b"; return; }

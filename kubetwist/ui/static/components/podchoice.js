@@ -68,6 +68,12 @@ export class PodChoice {
     this.containerField.value = containers.some((one) => one.name === before) ? before : mainContainer(this.pod);
   }
 
+  /** Replace the chosen pod by a newer version of it. @param {any} pod */
+  update(pod) {
+    this.pods = this.pods.map((one) => (one === this.pod ? pod : one));
+    this.pod = pod;
+  }
+
   /** The path of the chosen pod. */
   get path() {
     const pods = api.resourceOf("", "pods");

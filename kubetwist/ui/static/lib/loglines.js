@@ -8,6 +8,7 @@ import { AnsiParser } from "./ansi.js";
  * @typedef {object} LogLine
  * @property {string} text The line without control sequences.
  * @property {Span[] | null} spans Pieces with a look; null if the whole line has the default one.
+ * @property {boolean} [separates] Whether it is no line of the log, but separates two runs.
  */
 
 /** Characters after which a line is continued on a further one. */

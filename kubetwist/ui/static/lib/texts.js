@@ -144,6 +144,8 @@ export const texts = {
     pauseLog: "Pause", followLog: "Follow", newLines: (/** @type {number} */ count) => `Follow (${count} new ${count === 1 ? "line" : "lines"})`, readAgain: "Read again", download: "Download",
     connecting: "Connecting…", following: "Following", paused: "Paused", reading: "Reading…", emptyLog: "The log is empty so far",
     ended: "The log has ended.", endedWith: (/** @type {string} */ state) => `The log has ended. The container: ${state}`, interrupted: "The connection was interrupted.",
+    waitsForRun: (/** @type {string} */ state) => `The run has ended. The container: ${state}. The log of its next run follows.`,
+    restarted: (/** @type {number} */ count, /** @type {string} */ before) => `The container has started again: restart ${count}${before ? `, after ${before}` : ""}.`,
     lines: (/** @type {number} */ count) => `${count} ${count === 1 ? "line" : "lines"}`, omitted: (/** @type {number} */ count) => `${count} earlier lines are not shown`,
     logOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Log of ${container} in ${pod}`,
     command: "Command", connect: "Connect", disconnect: "Disconnect", connected: "Connected", terminalOf: (/** @type {string} */ container, /** @type {string} */ pod) => `Terminal of ${container} in ${pod}`,

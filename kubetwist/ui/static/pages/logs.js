@@ -4,8 +4,9 @@ import { LogView, MAX_LINES } from "../components/logview.js";
 import { PodChoice } from "../components/podchoice.js";
 import * as api from "../core/api.js";
 import { button, h, loadStyle, problem, replace } from "../core/dom.js";
+import { podChanges } from "../core/podchanges.js";
 import { openSocket } from "../core/sockets.js";
-import { containersOf, logPath } from "../lib/containers.js";
+import { containersOf, logPath, mayRestart } from "../lib/containers.js";
 import { containerState } from "../lib/describe/pods.js";
 import { LineReader } from "../lib/loglines.js";
 import { questionOf } from "../lib/resources.js";
@@ -35,6 +36,10 @@ class LogsTab {
     /** @type {WebSocket | null} */
     this.socket = null;
     this.ended = false;
+    /** Ends the wait for the next run of the container. */
+    this.waiting = new AbortController();
+    /** The number of restarts before the run whose log is shown. */
+    this.restarts = 0;
     this.log = new LogView(() => this.drawState());
     this.choice = new PodChoice(target, this.stop.signal, () => this.connect());
     const again = () => this.connect();
@@ -85,6 +90,7 @@ class LogsTab {
 
   disconnect() {
     const { socket } = this;
+    this.waiting.abort();
     this.socket = null;
     socket?.close();
   }
@@ -92,9 +98,15 @@ class LogsTab {
   /** Read the log from the beginning. */
   connect() {
     if (this.stop.signal.aborted) return;
-    this.disconnect();
     this.log.clear();
+    this.open(this.choice.pod);
+  }
+
+  /** Add the log of a run. @param {any} pod */
+  open(pod) {
+    this.disconnect();
     this.ended = false;
+    this.restarts = containersOf(pod).find(({ name }) => name === this.choice.container)?.restarts ?? 0;
     replace(this.messages);
     this.log.element.setAttribute("aria-label", t.logOf(this.choice.container, this.choice.pod.metadata.name));
     const path = this.path({ follow: true });
@@ -135,14 +147,30 @@ class LogsTab {
     this.log.finish();
     if (!clean) { this.say(t.interrupted); return; }
     this.say(t.ended);
-    const { container, path } = this.choice;
-    if (this.previous.field.checked) return;
+    if (!this.previous.field.checked) await this.waitForRun();
+  }
+
+  /** Follow the next run of the container when it starts. */
+  async waitForRun() {
+    const { container, pod: { metadata: { name, uid } } } = this.choice, { signal } = (this.waiting = new AbortController());
     try {
-      const pod = await api.json(path, { signal: this.stop.signal });
-      const found = containersOf(pod).find(({ name }) => name === container);
-      if (found && this.ended && container === this.choice.container) this.say(t.endedWith(containerState(found).text));
+      for await (const pod of podChanges(this.target.namespace, name, signal)) {
+        const found = pod.metadata.uid === uid ? containersOf(pod).find((one) => one.name === container) : null;
+        if (signal.aborted) return;
+        if (!found) break;
+        if (found.state.running && found.restarts > this.restarts) {
+          this.choice.update(pod);
+          this.log.add([{ text: t.restarted(found.restarts, found.last.terminated ? containerState({ state: found.last }).text : ""), spans: null, separates: true }]);
+          this.open(pod);
+          return;
+        }
+        const again = mayRestart(pod, container), state = containerState(found).text;
+        if (!found.state.running) this.say(again ? t.waitsForRun(state) : t.endedWith(state));
+        if (!again) return;
+      }
+      if (!signal.aborted) this.say(texts.deleted);
     } catch (error) {
-      if (!this.stop.signal.aborted && error.code === 404) this.say(texts.deleted);
+      if (!signal.aborted && error.code === 404) this.say(texts.deleted);
     }
   }
 
