@@ -215,9 +215,36 @@ def test_review(page: Page) -> None:
     page.picture("access")
     page.find("#review-grant").click()
     page.until(lambda: page.run("return location.hash").startswith("#/apply"))
-    handed = page.run("return sessionStorage.getItem('kubetwist-apply')")
-    assert handed is None or list(yaml.safe_load_all(handed)) == objects
-    page.run("sessionStorage.removeItem('kubetwist-apply')")
+    page.until(page.edited)
+    assert list(yaml.safe_load_all(page.edited())) == objects
+    assert page.run("return sessionStorage.getItem('kubetwist-apply')") is None
+    page.find("#plan").click()
+    page.reads(f"{len(objects)} create", "#plan-summary")
+
+
+def test_navigation(page: Page) -> None:
+    """One link leads to the three pages, which are tabs; Find and addresses lead to each of them."""
+    pages = {
+        "My permissions": "My permissions",
+        "Who may do what": "Who may do what",
+        "Explain a decision": "Explain an authorization decision",
+    }
+    page.open("#/")
+    page.find(".card")
+    links = page.run("return [...document.querySelectorAll('.side a')].map((one) => one.getAttribute('href'))")
+    assert [link for link in links if link in ("#/access", "#/who", "#/why")] == ["#/access"]
+    page.find(".side a[href='#/access']").click()
+    for tab, heading in pages.items():
+        page.until(lambda tab=tab: [link for link in page.all(".access-tabs a") if link.text == tab])[0].click()
+        page.reads(heading, "h1")
+        page.reads(tab, ".access-tabs [aria-current]")
+        page.reads("Access", ".side [aria-current]")
+    page.find("#find").click()
+    page.find("#find-text").send_keys("who may\n")
+    page.reads("Who may do what", "h1")
+    page.open("#/why?verb=get&resource=pods&user=alice")
+    page.find("#verdict")
+    page.reads("Access", ".side [aria-current]")
 
 
 def test_choices(page: Page) -> None:

@@ -137,7 +137,7 @@ class FindDialog {
     // The name of a kind is a word of a command: "namespace team-a".
     const typed = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const resources = api.resources();
-    const places = LINKS.map(([href, title]) => ({ title, href, more: t.goTo }));
+    const places = [...LINKS, ...Object.entries(texts.grants.tabs)].map(([href, title]) => ({ title, href, more: t.goTo }));
     /** @type {{ title: string, more?: string, href?: string, run?: () => void, needs?: Record<string, string> }[]} */
     const commands = [
       ...places,

@@ -30,7 +30,7 @@ const MENU = "M4 7h16M4 12h16M4 17h16", LENS = "M10.5 17a6.5 6.5 0 1 1 0-13 6.5 
 
 const t = texts.finding;
 /** Links to views that belong to no kind. */
-export const LINKS = [["#/", texts.overview], ["#/apply", texts.apply.title], ["#/access", texts.myPermissions], ["#/why", texts.why], ["#/plots", texts.plots]];
+export const LINKS = [["#/", texts.overview], ["#/apply", texts.apply.title], ["#/access", texts.grants.access], ["#/plots", texts.plots]];
 if (document.querySelector('meta[name="swagger-ui"]')?.getAttribute("content") === "yes") LINKS.push(["/swagger-ui/", texts.swagger]);
 
 /** @param {string} path */
@@ -233,7 +233,8 @@ export class Shell {
   mark() {
     const here = location.hash || "#/";
     const { parts } = parseAddress(location.hash);
-    const current = ["list", "object", "new"].includes(parts[0]) ? listAddress({ group: parts[1] || "", resource: parts[2] || "" }) : here.split("?")[0];
+    const view = here.split("?")[0];
+    const current = ["list", "object", "new"].includes(parts[0]) ? listAddress({ group: parts[1] || "", resource: parts[2] || "" }) : Object.hasOwn(texts.grants.tabs, view) ? "#/access" : view;
     for (const link of this.kinds.querySelectorAll("a")) {
       const href = link.getAttribute("href");
       if (href === current || href === here) {

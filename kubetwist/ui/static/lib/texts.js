@@ -25,7 +25,6 @@ export const texts = {
   // The frame.
   overview: "Overview",
   myPermissions: "My permissions",
-  why: "Why",
   plots: "Plots",
   swagger: "Requests (Swagger UI)",
   kinds: "Kinds",
@@ -293,7 +292,7 @@ export const texts = {
   },
   // Who may do what.
   grants: {
-    title: "Who may do what", pages: "Pages about permissions",
+    access: "Access", title: "Who may do what", pages: "Pages about permissions",
     tabs: { "#/access": "My permissions", "#/who": "Who may do what", "#/why": "Explain a decision" },
     modes: { resource: "subjects of a resource", subject: "resources of a subject" },
     fields: { by: "Show", resource: "Resource", namespace: "Namespace", subject: "Subject" },

@@ -46,5 +46,5 @@ export function whyView(query) {
   const form = h("form", { class: "form", onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); ask(); } },
     fields.map(([name, [title]]) => [h("label", { for: `why-${name}` }, title), inputs[name]]), h("span"), h("div", null, h("button", { class: "button main", type: "submit" }, texts.ask)));
   if (query.get("verb")) ask();
-  return { element: frame(h("h1", null, texts.explainDecision), [accessTabs("#/why"), h("div", { class: "page" }, form, answer)]), title: texts.why };
+  return { element: frame(h("h1", null, texts.explainDecision), [accessTabs("#/why"), h("div", { class: "page" }, form, answer)]), title: texts.grants.tabs["#/why"] };
 }
