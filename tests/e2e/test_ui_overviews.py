@@ -126,15 +126,13 @@ def test_usage(page: Page, server: SubprocessServer) -> None:
 
 
 def test_events(page: Page, server: SubprocessServer) -> None:
-    """The newest events about an object are in its overview, and link to all of them."""
+    """The newest events about an object are in its overview as they happen, and link to all of them."""
     page.open("#/object/-/pods/default/busy")
     page.until(lambda: "Scheduled" in section(page, "Events"))
     uid = server.request("GET", f"{CORE}/pods/busy")[1]["metadata"]["uid"]
     about = {"kind": "Pod", "namespace": "default", "name": "busy", "uid": uid}
     event = {"metadata": {"name": "odd"}, "involvedObject": about, "type": HOSTILE, "reason": HOSTILE}
     make(server, f"{CORE}/events", event | {"message": HOSTILE, "lastTimestamp": "2099-01-01T00:00:00Z"})
-    page.open("#/object/-/pods/default/busy/yaml")
-    page.open("#/object/-/pods/default/busy")
     page.until(lambda: HOSTILE in section(page, "Events"))
     assert page.run("return window.hacked") is None
     page.find("#recent-events a").click()

@@ -8,7 +8,6 @@ import { listAddress, objectAddress, optional, parseAddress, withQuery } from ".
 import { pathOf } from "./lib/resources.js";
 import { texts } from "./lib/texts.js";
 import { forgetLooks, listView } from "./pages/list.js";
-import { overview } from "./pages/overview.js";
 import { currentUser, showSignIn, signOut } from "./pages/signin.js";
 
 /** @typedef {import("./lib/types.js").Resource} Resource */
@@ -117,7 +116,7 @@ async function findResource(group, name) {
 async function viewOf([what, ...rest], query, namespace) {
   if (Object.hasOwn(RESOURCE_VIEWS, what)) return RESOURCE_VIEWS[what](await findResource(rest[0], rest[1]), rest.slice(2), namespace, query);
   if (Object.hasOwn(VIEWS, what)) return VIEWS[what](query, namespace);
-  return overview(namespace, () => shell?.askForNamespace());
+  return (await import("./pages/overview.js")).overview(namespace, () => shell?.askForNamespace());
 }
 
 /**
@@ -129,7 +128,9 @@ async function viewOf([what, ...rest], query, namespace) {
  * @param {URLSearchParams} query
  */
 function takeNamespace(frame, [what, group, name], query) {
-  const namespace = query.get("namespace") ?? history.state?.namespace ?? frame.namespace;
+  // An earlier user of this tab may have seen all namespaces.
+  const before = history.state?.namespace || (frame.everywhere ? history.state?.namespace : null);
+  const namespace = query.get("namespace") ?? before ?? frame.namespace;
   if (namespace !== frame.namespace) frame.followNamespace(namespace);
   const dependent = NAMESPACED_VIEWS.includes(what) && (!name || api.resourceOf(optional(group), name)?.namespaced);
   if (dependent && namespace) query.set("namespace", namespace);

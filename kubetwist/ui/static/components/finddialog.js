@@ -143,7 +143,7 @@ class FindDialog {
       ...places,
       { title: texts.signOut, run: this.calls.signOut }, { title: t.help, run: this.calls.help },
       ...THEMES.map((one) => ({ title: `${t.theme}: ${t.themes[one]}`, run: () => setTheme(one) })),
-      { title: `${texts.namespace}: ${texts.allNamespaces}`, run: () => this.shell.useNamespace("") },
+      ...(this.shell.everywhere ? [{ title: `${texts.namespace}: ${texts.allNamespaces}`, run: () => this.shell.useNamespace("") }] : []),
       ...this.shell.namespaces.map((name) => ({ title: `${texts.namespace}: ${name}`, run: () => this.shell.useNamespace(name) })),
       ...(words.length ? resources.filter((one) => one.verbs.includes("create") && one.verbs.includes("list")).map((one) => ({
         title: `${texts.create} ${one.kind}`, more: one.group, href: listAddress(one, "new"), needs: { verb: "create", group: one.group, resource: one.resource, namespace: one.namespaced ? this.shell.namespace : "" },

@@ -23,6 +23,8 @@ const NAMESPACES = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8
 const DISCOVERY_INTERVAL = 5000;
 // The maximum of namespaces to try; each needs a request.
 const MAX_TRIED_NAMESPACES = 20;
+// Namespaced resources of the start page: who may list one of them in all namespaces may choose all.
+const WIDE = [["", "pods"], ["apps", "deployments"], ["", "services"], ["", "configmaps"], ["", "events"]];
 // The value of the choice of a namespace by its name; it is not a valid name.
 const ANOTHER = "…";
 const STORED_NAMESPACE = "namespace";
@@ -50,6 +52,8 @@ export class Shell {
     this.namespace = sessionStorage.getItem(STORED_NAMESPACE) ?? "";
     /** @type {string[]} */
     this.namespaces = [];
+    /** Whether the choice offers all namespaces. */
+    this.everywhere = true;
     this.discovered = "";
     this.kinds = h("div", { onkeydown: (/** @type {KeyboardEvent} */ event) => this.moveAmongKinds(event) });
     this.search = h("input", {
@@ -83,16 +87,23 @@ export class Shell {
 
   /** Read what the frame shows, and choose a namespace if none was chosen before. */
   async start() {
-    await Promise.all([this.refresh(), this.readNamespaces()]);
-    if (sessionStorage.getItem(STORED_NAMESPACE) === null) this.namespace = await this.firstNamespace();
+    const [, , everywhere] = await Promise.all([this.refresh(), this.readNamespaces(), this.mayListEverywhere()]);
+    this.everywhere = everywhere;
+    const stored = sessionStorage.getItem(STORED_NAMESPACE);
+    if (stored === null || (stored === "" && !everywhere)) this.namespace = everywhere ? "" : await this.firstNamespace();
     this.drawNamespaces();
   }
 
-  /** Return the namespace to start in: all, or the first whose pods the user may list; "" if there is none. */
+  /** Return whether the user may list in all namespaces what the start page shows; pods are asked for first. */
+  async mayListEverywhere() {
+    const [may, ...others] = WIDE.map(([group, resource]) => () => api.mayI({ verb: "list", group, resource, namespace: "" }));
+    try { return (await may()) || (await Promise.all(others.map((other) => other()))).some(Boolean); } catch { return true; /* the table shows the error */ }
+  }
+
+  /** Return the first namespace whose pods the user may list; "" if there is none. */
   async firstNamespace() {
     const may = (/** @type {string} */ namespace) => api.mayI({ verb: "list", resource: "pods", namespace });
     try {
-      if (await may("")) return "";
       for (const name of this.likelyNamespaces) if (await may(name)) return name;
     } catch { /* the table shows the error */ }
     return rememberedNamespaces(this.user.username)[0] ?? this.account ?? "";
@@ -147,7 +158,8 @@ export class Shell {
     const names = new Set(this.namespaces.length ? this.namespaces : rememberedNamespaces(this.user.username));
     if (this.namespace) names.add(this.namespace);
     if (!names.size) names.add("default");
-    replace(this.choice, h("option", { value: "" }, texts.allNamespaces), [...names].sort().map((name) => h("option", { value: name }, name)), h("option", { value: ANOTHER }, texts.anotherNamespace));
+    const all = this.everywhere ? texts.allNamespaces : this.namespace ? null : texts.namespaces.choose;
+    replace(this.choice, all && h("option", { value: "" }, all), [...names].sort().map((name) => h("option", { value: name }, name)), h("option", { value: ANOTHER }, texts.anotherNamespace));
     this.choice.value = this.namespace;
   }
 

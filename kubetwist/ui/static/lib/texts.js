@@ -39,9 +39,6 @@ export const texts = {
   show: "Show",
   cancel: "Cancel",
   notAllowed: "not allowed",
-  keysHeading: "Keys",
-  /** Keys, separated by spaces, and their meaning. @type {[string, string][]} */
-  keys: [["Ctrl K", "find"], ["/", "filter"], ["g", "find a kind"], ["↑ ↓", "select a row"], ["Enter", "open the row"], ["x", "select it for actions"], ["Ctrl Enter", "review changes"], ["Esc", "back to the list"], ["?", "all keys"]],
 
   // Tables.
   filterRows: "Filter rows",
@@ -332,6 +329,23 @@ export const texts = {
     choice: (/** @type {string} */ title) => `${title}: what is shown`,
     legend: (/** @type {string} */ title) => `${title}: shown lines`,
     description: (/** @type {string} */ title, /** @type {string} */ values) => `${title}, now: ${values}. Arrow keys move to other times.`,
+  },
+
+  // The start page.
+  start: {
+    problems: "Problems", columns: ["Kind", "Name", "Reason", "Since"], checking: "Checking…", noProblems: "No problems found.", checkNow: "Check now",
+    checkedAt: (/** @type {string} */ time) => `checked at ${time}`, shown: (/** @type {number} */ count) => `Show ${count} more`,
+    truncated: (/** @type {number} */ count, /** @type {string} */ resource) => `Only the first ${count} ${resource} were checked.`,
+    undiscovered: (/** @type {number} */ count) => `Only the first ${count} definitions that are not served were checked.`,
+    notChecked: (/** @type {string} */ resource, /** @type {string} */ reason) => `${resource} could not be checked: ${reason}`,
+    warnings: "Warning events of the last hour", warningColumns: ["Object", "Reason", "Count", "Last", "Message"], noWarnings: "No warning events.",
+    notFollowed: "Not live: you may not watch events.",
+    firstEvents: (/** @type {number} */ count) => `Only ${count} events are shown.`,
+    notReady: "Not ready", nodeNotReady: "Not ready", restarted: "Restarted", cordoned: "Cordoned",
+    lastEnd: (/** @type {string} */ reason, /** @type {number} */ code) => `${reason || "Ended"}, exit code ${code}`,
+    available: (/** @type {number} */ some, /** @type {number} */ all) => `${some} of ${all} available`,
+    counts: "Objects", figures: "Server", requests: "requests", latency: "p99", loop: "loop delay, p99", memory: "memory",
+    hint: [["Ctrl K", "finds"], ["?", "shows all keys"]],
   },
 
   describe: {

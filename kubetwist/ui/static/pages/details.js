@@ -150,7 +150,7 @@ class Details {
 
   /** Update the ages. */
   grow() {
-    for (const time of this.sections.querySelectorAll("time")) {
+    for (const time of this.page.querySelectorAll("time")) {
       const text = age(Date.parse(time.dateTime));
       if (time.textContent !== text) time.textContent = text;
     }
