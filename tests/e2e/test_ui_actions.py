@@ -19,6 +19,7 @@ from .browser import Page, make
 
 CORE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 MERGE = "application/merge-patch+json"
 #: A script that returns how often the page has asked for a permission.
 REVIEWS = "return performance.getEntriesByType('resource').filter((one) => one.name.includes('accessreviews')).length"
@@ -236,6 +237,16 @@ def test_many_deployments(page: Page, server: SubprocessServer) -> None:
     assert [one["metadata"]["labels"]["team/x"] for one in fleet()] == ["blue", "blue"]
 
 
+def signing_request(server: SubprocessServer, name: str) -> None:
+    """Create a CertificateSigningRequest."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    pem = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    request = base64.b64encode(pem.public_bytes(Encoding.PEM)).decode()
+    spec = {"request": request, "signerName": "example.com/crowd", "usages": ["client auth"]}
+    make(server, REQUESTS, {"metadata": {"name": name}, "spec": spec})
+
+
 def act_on_all(page: Page, server: SubprocessServer, address: str, words: str, action: str, result: str) -> None:
     """Select all rows with some words, and take an action on them."""
     page.open(address)
@@ -265,18 +276,55 @@ def test_many_of_other_kinds(page: Page, server: SubprocessServer) -> None:
     for name in "ab":
         template = get(server, f"{APPS}/deployments/crowd-{name}")["spec"]["template"]
         assert "kubectl.kubernetes.io/restartedAt" in template["metadata"]["annotations"]
-    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
     for name in ("crowd-a", "crowd-b"):
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        pem = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
-        request = base64.b64encode(pem.public_bytes(Encoding.PEM)).decode()
-        spec = {"request": request, "signerName": "example.com/crowd", "usages": ["client auth"]}
-        make(server, path, {"metadata": {"name": name}, "spec": spec})
+        signing_request(server, name)
     address = "#/list/certificates.k8s.io/certificatesigningrequests"
     act_on_all(page, server, address, "crowd-", "approve", "2 of 2 done.")
     for name in "ab":
-        assert get(server, f"{path}/crowd-{name}")["status"]["conditions"][0]["type"] == "Approved"
+        assert get(server, f"{REQUESTS}/crowd-{name}")["status"]["conditions"][0]["type"] == "Approved"
+
+
+def test_deny(page: Page, server: SubprocessServer) -> None:
+    """A signing request is denied; it is then neither approved nor denied again."""
+    signing_request(server, "unwanted")
+    page.open("#/object/certificates.k8s.io/certificatesigningrequests/-/unwanted")
+    page.until(lambda: {"Approve", "Deny"} <= set(offered(page, ".bar")))
+    page.find("#action-deny").click()
+    page.reads("kubectl certificate deny unwanted", "#kubectl")
+    assert "conditions" not in get(server, f"{REQUESTS}/unwanted").get("status", {})
+    finish_one(page)
+    (condition,) = get(server, f"{REQUESTS}/unwanted")["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("Denied", "True")
+    page.until(lambda: not {"Approve", "Deny"} & set(offered(page, ".bar")))
+    page.reads("Denied", ".details")
+
+
+def test_stop(page: Page, server: SubprocessServer) -> None:
+    """After Stop no further request is sent; those that were sent are reported, and the other objects stay selected."""
+    for index in range(20):
+        make(server, f"{CORE}/configmaps", {"metadata": {"name": f"halted-{index:02}"}})
+    page.open("#/list/-/configmaps")
+    only(page, "halted-")
+    page.until(lambda: len(page.rows()) == 20)
+    page.find("th.tick input").click()
+    page.find("#selected-delete").click()
+    # Deletions wait for the test.
+    page.run(
+        "const { fetch } = window; window.held = [];"
+        "window.fetch = (...request) => request[1]?.method !== 'DELETE' ? fetch(...request)"
+        " : new Promise((send) => window.held.push(send)).then(() => fetch(...request))"
+    )
+    page.find("#run").click()
+    page.until(lambda: page.run("return window.held.length") == 6)
+    page.find("#stop").click()
+    page.run("window.held.forEach((send) => send())")
+    page.reads("6 of 20 done", "dialog")
+    assert page.run("return window.held.length") == 6
+    assert page.text("#results").count(": not sent") == 14
+    page.find("#leave-action").click()
+    page.until(lambda: selected(page) == "14 selected")
+    assert len([name for name in names(server, f"{CORE}/configmaps") if name.startswith("halted-")]) == 14
+    page.press("ESCAPE")
 
 
 def test_labels_and_annotations(page: Page, server: SubprocessServer) -> None:

@@ -302,6 +302,36 @@ def test_selectable_fields(page: Page, cluster: SubprocessServer) -> None:
     assert address(page) == "#/list/example.com/shirts?fields=spec.color%3Dred"
 
 
+def test_listed_fields(page: Page, cluster: SubprocessServer) -> None:
+    """The server selects by each field that is listed for a kind, and by no other one."""
+    listed = """
+        const [resources, done] = arguments;
+        const app = document.querySelector("script[type=module]").src;
+        import(new URL("lib/selectors.js", app).href)
+            .then(({ fieldsOf }) => done(resources.map((one) => fieldsOf(one))));
+    """
+    found = []
+    groups = cluster.request("GET", "/apis")[1]["groups"]
+    versions = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
+    for root in versions:
+        group = root.split("/")[2] if root.startswith("/apis") else ""
+        for one in cluster.request("GET", root)[1]["resources"]:
+            if "list" in one["verbs"] and group != "metrics.k8s.io" and one["name"] != "componentstatuses":
+                resource = {"group": group, "resource": one["name"], "namespaced": one["namespaced"]}
+                found.append((f"{root}/{one['name']}", resource))
+    fields = page.browser.execute_async_script(listed, [resource for _, resource in found])
+    rich = set()
+    for (path, resource), names in zip(found, fields, strict=True):
+        for field in names:
+            code, answer = cluster.request("GET", f"{path}?limit=1&fieldSelector={field}%3Dtrue")
+            assert code == 200, (path, field, answer)
+        code, answer = cluster.request("GET", f"{path}?limit=1&fieldSelector=spec.unlisted%3Dtrue")
+        assert code == 400, (path, answer)
+        if len(names) > 2:
+            rich.add(f"{resource['group']}/{resource['resource']}")
+    assert {"/pods", "/events", "events.k8s.io/events", "/secrets", "/services", "batch/jobs"} <= rich
+
+
 def test_shared_address(page: Page) -> None:
     """An address has all that a table shows, and selects its namespace without choosing it for the tab."""
     page.open("#/list/apps/deployments")
