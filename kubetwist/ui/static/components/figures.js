@@ -18,7 +18,7 @@ export class FiguresView {
   /** @param {AbortSignal} signal */
   constructor(signal) {
     this.signal = signal;
-    this.element = h("a", { class: "figures", id: "figures", href: "#/plots", "aria-label": t.figures, hidden: true });
+    this.element = h("a", { class: "figures", id: "figures", href: "#/plots", title: texts.plots, hidden: true });
     this.since = Date.now() / 1000 - RECENT;
     this.refused = false;
   }

@@ -344,7 +344,7 @@ export const texts = {
     notReady: "Not ready", nodeNotReady: "Not ready", restarted: "Restarted", cordoned: "Cordoned",
     lastEnd: (/** @type {string} */ reason, /** @type {number} */ code) => `${reason || "Ended"}, exit code ${code}`,
     available: (/** @type {number} */ some, /** @type {number} */ all) => `${some} of ${all} available`,
-    counts: "Objects", figures: "Server", requests: "requests", latency: "p99", loop: "loop delay, p99", memory: "memory",
+    counts: "Objects", requests: "requests", latency: "p99", loop: "loop delay, p99", memory: "memory",
     hint: [["Ctrl K", "finds"], ["?", "shows all keys"]],
   },
 
