@@ -196,6 +196,24 @@ def test_files(page: Page, server: SubprocessServer, tmp_path: Path) -> None:
     page.find(".grid")
 
 
+def test_unreadable_file(page: Page) -> None:
+    """A file that cannot be read is reported, and further ones can be added."""
+    show(page)
+    page.run(
+        "window.readText = Blob.prototype.text; Blob.prototype.text = () => Promise.reject(new Error('no permission'))"
+    )
+    drop(page, {"a.yaml": as_yaml(config_map("unreadable"))})
+    page.reads("no permission", ".edit")
+    assert page.all(".files .chip") == []
+    page.run("Blob.prototype.text = window.readText")
+    drop(page, {"a.yaml": as_yaml(config_map("unreadable"))})
+    page.find(".files .chip")
+    assert "no permission" not in page.text(".edit")
+    page.open("#/list/-/configmaps")
+    page.find("#leave").click()
+    page.find(".grid")
+
+
 def test_hostile(page: Page, server: SubprocessServer) -> None:
     """Names, values and errors are shown as text."""
     show(page)

@@ -196,7 +196,7 @@ export const texts = {
   apply: {
     title: "Apply YAML", intro: "Paste YAML or JSON, or drop files or folders here. The plan shows what would change; nothing is written before you apply it.",
     files: "Choose files", folder: "Choose a folder", remove: (/** @type {string} */ name) => `Remove ${name}`, pasted: "editor", plan: "Plan", planning: "Planning…", apply: "Apply", applying: "Applying…",
-    force: "Take over fields of other managers", skipped: (/** @type {number} */ count) => `${count} other files were skipped.`, tooMuch: "More than 10 MB: choose fewer files.", nothing: "There are no objects.",
+    force: "Take over fields of other managers", skipped: (/** @type {number} */ count) => `${count} other files were skipped.`, tooMuch: "More than 10 MB or 5,000 files: choose fewer.", nothing: "There are no objects.",
     place: (/** @type {string} */ source, /** @type {number} */ line) => `${source}, line ${line}`,
     /** By state. @type {Record<string, string>} */
     states: { create: "create", change: "change", unchanged: "unchanged", after: "after its namespace or kind", error: "error", created: "created", changed: "changed", failed: "failed", waiting: "waiting" },

@@ -17,7 +17,7 @@ import { editable } from "../lib/yamlblocks.js";
 /** @typedef {import("../lib/types.js").Resource} Resource */
 /** @typedef {import("../lib/types.js").View} View */
 /** @typedef {import("../lib/manifests.js").Manifest} Manifest */
-/** @typedef {import("../core/files.js").TextFile} TextFile */
+/** @typedef {import("../lib/files.js").TextFile} TextFile */
 
 /**
  * @typedef {object} Entry One object of the plan.
@@ -64,7 +64,7 @@ class ApplyView {
     this.summary = h("div", { role: "status", id: "plan-summary" });
     this.results = h("div", { id: "plan-entries" });
     const choose = (/** @type {HTMLInputElement} */ input) => async () => {
-      if (input.files) this.add(await chosenFiles(input.files));
+      if (input.files) await this.read(chosenFiles(input.files));
       input.value = "";
     };
     const filesInput = h("input", { type: "file", multiple: true, accept: ".yaml,.yml,.json", hidden: true, id: "files-input" });
@@ -106,7 +106,12 @@ class ApplyView {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     event.stopPropagation();
-    if (event.type === "drop") this.add(await droppedFiles(event.dataTransfer));
+    if (event.type === "drop") await this.read(droppedFiles(event.dataTransfer));
+  }
+
+  /** Add files, or show why they cannot be read. @param {ReturnType<typeof chosenFiles>} files */
+  async read(files) {
+    try { this.add(await files); } catch (error) { replace(this.note, problem(error)); }
   }
 
   /** @param {{ files: TextFile[], skipped: number, tooMuch: boolean }} found */
