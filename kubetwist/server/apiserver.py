@@ -35,7 +35,6 @@ from .apis import InstalledAPIs
 from .collectors import register_collectors, register_connection_collectors
 from .credentials.frontproxy import configure_proxy_client_certificate
 from .datadir import ADMIN
-from .debugsocket import add_debug_socket
 from .encryption import register_encryption_checks
 from .endpoints.configz import install_configz
 from .endpoints.debugging import install_debugging
@@ -187,7 +186,11 @@ class APIServer:
                 server.mux, self._options, config.token_keys, lambda: config.external_address
             )
             config.token_key_listeners.append(lambda keys: drop_documents())
-        add_debug_socket(config, server, install_debugging(server.mux, config))
+        install_debug_paths = install_debugging(server.mux, config)
+        if self._options["debug-socket-path"]:
+            from .debugsocket import add_debug_socket
+
+            add_debug_socket(config, server, install_debug_paths)
         install_logs(server.mux, config)
         install_flagz(server.mux, config)
         install_configz(server.mux, config)

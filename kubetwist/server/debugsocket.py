@@ -34,15 +34,13 @@ HOOK: Final = "kubetwist/debug-socket"
 
 def add_debug_socket(config: ServerConfig, server: GenericServer, install: Callable[[DelegatingMux], object]) -> None:
     """
-    Listen on the socket while the server runs, if the flag is set.
+    Listen on the socket of the flag while the server runs.
 
     Each process of a server with workers has a socket; the number of a worker is appended to the path.
 
     @param install: Registers the paths.
     """
     path: str = config.options["debug-socket-path"]
-    if not path:
-        return
     if config.is_front:
         path = f"{path}.{config.workers.number}"
     mux = DelegatingMux("debug-socket", NotFound())  # type: ignore[no-untyped-call] # Twisted has no annotations here

@@ -33,6 +33,7 @@ DEFERRED = (
     "kubetwist.resources.openapi.builder",
     "kubetwist.resources.openapi.operations",
     "kubetwist.schema.validation",
+    "kubetwist.server.debugsocket",
     "kubetwist.storage.encryption.reloading",
     "kubetwist.storage.etcd",
     "kubetwist.storage.remote",

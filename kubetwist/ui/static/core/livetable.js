@@ -136,7 +136,8 @@ export class LiveTable {
     if (namespace === undefined) this.namespaces.set(row.namespace, row.namespace);
     else row.namespace = namespace;
     const known = this.rows.get(row.key);
-    if (known?.uid === row.uid) Object.assign(known, row);
+    // Objects of other servers may be without a uid.
+    if (known && known.uid === row.uid) Object.assign(known, row);
     else {
       this.rows.set(row.key, row);
       this.reordered = true;
