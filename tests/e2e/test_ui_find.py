@@ -133,12 +133,12 @@ def test_find_requests(page: Page) -> None:
     page.run("performance.clearResourceTimings(); performance.setResourceTimingBufferSize(2000)")
     page.press("k", held="CONTROL")
     page.find("dialog.find")
-    page.press("cache")
+    page.press("cac")
     page.until(lambda: any("cache" in one for one in options(page)))
     page.until(lambda: page.text("dialog.find p") == "")
     asked = page.run(count)
     assert 10 < asked < 100
-    page.press("e")
+    page.press("he")
     page.until(lambda: any("cache" in one for one in options(page)))
     page.until(lambda: page.text("dialog.find p") == "")
     assert page.run(count) == asked
