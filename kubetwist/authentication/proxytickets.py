@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Seconds for which a ticket is valid, at most until its session ends.
 TICKET_LIFETIME: Final = 3600.0
-#: Maximum number of tickets; the oldest one is evicted.
-MAX_TICKETS: Final = 1000
+#: Maximum number of tickets of a session, so that no user evicts tickets of another; the session's oldest is evicted.
+MAX_TICKETS: Final = 20
 #: Maximum length of a ticket in bytes.
 _MAX_LENGTH: Final = 128
 _TARGET: Final = re.compile(
@@ -72,13 +72,14 @@ class ProxyTickets:
         if self._sessions.remaining(session_id, csrf_token) is None:
             return None
         now = self._sessions.now()
+        session = self._sessions.digest(session_id)
         for digest in [digest for digest, ticket in self._tickets.items() if ticket.expires_at <= now]:
             del self._tickets[digest]
-        while len(self._tickets) >= MAX_TICKETS:
-            del self._tickets[next(iter(self._tickets))]
+        of_session = [digest for digest, ticket in self._tickets.items() if ticket.session == session]
+        if len(of_session) >= MAX_TICKETS:
+            del self._tickets[of_session[0]]
         secret = token_urlsafe(32)
-        digest = self._sessions.digest(secret.encode())
-        self._tickets[digest] = ProxyTicket(self._sessions.digest(session_id), target, now + TICKET_LIFETIME)
+        self._tickets[self._sessions.digest(secret.encode())] = ProxyTicket(session, target, now + TICKET_LIFETIME)
         return secret
 
     def find(self, secret: bytes) -> tuple[Session, str] | Deferred[tuple[Session, str] | None] | None:

@@ -74,12 +74,16 @@ class TicketTests(SynchronousTestCase):
         self.assertEqual((session.user.name, target), ("bob", TARGET))
 
     def test_bounded(self) -> None:
-        """The number of tickets is limited; expired ones are removed."""
+        """A session has a limited number of tickets, and evicts none of another session; expired ones are removed."""
+        session_id, key = (secret.encode() for secret in self.sessions.begin("t", UserInfo("bob")))
+        other = self.tickets.issue(session_id, key, TARGET)
+        assert other is not None
         first = self.issue()
         for _ in range(MAX_TICKETS):
             self.issue()
-        self.assertEqual(len(self.tickets), MAX_TICKETS)
+        self.assertEqual(len(self.tickets), MAX_TICKETS + 1)
         self.assertIsNone(self.tickets.find(first))
+        self.assertIsNotNone(self.tickets.find(other.encode()))
         self.now += TICKET_LIFETIME
         self.issue()
         self.assertEqual(len(self.tickets), 1)
