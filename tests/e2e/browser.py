@@ -220,3 +220,14 @@ class Page:
         """Save a screenshot if pictures are requested."""
         if PICTURES:
             self.browser.save_screenshot(str(Path(PICTURES) / f"ui-{name}.png"))
+
+
+def signed_in(browser: Any, server: Any) -> Page:
+    """
+    Return the page, signed in as the administrator.
+
+    @param server: A server of L{kubetwist.testing}.
+    """
+    page = Page(browser, server.url)
+    page.go_on(server.token, "kubetwist-test-admin")
+    return page

@@ -14,7 +14,7 @@ import yaml
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, start_browser
+from .browser import Page, signed_in, start_browser
 
 KUBECTL = os.environ.get("KUBETWIST_TEST_KUBECTL") or shutil.which("kubectl")
 
@@ -147,6 +147,4 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, page_server: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, page_server.url)
-    page.go_on(page_server.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, page_server)

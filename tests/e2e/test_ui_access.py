@@ -13,7 +13,7 @@ import yaml
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 CORE = "/api/v1/namespaces"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -76,9 +76,7 @@ def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServer
 @pytest.fixture
 def page(browser: Any, bound: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, bound.url)
-    page.go_on(bound.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, bound)
 
 
 def cells(page: Page) -> dict[str, dict[str, str]]:

@@ -13,7 +13,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 #: The packages that contain axe-core, and the path of it in them; the first one that is installed is used.
 PACKAGES = {"axe_playwright_python": "axe.min.js", "selenium_axe_python": "axe-core/axe.min.js"}
@@ -96,9 +96,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServ
 @pytest.fixture
 def page(browser: Any, cluster: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, cluster.url)
-    page.go_on(cluster.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, cluster)
 
 
 def faults(page: Page, *excluded: str) -> list[str]:

@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 CORE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -37,9 +37,7 @@ def server() -> Iterator[SubprocessServer]:
 @pytest.fixture
 def page(browser: Any, server: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, server.url)
-    page.go_on(server.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, server)
 
 
 def get(server: SubprocessServer, path: str) -> Any:

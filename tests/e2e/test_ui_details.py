@@ -9,7 +9,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 APPS = "/apis/apps/v1/namespaces/default"
 CORE = "/api/v1/namespaces/default"
@@ -34,9 +34,7 @@ def workloads() -> Iterator[SubprocessServer]:
 @pytest.fixture
 def page(browser: Any, workloads: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, workloads.url)
-    page.go_on(workloads.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, workloads)
 
 
 def deployment(server: SubprocessServer) -> Any:

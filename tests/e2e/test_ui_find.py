@@ -10,7 +10,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 #: The width of a small phone, in pixels.
@@ -41,9 +41,7 @@ def cluster() -> Iterator[SubprocessServer]:
 @pytest.fixture
 def page(browser: Any, cluster: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, cluster.url)
-    page.go_on(cluster.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, cluster)
 
 
 def address(page: Page) -> str:

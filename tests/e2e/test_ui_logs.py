@@ -10,7 +10,7 @@ import pytest
 
 from kubetwist.testing import ChildKubeAPI
 
-from .browser import Page, another_origin, make
+from .browser import Page, another_origin, make, signed_in
 
 CORE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
@@ -63,9 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChildKubeAPI]:
 @pytest.fixture
 def page(browser: Any, server: ChildKubeAPI) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, server.url)
-    page.go_on(server.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, server)
 
 
 def pod(server: ChildKubeAPI, name: str, *images: str, **spec: Any) -> None:

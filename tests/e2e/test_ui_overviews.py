@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 CORE = "/api/v1/namespaces/default"
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -38,9 +38,7 @@ def server() -> Iterator[SubprocessServer]:
 @pytest.fixture
 def page(browser: Any, server: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, server.url)
-    page.go_on(server.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, server)
 
 
 def section(page: Page, title: str) -> str:

@@ -19,7 +19,7 @@ from kubetwist.metrics.history.samples import Errors, Sample
 from kubetwist.server.history.recording import FILE
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 CORE = "/api/v1/namespaces/default"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -83,9 +83,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SubprocessServer]
 @pytest.fixture
 def page(browser: Any, busy: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
-    page = Page(browser, busy.url)
-    page.go_on(busy.token, "kubetwist-test-admin")
-    return page
+    return signed_in(browser, busy)
 
 
 def chart(title: str) -> str:

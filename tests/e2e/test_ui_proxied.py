@@ -10,7 +10,7 @@ import pytest
 
 from kubetwist.testing import ChildKubeAPI
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 CORE = "/api/v1/namespaces/default"
 #: An application that attempts what only the page of the UI may do.
@@ -61,8 +61,7 @@ def _has_endpoints(found: Any) -> bool:
 @pytest.fixture
 def page(browser: Any, server: ChildKubeAPI) -> Iterator[Page]:
     """The page, signed in as an administrator; further windows are closed."""
-    page = Page(browser, server.url)
-    page.go_on(server.token, "kubetwist-test-admin")
+    page = signed_in(browser, server)
     first = browser.current_window_handle
     yield page
     for handle in browser.window_handles:

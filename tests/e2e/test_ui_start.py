@@ -9,7 +9,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 APPS = "/apis/apps/v1/namespaces"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -31,8 +31,7 @@ def cluster() -> Iterator[SubprocessServer]:
 @pytest.fixture
 def page(browser: Any, cluster: SubprocessServer) -> Page:
     """The page, signed in as an administrator, with all namespaces."""
-    page = Page(browser, cluster.url)
-    page.go_on(cluster.token, "kubetwist-test-admin")
+    page = signed_in(browser, cluster)
     page.open("#/?namespace=")
     page.find("#check-now")
     return page

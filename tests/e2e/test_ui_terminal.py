@@ -10,7 +10,7 @@ import pytest
 
 from kubetwist.testing import ChildKubeAPI
 
-from .browser import Page, make
+from .browser import Page, make, signed_in
 
 CORE = "/api/v1/namespaces/default"
 HOSTILE = (
@@ -51,8 +51,7 @@ def pod(server: ChildKubeAPI, name: str) -> None:
 @pytest.fixture
 def page(browser: Any, server: ChildKubeAPI) -> Page:
     """The page, signed in as an administrator; it records violations of its policy, and messages to the server."""
-    page = Page(browser, server.url)
-    page.go_on(server.token, "kubetwist-test-admin")
+    page = signed_in(browser, server)
     page.run("""
         window.violations = [];
         addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
