@@ -159,8 +159,8 @@ def test_definitions(servers: list[AdvertisedServer]) -> None:
         assert here.request("POST", CRDS, crd)[0] == 201
 
         def established(server: SubprocessServer = here, name: str = f"{plural}.{group}") -> bool:
-            conditions = server.request("GET", f"{CRDS}/{name}")[1].get("status", {}).get("conditions", [])
-            return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+            conditions = server.request("GET", f"{CRDS}/{name}")[1].get("status", {}).get("conditions")
+            return any(one["type"] == "Established" and one["status"] == "True" for one in conditions or ())
 
         eventually(established)
         thing = {"apiVersion": f"{group}/v1", "kind": f"Thing{number}", "metadata": {"name": "a"}, "n": 7}

@@ -115,7 +115,7 @@ def test_end_of_session(page: Page, server: ChildKubeAPI) -> None:
     page.until(lambda: page.text("#result"))
     opened = page.browser.current_window_handle
     page.browser.switch_to.window(handle)
-    page.until(lambda: [one for one in page.all("header.top .button") if one.text == "Sign out"])[0].click()
+    page.sign_out()
     page.find("input[name=token]")
     page.browser.switch_to.window(opened)
     page.browser.refresh()
