@@ -10,7 +10,7 @@ import yaml
 from ..api.jsontypes import JSONValue
 
 
-class _Dumper(yaml.CSafeDumper):
+class YAMLDumper(yaml.CSafeDumper):
     """YAML encoder in the style of the reference's, a port of libyaml with the same folding and indentation."""
 
     def ignore_aliases(self, data: JSONValue) -> bool:
@@ -45,7 +45,7 @@ def _represent_string(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _represent_string)
+YAMLDumper.add_representer(str, _represent_string)
 
 
 def encode_yaml(document: JSONValue) -> bytes:
@@ -54,5 +54,5 @@ def encode_yaml(document: JSONValue) -> bytes:
 
     It takes about 25 ms for 100 kB, so large documents are better encoded in a thread.
     """
-    encoded: bytes = yaml.dump(document, Dumper=_Dumper, encoding="utf-8", allow_unicode=True, sort_keys=True)
+    encoded: bytes = yaml.dump(document, Dumper=YAMLDumper, encoding="utf-8", allow_unicode=True, sort_keys=True)
     return encoded

@@ -17,6 +17,7 @@ import yaml
 from attrs import field, frozen
 
 from ...api.jsontypes import JSONObject
+from ...http.yamlencoding import YAMLDumper
 
 #: Maximum size of a cassette that is read, in bytes.
 MAX_FILE_SIZE: Final = 256 * 1024 * 1024
@@ -107,7 +108,7 @@ def render(cassette: Cassette) -> str:
     document["items"] = [_sorted(obj) for obj in cassette.objects]
     stream = StringIO()
     stream.write(_HEADER)
-    yaml.dump(document, stream, _Dumper, sort_keys=False, allow_unicode=True, width=120)
+    yaml.dump(document, stream, YAMLDumper, sort_keys=False, allow_unicode=True, width=120)
     return stream.getvalue()
 
 
@@ -193,19 +194,3 @@ def write(path: Path, cassette: Cassette) -> None:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-
-
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc] # depends on the installation
-    """Writes texts of several lines as blocks, and repeated objects in full."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        """Return whether a repeated object is written again, without an anchor."""
-        return True
-
-
-def _represent_text(dumper: Any, text: str) -> Any:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)

@@ -108,6 +108,14 @@ class TextTests(SynchronousTestCase):
         self.assertEqual(parse(text), cassette)
         self.assertEqual(objects_of(text), list(cassette.objects))
 
+    def test_other_types(self) -> None:
+        """Texts that look like values of another type stay texts, also where parsers of YAML disagree."""
+        labels = {
+            f"a{number}": text for number, text in enumerate(("Y", "n", "on", "0o7", "1_000", "1e3", "~", "1:30"))
+        }
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": labels}}
+        self.assertEqual(objects_of(render(Cassette(objects=(obj,)))), [obj])
+
     def test_readable(self) -> None:
         """Texts of several lines are blocks, and there are no anchors."""
         labels = {"a": "b"}
