@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -17,6 +16,7 @@ from kubetwist.resources.mux import DelegatingMux
 from kubetwist.resources.routing import RoutedApp
 from tests.resources.aggregation.discoverytools import LAMPS, everything
 from tests.resources.aggregation.remotesfake import AGGREGATED_TYPE, FakeRemotes, FakeServer, answer, refused
+from tests.resources.apps import ask
 from tests.resources.fakeservedresources import NotFound, served_resources
 
 
@@ -28,10 +28,9 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.clock = Clock()
         self.remotes = FakeRemotes()
         self.discovery = RemoteDiscovery(self.remotes, self.clock, execute)
-        mux = DelegatingMux("test", NotFound())
+        self.mux = DelegatingMux("test", NotFound())
         documents = DiscoveryDocuments(served_resources(), lambda: "", list, remote=lambda: self.discovery)
-        mux.handle("/apis", RoutedApp(documents.make_app))
-        self.client = StubTreq(mux)
+        self.mux.handle("/apis", RoutedApp(documents.make_app))
         self.far = FakeServer("far")
         self.far.answers["/apis"] = answer(
             everything(("far.example.com", "v1"), ("far.example.com", "v2")),
@@ -43,10 +42,8 @@ class RemoteDiscoveryTests(SynchronousTestCase):
 
     def document(self) -> tuple[dict[str, list[tuple[str, str, list[str]]]], str]:
         """Return the groups with their versions, freshness and resources, and the ETag of the document."""
-        response = self.successResultOf(
-            self.client.get("http://kube.invalid/apis", headers={"accept": AGGREGATED_TYPE})
-        )
-        items = json.loads(self.successResultOf(response.content()))["items"]
+        _, headers, body = ask(self.mux, "GET", "/apis", accept=AGGREGATED_TYPE)
+        items = json.loads(body)["items"]
         shown = {
             item["metadata"]["name"]: [
                 (one["version"], one["freshness"], [resource["resource"] for resource in one.get("resources", ())])
@@ -54,7 +51,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
             ]
             for item in items
         }
-        return shown, response.headers.getRawHeaders("etag")[0]
+        return shown, headers.getRawHeaders("etag", [""])[0]
 
     def groups(self) -> dict[str, list[tuple[str, str, list[str]]]]:
         """Return the groups."""
