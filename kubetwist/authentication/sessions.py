@@ -259,8 +259,8 @@ class SessionAuthenticator:
         """
         self.sessions: Sessions = sessions
         self.tickets: Tickets = ProxyTickets(sessions)
-        #: The sessions of requests that have a ticket.
-        self._assigned: WeakKeyDictionary[IAuthenticationRequest, Session] = WeakKeyDictionary()
+        #: The sessions of requests that have a ticket; L{None} until the first one, as each request is checked.
+        self._assigned: WeakKeyDictionary[IAuthenticationRequest, Session] | None = None
         self.links = links
         self.cookie = cookie
         self.authenticate_token = authenticate_token
@@ -269,11 +269,13 @@ class SessionAuthenticator:
 
     def assign(self, request: IAuthenticationRequest, session: Session) -> None:
         """Authenticate a request by this session, which its ticket belongs to."""
+        if self._assigned is None:
+            self._assigned = WeakKeyDictionary()
         self._assigned[request] = session
 
     def authenticate(self, request: IAuthenticationRequest) -> UserInfo | Deferred[UserInfo | None] | None:
         """@see: L{IAuthenticator.authenticate}."""
-        if self._assigned and (assigned := self._assigned.pop(request, None)) is not None:
+        if self._assigned is not None and (assigned := self._assigned.pop(request, None)) is not None:
             request.signed_in = True
             return self._authenticate_session(assigned)
         fields = request.fields
