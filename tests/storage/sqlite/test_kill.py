@@ -44,7 +44,8 @@ class KillTests(SynchronousTestCase):
     def write_and_kill(self, number: int) -> None:
         """Run a writer process, and kill it after a number of acknowledgements."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, str(SCRIPT), self.path, str(WRITES), str(WRITERS), str(number)]
+        # Far more writes than a pipe has room for: the writer cannot finish before it is killed.
+        command = [sys.executable, str(SCRIPT), self.path, str(WRITES * 100), str(WRITERS), str(number)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
         assert process.stdout is not None
         with process, process.stdout as lines:
