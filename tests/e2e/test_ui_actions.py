@@ -209,7 +209,10 @@ def test_many_deployments(page: Page, server: SubprocessServer) -> None:
         workload(server, name, 0)
     patch = {"spec": {"paused": True}}
     server.request("PATCH", f"{APPS}/deployments/fleet-b", patch, content_type=MERGE)
-    fleet = lambda: [get(server, f"{APPS}/deployments/fleet-{name}") for name in "ab"]  # noqa: E731
+
+    def fleet() -> Any:
+        return [get(server, f"{APPS}/deployments/fleet-{name}") for name in "ab"]
+
     page.open("#/list/apps/deployments")
     only(page, "fleet-")
     page.find("th.tick input").click()
@@ -368,7 +371,10 @@ def test_image(page: Page, server: SubprocessServer) -> None:
     field.send_keys("nginx:2")
     page.reads("kubectl set image deployments.apps/picture c=nginx:2 -n default", "#kubectl")
     page.find("#run").click()
-    image = lambda: get(server, f"{APPS}/deployments/picture")["spec"]["template"]["spec"]["containers"]  # noqa: E731
+
+    def image() -> Any:
+        return get(server, f"{APPS}/deployments/picture")["spec"]["template"]["spec"]["containers"]
+
     page.until(lambda: image()[0]["image"] == "nginx:2")
 
 
@@ -397,7 +403,10 @@ def test_token(page: Page, server: SubprocessServer) -> None:
 def test_taints(page: Page, server: SubprocessServer) -> None:
     """Taints of a node are added and removed."""
     path = "/api/v1/nodes/pretend-node-0"
-    taints = lambda: get(server, path)["spec"].get("taints", [])  # noqa: E731
+
+    def taints() -> Any:
+        return get(server, path)["spec"].get("taints", [])
+
     page.open("#/object/-/nodes/-/pretend-node-0")
     page.find("#action-taint").click()
     page.find("button[data-add=rows]").click()
@@ -427,9 +436,11 @@ def test_drain(page: Page, server: SubprocessServer) -> None:
     make(server, budgets, {"metadata": {"name": "guarded"}, "spec": budget})
     lone = {"containers": [{"name": "c", "image": "lone"}], "volumes": [{"name": "v", "emptyDir": {}}], **on_node}
     make(server, f"{CORE}/pods", {"metadata": {"name": "lone"}, "spec": lone})
-    phases = lambda: sorted(  # noqa: E731
-        (pod["metadata"]["name"].split("-")[0], pod["status"].get("phase")) for pod in get(server, path)["items"]
-    )
+
+    def phases() -> list[tuple[str, str | None]]:
+        items = get(server, path)["items"]
+        return sorted((pod["metadata"]["name"].split("-")[0], pod["status"].get("phase")) for pod in items)
+
     page.until(lambda: {"agent", "guarded", "lone"} <= {name for name, phase in phases() if phase == "Running"})
     page.until(lambda: get(server, f"{budgets}/guarded").get("status", {}).get("currentHealthy") == 1)
     page.open("#/object/-/nodes/-/pretend-node-1")

@@ -88,7 +88,10 @@ def test_undo(page: Page, workloads: SubprocessServer) -> None:
     page.find("button[aria-label='Roll back to it 1']").click()
     page.reads("kubectl rollout undo deployments.apps/web --to-revision=1", "#kubectl")
     page.find("#run").click()
-    image = lambda: deployment(workloads)["spec"]["template"]["spec"]["containers"][0]["image"]  # noqa: E731
+
+    def image() -> Any:
+        return deployment(workloads)["spec"]["template"]["spec"]["containers"][0]["image"]
+
     page.until(lambda: image() == "nginx:1")
     page.until(lambda: deployment(workloads)["metadata"]["annotations"].get(annotation) == "3")
 

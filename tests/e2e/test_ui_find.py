@@ -376,7 +376,10 @@ def test_columns(page: Page) -> None:
     """The user chooses the columns, and the address has them."""
     page.open("#/list/-/pods")
     page.until(lambda: len(page.rows()) == 4)
-    heads = lambda: page.text("thead").split("\n")[0].split()  # noqa: E731
+
+    def heads() -> Any:
+        return page.text("thead").split("\n")[0].split()
+
     page.find("#columns").click()
     assert page.find("#column-0").get_attribute("checked")
     for column in page.all("dialog label"):

@@ -146,7 +146,10 @@ def test_namespace(page: Page, server: SubprocessServer) -> None:
     make(server, "/api/v1/namespaces/team/limitranges", {"metadata": {"name": "r"}, "spec": {"limits": [limit]}})
     for name in "ab":
         make(server, "/api/v1/namespaces/team/configmaps", {"metadata": {"name": name}})
-    used = lambda: server.request("GET", "/api/v1/namespaces/team/resourcequotas/q")[1]["status"].get("used", {})  # noqa: E731
+
+    def used() -> Any:
+        return server.request("GET", "/api/v1/namespaces/team/resourcequotas/q")[1]["status"].get("used", {})
+
     page.until(lambda: used().get("configmaps") == "3")  # with kube-root-ca.crt
     page.open("#/object/-/namespaces/-/team")
     page.until(lambda: "used 3 · limit 4" in section(page, "Quotas"))

@@ -34,7 +34,7 @@ class CustomWebhookTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Create a CRD; clients use v2 and webhooks v1."""
         clock: list[Any] = []
-        conversion = lambda crd: CRConverter("test", convert, clock[0])  # noqa: E731
+        conversion = lambda crd: CRConverter("test", convert, clock[0])  # noqa: E731 # shorter than a function
         self.outgoing = ClientFactory()
         self.server = CustomServer(
             "mutatingwebhookconfigurations",
