@@ -51,7 +51,7 @@ test("a pod requests the most that it needs at a time", () => {
 test("bars show the parts of the whole, and a tone", () => {
   assert.deepEqual(barOf({ used: 0.5, request: 0.25, limit: 1 }), { used: 0.5, request: 0.25, limit: 1, tone: "waiting" });
   assert.deepEqual(barOf({ used: 0.95, request: 1, limit: 1 }), { used: 0.95, request: 1, limit: 1, tone: "bad" });
-  assert.deepEqual(barOf({ used: 2, request: NaN, limit: NaN }), { used: 1, request: 0, limit: 0, tone: "good" });
+  assert.deepEqual(barOf({ used: 2, request: NaN, limit: NaN }), { used: 0, request: 0, limit: 0, tone: "good" });
   assert.deepEqual(barOf({ used: NaN, request: 0, limit: 0 }), { used: 0, request: 0, limit: 0, tone: "good" });
 });
 

@@ -135,10 +135,12 @@ export function amountText(resource, amount) {
  * Return the parts of a bar, as fractions of its length, and its tone.
  *
  * @param {Usage} usage
- * @returns {{ used: number, request: number, limit: number, tone: string }} 0 for what is unknown.
+ * @returns {{ used: number, request: number, limit: number, tone: string }} 0 for what is unknown, and for a usage that
+ *   cannot be compared with a request or limit: a full bar would look like a limit that is reached.
  */
 export function barOf({ used, request, limit }) {
-  const whole = Math.max(...[used, request, limit].filter((one) => Number.isFinite(one)), 0);
+  const comparable = request > 0 || limit > 0;
+  const whole = comparable ? Math.max(...[used, request, limit].filter((one) => Number.isFinite(one))) : 0;
   const part = (/** @type {number} */ amount) => (whole > 0 && Number.isFinite(amount) ? amount / whole : 0);
   const tone = used >= limit * NEAR ? "bad" : used > request ? "waiting" : "good";
   return { used: part(used), request: part(request), limit: part(limit), tone };
